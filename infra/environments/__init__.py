@@ -1,0 +1,1 @@
+"""Real environments, each behind the ports of schemas/ports.py."""

@@ -1,0 +1,88 @@
+"""Reasoning traces from the environment's own rules: the offline teacher (paper, section 4.2 and C.1).
+
+A trace puts the evidence first: it copies from the state the lines that decide, says what the rule and
+the recipe make of them, and ends with a verdict. What follows is then easy to predict.
+
+Example: carrot: held raw uncut. oven here. makes roasted. recipe: carrot roasted sliced. works.
+
+Differs: the paper asks a strong teacher LLM; infra/teacher.py does that. Here hindsight is the real
+next state, which tells whether the action had an effect.
+"""
+
+import re
+from collections.abc import Sequence
+
+from schemas.records import AgentTask, Trajectory, Turn
+from schemas.state_text import lines_of
+
+_MAKES = {
+    "stove": "fried",
+    "oven": "roasted",
+    "BBQ": "grilled",
+    "slice": "sliced",
+    "dice": "diced",
+    "chop": "chopped",
+}
+_TWO_THINGS = re.compile(r"^(\w+) (.+) (?:from|with|on|into) (.+)$")
+_ONE_THING = re.compile(r"^(take|drop|eat|drink|open|close) (.+)$")
+
+
+class CookingAnnotator:
+    """Explains every transition of a cooking trajectory."""
+
+    def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
+        """One trace per turn; see the port."""
+        return [[explain(trajectory.task, turn) for turn in trajectory.turns] for trajectory in trajectories]
+
+
+def explain(task: AgentTask, turn: Turn) -> str:
+    """Evidence, rule, verdict for one transition."""
+    state = lines_of(turn.state)
+    recipe = _recipe(task.instruction)
+    parts = _evidence(turn.action, state, recipe)
+    return ". ".join([*parts, _verdict(turn)]) + "."
+
+
+def _recipe(instruction: str) -> dict[str, str]:
+    wanted = [text.rsplit(" ", 2) for text in instruction.removeprefix("recipe: ").split("; ")]
+    return {name: f"{cooking} {cutting}" for name, cooking, cutting in wanted}
+
+
+def _evidence(action: str, state: dict[str, str], recipe: dict[str, str]) -> list[str]:
+    if match := _TWO_THINGS.match(action):
+        verb, thing, place = match.groups()
+        return [_line(thing, state), _line(place, state), *_effect(verb, thing, place, recipe)]
+    if action == "eat meal":
+        eaten = [_line(name, state) for name in recipe]
+        return [_line("meal", state), *eaten, *(f"recipe: {name} {wanted}" for name, wanted in recipe.items())]
+    if action == "prepare meal":
+        return [_line("you", state), *(_line(name, state) for name in recipe)]
+    if action.startswith("go "):
+        return [_line(f"{state['you']} {action.removeprefix('go ')}", state)]
+    if match := _ONE_THING.match(action):
+        verb, thing = match.groups()
+        return [_line(thing, state), *(["in recipe"] if verb in ("eat", "drink") and thing in recipe else [])]
+    return ["no such action"]
+
+
+def _effect(verb: str, thing: str, tool: str, recipe: dict[str, str]) -> list[str]:
+    makes = _MAKES.get(tool if verb == "cook" else verb)
+    if makes is None:
+        return []
+    return [f"makes {makes}", f"recipe: {thing} {recipe[thing]}" if thing in recipe else "not in recipe"]
+
+
+def _line(name: str, state: dict[str, str]) -> str:
+    if name in state:
+        return f"{name}: {state[name]}"
+    ways = [f"{where}: {way}" for where, way in state.items() if way.startswith(f"{name} ") and where.startswith(state["you"] + " ")]
+    if ways:
+        return ways[0]
+    here = state.get(state["you"], "").split()
+    return f"{name} here" if name in here else f"{name} not here"
+
+
+def _verdict(turn: Turn) -> str:
+    if turn.step.done:
+        return "wins" if turn.step.success else "loses"
+    return "refused" if turn.step.state == turn.state else "works"

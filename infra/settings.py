@@ -1,0 +1,71 @@
+"""Settings: where things run and lie. They never change results; recipes do.
+
+Read from DREAMGYM_* variables; a misspelt one is an error, not a default.
+"""
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from schemas.errors import InputError
+
+PREFIX = "DREAMGYM_"
+
+
+class Settings(BaseSettings):
+    """Where a run keeps its things; everything has an embedded default."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+
+    home: Path = Path("runs")
+    """Folder of everything embedded: objects, replay store, tracking, Prefect."""
+    object_store: str = ""
+    """s3://bucket/prefix, or a folder; empty: a folder in home."""
+    s3_endpoint: str | None = None
+    """Address of an S3-compatible server; empty: AWS."""
+    s3_access_key: SecretStr | None = None
+    s3_secret_key: SecretStr | None = None
+    replay_store: str = ""
+    """Folder of the LanceDB tables; empty: a folder in home."""
+    tracking_uri: str = ""
+    """MLflow tracking address; empty: SQLite in home."""
+    teacher_url: str = ""
+    """OpenAI-compatible endpoint that annotates."""
+    teacher_api_key: SecretStr | None = None
+    num_threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
+    """Threads of the networks."""
+
+    @property
+    def object_store_uri(self) -> str:
+        """Where objects lie."""
+        return self.object_store or str(self.home.absolute() / "objects")
+
+    @property
+    def replay_store_uri(self) -> str:
+        """Where the tables lie."""
+        return self.replay_store or str(self.home.absolute() / "replay")
+
+    @property
+    def tracking(self) -> str:
+        """Where MLflow keeps runs."""
+        return self.tracking_uri or f"sqlite:///{self.home.absolute() / 'mlflow.db'}"
+
+
+@lru_cache
+def settings() -> Settings:
+    """The settings of this process.
+
+    Raises:
+        InputError: a DREAMGYM_ variable that does not exist, or a value that does not fit.
+    """
+    known = {f"{PREFIX}{name}".upper() for name in Settings.model_fields}
+    strangers = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known)
+    if strangers:
+        raise InputError(f"unknown setting {', '.join(strangers)}: known are {', '.join(sorted(known))}")
+    try:
+        return Settings()
+    except ValueError as error:
+        raise InputError(f"settings: {error}") from error

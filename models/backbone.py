@@ -1,0 +1,90 @@
+"""The network that policy and experience model start from: a Hugging Face causal LM, or a tiny one of our own.
+
+Weights are safetensors, remote code is never run, and a hub model needs a pinned revision.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+from models.prompts import PromptFormat
+from schemas.errors import InputError
+
+
+@dataclass
+class LanguageModel:
+    """A causal LM with its tokenizer and prompt format."""
+
+    network: Any
+    tokenizer: Any
+    format: PromptFormat
+
+    @property
+    def num_parameters(self) -> int:
+        """Distinct weights."""
+        return sum(p.numel() for p in self.network.parameters())
+
+    def save(self, folder: Path) -> None:
+        """Write safetensors, configuration and tokenizer into a folder."""
+        self.network.save_pretrained(folder, safe_serialization=True)
+        self.tokenizer.save_pretrained(folder)
+
+
+def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_init: bool = False) -> LanguageModel:
+    """A model from a folder or a hub id.
+
+    Args:
+        folder_or_id: Folder with config.json, *.safetensors and tokenizer, or a hub id.
+        revision: Commit of the hub model; required for a hub id, so that a run can be repeated.
+        random_init: Take only architecture and tokenizer, and random weights.
+
+    Raises:
+        InputError: nothing there, no safetensors, or a hub id without revision.
+    """
+    is_folder = Path(folder_or_id).is_dir()
+    if not is_folder and revision is None:
+        raise InputError(
+            f"backbone {folder_or_id!r} is no folder here, and a hub model needs backbone.revision: "
+            "give the commit hash so that the run can be repeated"
+        )
+    arguments = {"revision": revision, "trust_remote_code": False}
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder_or_id, **arguments)
+        network = _network(folder_or_id, random_init, arguments)
+    except (OSError, ValueError) as error:
+        raise InputError(f"backbone {str(folder_or_id)!r} cannot be loaded: {error}") from error
+    return LanguageModel(network.eval(), tokenizer, PromptFormat(tokenizer))
+
+
+def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, Any]) -> nn.Module:
+    if random_init:
+        return AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder_or_id, **arguments))
+    return AutoModelForCausalLM.from_pretrained(
+        folder_or_id, use_safetensors=True, dtype=torch.float32, **arguments
+    )
+
+
+def new_tiny_model(
+    tokenizer: Any, *, hidden_size: int, num_layers: int, num_heads: int, max_positions: int, seed: int
+) -> LanguageModel:
+    """A Llama of about a million weights, from random initialisation."""
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=hidden_size,
+        intermediate_size=3 * hidden_size,
+        num_hidden_layers=num_layers,
+        num_attention_heads=num_heads,
+        num_key_value_heads=max(1, num_heads // 2),
+        head_dim=hidden_size // num_heads,
+        max_position_embeddings=max_positions,
+        tie_word_embeddings=True,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+    )
+    return LanguageModel(LlamaForCausalLM(config).eval(), tokenizer, PromptFormat(tokenizer))

@@ -1,0 +1,49 @@
+"""Behaviours that fill the logs: an expert, an expert that errs, and one that mostly errs.
+
+Logs must hold what a learning policy will do, its mistakes too: an experience model that never saw an
+action refused will grant it (see docs: the dream grants what the data never forbade).
+"""
+
+import random
+from collections.abc import Sequence
+
+from schemas.ports import RealEnvironment
+from schemas.records import AgentTask, Trajectory, Turn
+
+
+def collect(
+    environment: RealEnvironment, tasks: Sequence[AgentTask], noise: Sequence[float], seed: int, max_steps: int
+) -> list[Trajectory]:
+    """One real episode per task, played by an expert that errs.
+
+    Args:
+        environment: Where to play.
+        tasks: One episode each; repeat a task for more.
+        noise: Probability of an error per step; dealt to the tasks in turn. 0 is the expert itself.
+        seed: Of the errors.
+        max_steps: Limit of an episode.
+    """
+    return [
+        _play(environment, task, noise[i % len(noise)], random.Random(f"{seed}/{i}"), max_steps)
+        for i, task in enumerate(tasks)
+    ]
+
+
+def _play(
+    environment: RealEnvironment, task: AgentTask, noise: float, rng: random.Random, max_steps: int
+) -> Trajectory:
+    state = environment.reset({0: task})[0]
+    turns: list[Turn] = []
+    while len(turns) < max_steps and not (turns and turns[-1].step.done):
+        erring = rng.random() < noise
+        action = _mistake(environment, rng) if erring else environment.expert(0)
+        step = environment.step({0: action})[0]
+        turns.append(Turn(state, action, step))
+        state = step.state
+    return Trajectory(task, "real", turns, truncated=not turns[-1].step.done)
+
+
+def _mistake(environment: RealEnvironment, rng: random.Random) -> str:
+    """Half the time something possible, half the time something that is likely refused."""
+    possible = environment.admissible_actions(0)
+    return rng.choice(possible if possible and rng.random() < 0.5 else environment.near_misses(0))

@@ -1,0 +1,55 @@
+"""The curriculum: how much a task still teaches, and which tasks come next (paper, section 4.2, Eq. 7)."""
+
+import random
+from collections.abc import Mapping, Sequence
+
+from schemas.records import AgentTask, Trajectory
+
+
+def reward_entropy(rewards_G: Sequence[float]) -> float:
+    """The paper's V: variance of the outcomes of a group (Eq. 7); 0.25 at most for rewards of 0 and 1.
+
+    Example: [1, 1, 0, 0] -> 0.25; [1, 0, 0, 0] -> 0.1875; all equal -> 0.
+    """
+    mean = sum(rewards_G) / len(rewards_G)
+    return sum((reward - mean) ** 2 for reward in rewards_G) / len(rewards_G)
+
+
+def group_entropies(groups: Sequence[Sequence[Trajectory]]) -> dict[str, float]:
+    """Reward entropy by task id; groups with a failed episode tell nothing."""
+    return {
+        group[0].task.task_id: reward_entropy([t.reward for t in group])
+        for group in groups
+        if not any(t.failure for t in group)
+    }
+
+
+def draw_tasks(
+    tasks: Sequence[AgentTask], entropies: Mapping[str, float], num_tasks: int, max_generated_share: float,
+    rng: random.Random, floor: float = 0.05,
+) -> list[AgentTask]:
+    """Distinct tasks for a round, drawn with weights proportional to reward entropy.
+
+    Args:
+        tasks: Original and generated tasks to draw from.
+        entropies: Latest reward entropy by task id; a task that was not tried yet counts as 0.25, the most.
+        num_tasks: How many to draw; fewer if there are not so many.
+        max_generated_share: The paper's lambda: bound on the share of generated tasks in the round.
+        rng: Source of randomness.
+        floor: Weight of a task without entropy, so that none is forgotten.
+    """
+    weights = {task.task_id: max(floor, entropies.get(task.task_id, 0.25)) for task in tasks}
+    # Efraimidis and Spirakis: the largest u^(1/w) are a weighted draw without replacement.
+    order = sorted(tasks, key=lambda task: rng.random() ** (1 / weights[task.task_id]), reverse=True)
+    num_generated = min(int(max_generated_share * num_tasks), sum(task.generated for task in tasks))
+    generated = [task for task in order if task.generated][:num_generated]
+    originals = [task for task in order if not task.generated]
+    return (generated + originals)[:num_tasks]
+
+
+def tasks_to_vary(
+    tasks: Sequence[AgentTask], entropies: Mapping[str, float], num_tasks: int
+) -> list[AgentTask]:
+    """The original tasks at the edge of the policy's ability: highest reward entropy first."""
+    edge = [task for task in tasks if entropies.get(task.task_id, 0.0) > 0 and not task.generated]
+    return sorted(edge, key=lambda task: -entropies[task.task_id])[:num_tasks]

@@ -1,0 +1,200 @@
+"""The torch engine: batched sampling with a key-value cache that lives as long as an episode.
+
+    sessions.extend   tokens from outside (task, state) go into the cache, ragged, equal starts only once
+    sessions.generate tokens are sampled; rows that end leave the batch, so nobody waits for the longest
+
+What generate samples enters the cache with the next extend, in one pass together with the next state.
+
+Shapes: R rows, T new tokens, S cached tokens, K key-value heads, D head size, V vocabulary.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from models.transformer import Weights, attend, finish_block, logits_of, norm, project, rotations
+
+_COMPACT_BELOW = 0.7
+"""Share of rows still sampling under which the batch is packed anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn."""
+
+    max_new_tokens: int
+    end_id: int
+    temperature: float = 1.0
+    """0 is greedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What one row sampled, with log-probabilities at the sampling temperature."""
+
+    ids: list[int]
+    logprobs: list[float]
+    ended: bool
+    """False: cut off at max_new_tokens."""
+
+
+class _Cache:
+    """Keys and values of every layer, [R, K, S, D] each, and how much of each row is filled."""
+
+    def __init__(self, keys: list[Tensor], values: list[Tensor], lengths_R: Tensor) -> None:
+        self.keys, self.values, self.lengths_R = keys, values, lengths_R
+
+    @staticmethod
+    def empty(weights: Weights, num_rows: int, capacity: int) -> "_Cache":
+        shape = (num_rows, weights.num_kv_heads, capacity, weights.head_size)
+        layers = range(len(weights.layers))
+        return _Cache(
+            [torch.zeros(shape, dtype=weights.dtype) for _ in layers],
+            [torch.zeros(shape, dtype=weights.dtype) for _ in layers],
+            torch.zeros(num_rows, dtype=torch.long),
+        )
+
+    def rows(self, rows_R: Tensor) -> "_Cache":
+        """A copy of some rows."""
+        return _Cache([k[rows_R] for k in self.keys], [v[rows_R] for v in self.values], self.lengths_R[rows_R])
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for this many tokens per row, at least doubling."""
+        missing = capacity - self.keys[0].shape[2]
+        if missing > 0:
+            extra = max(missing, self.keys[0].shape[2])
+            self.keys = [F.pad(k, (0, 0, 0, extra)) for k in self.keys]
+            self.values = [F.pad(v, (0, 0, 0, extra)) for v in self.values]
+
+
+@torch.no_grad()
+def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | None = None) -> Tensor:
+    """Feed new tokens to some rows (all, if not given); return the last hidden states [R, T, E].
+
+    Rows shorter than T are padded on the right; what padding leaves in the cache is overwritten by what
+    comes next, because only the caller advances the lengths.
+    """
+    lengths_R = cache.lengths_R if rows_R is None else cache.lengths_R[rows_R]
+    positions_RT = lengths_R[:, None] + torch.arange(ids_RT.shape[1])
+    span = int(positions_RT[:, -1].max()) + 1
+    cache.reserve(span)
+    visible = positions_RT[:, :, None] >= torch.arange(span)
+    bias = torch.zeros(visible.shape, dtype=weights.dtype).masked_fill_(~visible, -torch.inf)[:, None]
+    cos, sin = rotations(weights, positions_RT)
+    rows = torch.arange(len(lengths_R)) if rows_R is None else rows_R
+    place = (rows[:, None, None], torch.arange(weights.num_kv_heads)[None, :, None], positions_RT[:, None, :])
+    x = F.embedding(ids_RT, weights.embedding)
+    for layer, keys, values in zip(weights.layers, cache.keys, cache.values, strict=True):
+        query, key, value = project(weights, layer, x, cos, sin)
+        keys[place], values[place] = key, value
+        seen_keys, seen_values = keys[:, :, :span], values[:, :, :span]
+        if rows_R is not None:
+            seen_keys, seen_values = seen_keys[rows_R], seen_values[rows_R]
+        x = finish_block(weights, layer, x, attend(query, seen_keys, seen_values, bias))
+    return norm(x, weights.norm_E, weights.epsilon, weights.dtype)
+
+
+class Sessions:
+    """Token streams side by side, one per row, each with its own length."""
+
+    def __init__(self, weights: Weights, num_rows: int, generator: torch.Generator, capacity: int = 256) -> None:
+        """Empty streams.
+
+        Args:
+            weights: Of the network that continues the streams.
+            num_rows: How many streams.
+            generator: Source of randomness for sampling.
+            capacity: Tokens per row to make room for at first; it grows.
+        """
+        self._weights = weights
+        self._generator = generator
+        self._cache = _Cache.empty(weights, num_rows, capacity)
+        self._next_hidden = torch.zeros(num_rows, weights.embedding.shape[1], dtype=weights.dtype)
+        self._pending: list[list[int]] = [[] for _ in range(num_rows)]
+        self.num_prefilled = 0
+        self.num_sampled = 0
+
+    def restart(self, row: int) -> None:
+        """Forget a row's stream, so that another can use its place."""
+        self._cache.lengths_R[row] = 0
+        self._pending[row] = []
+
+    def length(self, row: int) -> int:
+        """Tokens of a row's stream so far."""
+        return int(self._cache.lengths_R[row]) + len(self._pending[row])
+
+    def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
+        """Append tokens to rows; rows that start with the same tokens are computed once and copied."""
+        streams = {row: [*self._pending[row], *new] for row, new in zip(rows, ids, strict=True)}
+        first_with: dict[tuple[int, ...], int] = {}
+        copies: dict[int, int] = {}
+        for row, stream in streams.items():
+            twin = first_with.setdefault(tuple(stream), row) if self._cache.lengths_R[row] == 0 else row
+            if twin != row:
+                copies[row] = twin
+        self._prefill({row: stream for row, stream in streams.items() if row not in copies})
+        self._copy_rows(copies)
+        for row in rows:
+            self._pending[row] = []
+
+    def _prefill(self, streams: dict[int, list[int]]) -> None:
+        rows_R = torch.tensor(list(streams))
+        counts_R = torch.tensor([len(stream) for stream in streams.values()])
+        length = int(counts_R.max())
+        ids_RT = torch.tensor([stream + [0] * (length - len(stream)) for stream in streams.values()])
+        hidden = _advance(self._weights, self._cache, ids_RT, rows_R)
+        self._next_hidden[rows_R] = hidden[torch.arange(len(streams)), counts_R - 1]
+        self._cache.lengths_R[rows_R] += counts_R
+        self.num_prefilled += int(counts_R.sum())
+
+    def _copy_rows(self, copies: dict[int, int]) -> None:
+        if not copies:
+            return
+        to, source = torch.tensor(list(copies)), torch.tensor(list(copies.values()))
+        span = int(self._cache.lengths_R[source].max())
+        for tensor in (*self._cache.keys, *self._cache.values):
+            tensor[to, :, :span] = tensor[source, :, :span]
+        self._next_hidden[to] = self._next_hidden[source]
+        self._cache.lengths_R[to] = self._cache.lengths_R[source]
+
+    @torch.no_grad()
+    def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
+        """Sample a continuation for each row until the end token."""
+        rows_R = torch.tensor(list(rows))
+        cache = self._cache.rows(rows_R)
+        cache.reserve(int(cache.lengths_R.max()) + sampling.max_new_tokens)
+        hidden = self._next_hidden[rows_R]
+        owners = list(range(len(rows)))
+        out: list[tuple[list[int], list[float]]] = [([], []) for _ in rows]
+        open_rows = set(owners)
+        for _ in range(sampling.max_new_tokens):
+            ids_R, logprobs_R = self._sample(hidden, sampling.temperature)
+            for owner, token, logprob in zip(owners, ids_R.tolist(), logprobs_R.tolist(), strict=True):
+                if owner in open_rows:
+                    out[owner][0].append(token)
+                    out[owner][1].append(logprob)
+                    if token == sampling.end_id:
+                        open_rows.discard(owner)
+            if not open_rows:
+                break
+            if len(open_rows) < _COMPACT_BELOW * len(owners):
+                kept = [i for i, owner in enumerate(owners) if owner in open_rows]
+                owners = [owners[i] for i in kept]
+                cache, ids_R = cache.rows(torch.tensor(kept)), ids_R[kept]
+            hidden = _advance(self._weights, cache, ids_R[:, None])[:, 0]
+            cache.lengths_R += 1
+        for row, (ids, _) in zip(rows, out, strict=True):
+            self._pending[row] = ids
+            self.num_sampled += len(ids)
+        return [Sampled(ids, logprobs, ids[-1] == sampling.end_id) for ids, logprobs in out]
+
+    def _sample(self, hidden: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+        logits = logits_of(self._weights, hidden)
+        if temperature == 0:
+            return logits.argmax(-1), torch.zeros(len(logits))
+        logprobs = F.log_softmax(logits / temperature, dim=-1)
+        ids_R = torch.multinomial(logprobs.exp(), 1, generator=self._generator)
+        return ids_R[:, 0], logprobs.gather(1, ids_R)[:, 0]

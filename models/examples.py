@@ -1,0 +1,48 @@
+"""From annotated trajectories to SFT examples, for the experience model, the policy and the task generator."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from models.prompts import PromptFormat, Situation
+from models.sft import Example
+from schemas.records import AgentTask, Trajectory
+from schemas.state_text import changes_between
+
+
+def situations_of(trajectory: Trajectory, history_length: int) -> list[Situation]:
+    """What the experience model knew before each turn, still without demonstrations."""
+    actions = trajectory.actions
+    return [
+        Situation(trajectory.task, turn.state, turn.action, tuple(actions[max(0, i - history_length) : i]))
+        for i, turn in enumerate(trajectory.turns)
+    ]
+
+
+def experience_example(format: PromptFormat, situation: Situation, trajectory: Trajectory, turn: int, *, with_reasoning: bool = True) -> Example:
+    """One transition: the reasoning, the changed lines and the outcome are to be learnt (paper, Eq. 5)."""
+    step = trajectory.turns[turn].step
+    changes = changes_between(trajectory.turns[turn].state, step.state)
+    return Example.of(
+        (format.situation(situation), False), (format.prediction(step, changes, with_reasoning=with_reasoning), True)
+    )
+
+
+def policy_example(format: PromptFormat, trajectory: Trajectory) -> Example:
+    """One episode as the policy sees it; its actions are to be learnt."""
+    pieces = [(format.task(trajectory.task), False)]
+    for turn in trajectory.turns:
+        pieces += [(format.state(turn.state), False), (format.action(turn.action), True)]
+    return Example.of(*pieces)
+
+
+def language_example(format: PromptFormat, trajectory: Trajectory, max_turns: int) -> Example:
+    """The start of an episode, all of it to be learnt: states repeat, so this is where copying is learnt."""
+    example = policy_example(format, replace(trajectory, turns=trajectory.turns[:max_turns]))
+    return Example(example.ids, [True] * len(example.ids))
+
+
+def variation_example(format: PromptFormat, task: AgentTask, state: str, varied: AgentTask, varied_state: str) -> Example:
+    """One task turned into another of the same family, for the task generator."""
+    return Example.of(
+        (format.variation_prompt(task, state), False), (format.variation(varied, varied_state), True)
+    )

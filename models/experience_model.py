@@ -1,0 +1,151 @@
+"""The experience model: a reasoning LM that plays the environment (paper, section 4.1, Eq. 4).
+
+    predict   situations -> reasoning, changed lines, outcome, parsed under constraint
+    Dream     an Environment made of predictions, for as many episodes at once as there are slots
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from models.engine import Sampling, Sessions
+from models.prompts import PromptFormat, Situation
+from models.transformer import Weights
+from schemas.errors import InputError
+from schemas.ports import Demonstrations
+from schemas.records import AgentTask, Failure, Step
+from schemas.state_text import apply_changes
+
+_PREDICTION = re.compile(
+    r"^(?:\[think\] ?(?P<reasoning>[^\[]*))?\[next\]\n?(?P<changes>[^\[]*)"
+    r"\[outcome\] ?(?P<outcome>continue|success|failure)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DreamOptions:
+    """How the experience model is asked."""
+
+    num_demonstrations: int = 1
+    """k of Eq. 4; 0 dreams without retrieval."""
+    history_length: int = 1
+    """Earlier actions shown."""
+    temperature: float = 0.0
+    """0 takes the likeliest transition."""
+    num_votes: int = 1
+    """A dreamt success counts only if this many sampled predictions all say so: pessimism where the
+    model disagrees with itself. 1 asks once."""
+    max_new_tokens: int = 256
+    batch_size: int = 256
+
+
+class ExperienceModel:
+    """Predicts what an environment would answer."""
+
+    def __init__(
+        self, weights: Weights, format: PromptFormat, demonstrations: Demonstrations | None,
+        options: DreamOptions, generator: torch.Generator,
+    ) -> None:
+        """A model ready to predict; without demonstrations it is not grounded."""
+        self._weights, self._format, self._demonstrations = weights, format, demonstrations
+        self.options = options
+        self._generator = generator
+        self.num_tokens = 0
+
+    def ground(self, situations: Sequence[Situation]) -> list[Situation]:
+        """The situations with k retrieved demonstrations each, never from their own trajectory."""
+        if self._demonstrations is None or self.options.num_demonstrations == 0:
+            return list(situations)
+        found = self._demonstrations.retrieve(situations, self.options.num_demonstrations)
+        return [replace(s, demonstrations=tuple(demos)) for s, demos in zip(situations, found, strict=True)]
+
+    def predict(self, situations: Sequence[Situation]) -> list[Step]:
+        """One step per situation; an unparsable prediction is a step with a typed failure."""
+        grounded = self.ground(situations)
+        steps = self._steps(grounded, self.options.temperature)
+        if self.options.num_votes > 1:
+            self._withdraw_doubtful(grounded, steps)
+        return steps
+
+    def _withdraw_doubtful(self, situations: list[Situation], steps: list[Step]) -> None:
+        """Take back successes that another sampled prediction denies."""
+        claimed = [i for i, step in enumerate(steps) if step.success]
+        for _ in range(self.options.num_votes - 1):
+            votes = self._steps([situations[i] for i in claimed], temperature=1.0)
+            for i, vote in zip(claimed, votes, strict=True):
+                if not vote.success:
+                    steps[i] = replace(steps[i], success=False, reward=0.0)
+
+    def _steps(self, situations: Sequence[Situation], temperature: float) -> list[Step]:
+        steps: list[Step] = []
+        for start in range(0, len(situations), self.options.batch_size):
+            batch = situations[start : start + self.options.batch_size]
+            texts = self.complete([self._format.situation(s) for s in batch], temperature)
+            steps += [parse_prediction(s, text) for s, text in zip(batch, texts, strict=True)]
+        return steps
+
+    def complete(self, prompts: Sequence[list[int]], temperature: float) -> list[str]:
+        """The text that the model writes after each prompt, without the end marker; cut-off texts keep none."""
+        rows = range(len(prompts))
+        longest = max(map(len, prompts))
+        sessions = Sessions(self._weights, len(prompts), self._generator, longest + self.options.max_new_tokens)
+        sessions.extend(rows, prompts)
+        sampled = sessions.generate(rows, Sampling(self.options.max_new_tokens, self._format.end_id, temperature))
+        self.num_tokens += sessions.num_prefilled + sessions.num_sampled
+        return [self._format.decode(one.ids[:-1] if one.ended else one.ids) for one in sampled]
+
+
+def parse_prediction(situation: Situation, text: str) -> Step:
+    """A step from what the model wrote; a typed failure if it is not of the agreed form."""
+    broken = Step(situation.state, 0.0, done=True, success=False, reasoning=text, failure=Failure.UNPARSABLE)
+    match = _PREDICTION.match(text)
+    if match is None:
+        return broken
+    try:
+        state = apply_changes(situation.state, match["changes"])
+    except ValueError:
+        return broken
+    success = match["outcome"] == "success"
+    return Step(
+        state, float(success), done=match["outcome"] != "continue", success=success,
+        reasoning=(match["reasoning"] or "").strip(), demonstrations=situation.demonstrations,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Episode:
+    task: AgentTask
+    state: str
+    actions: tuple[str, ...] = ()
+
+
+class Dream:
+    """An environment that the experience model imagines."""
+
+    def __init__(self, model: ExperienceModel) -> None:
+        """An environment with no episode yet."""
+        self._model = model
+        self._episodes: dict[int, _Episode] = {}
+
+    def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
+        """Start from each task's recorded or generated first state."""
+        for slot, task in tasks.items():
+            if not task.initial_state:
+                raise InputError(f"agent task {task.task_id} has no initial state to dream from: ingest a trajectory of it")
+            self._episodes[slot] = _Episode(task, task.initial_state)
+        return {slot: task.initial_state for slot, task in tasks.items()}
+
+    def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
+        """Predict what each action leads to."""
+        steps = self._model.predict([self._situation(slot, action) for slot, action in actions.items()])
+        for (slot, action), step in zip(actions.items(), steps, strict=True):
+            episode = self._episodes[slot]
+            self._episodes[slot] = replace(episode, state=step.state, actions=(*episode.actions, action))
+        return dict(zip(actions, steps, strict=True))
+
+    def _situation(self, slot: int, action: str) -> Situation:
+        episode = self._episodes[slot]
+        shown = episode.actions[len(episode.actions) - min(len(episode.actions), self._model.options.history_length) :]
+        return Situation(episode.task, episode.state, action, shown)

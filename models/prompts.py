@@ -1,0 +1,112 @@
+"""How tasks, states, actions and demonstrations become tokens, for the policy and the experience model.
+
+    policy            [task] instruction [state] s0 [action] a0 [end] [state] s1 [action] a1 [end] ...
+    experience model  [task] instruction [demo] a' [next] changes' ... [history] a [state] s [action] a
+                      -> [think] reasoning [next] changes [outcome] continue|success|failure [end]
+    task generator    [vary] instruction [state] s0 -> [task] instruction' [state] s0' [end]
+
+The experience model is conditioned as in the paper's Eq. 4: task, history, k demonstrations, state,
+action. Content is encoded without special tokens, so text can never forge a marker.
+
+Differs: history is the last few actions, since a state here carries what was seen before; and the
+model writes the lines of the state that change (schemas/state_text.py), not the whole state.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from schemas.records import AgentTask, Step
+
+END = "[end]"
+MARKERS = (END, "[task]", "[state]", "[action]", "[demo]", "[history]", "[think]", "[next]", "[outcome]", "[vary]")
+CONTINUE, SUCCESS, FAILURE = " continue", " success", " failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All that the experience model is told before it predicts (the paper's Eq. 4)."""
+
+    task: AgentTask
+    state: str
+    action: str
+    history: tuple[str, ...] = ()
+    """Actions before this one, oldest first."""
+    demonstrations: tuple[str, ...] = ()
+    trajectory_id: str = ""
+
+
+class PromptFormat:
+    """Token ids of every prompt, for one tokenizer."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        """A format for a Hugging Face tokenizer, with our own markers or with plain text ones."""
+        self.tokenizer = tokenizer
+        known = tokenizer.get_vocab()
+        self.markers = {
+            marker: [known[marker]] if marker in known else tokenizer.encode(marker, add_special_tokens=False)
+            for marker in MARKERS
+        }
+        self.markers[END] = [tokenizer.eos_token_id]
+        self.end_id: int = tokenizer.eos_token_id
+        self.text_ids = lru_cache(maxsize=65536)(self._encode)
+
+    def _encode(self, text: str) -> tuple[int, ...]:
+        return tuple(self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True))
+
+    def ids(self, *parts: str) -> list[int]:
+        """Markers by name, everything else as content; content starts with a space."""
+        ids: list[int] = []
+        for part in parts:
+            ids += self.markers[part] if part in self.markers else self.text_ids(part)
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Content and markers as text."""
+        return self.tokenizer.decode(ids, skip_special_tokens=False)
+
+    def task(self, task: AgentTask) -> list[int]:
+        """Start of a policy's episode."""
+        return self.ids("[task]", f" {task.instruction}")
+
+    def state(self, state: str) -> list[int]:
+        """What the policy sees before each action."""
+        return self.ids("[state]", f"\n{state}", "[action]")
+
+    def action(self, action: str) -> list[int]:
+        """An action as the policy would write it."""
+        return self.ids(f" {action}", END)
+
+    def situation(self, situation: Situation) -> list[int]:
+        """Prompt of the experience model."""
+        demos = [part for demo in situation.demonstrations for part in ("[demo]", demo)]
+        return self.ids(
+            "[task]", f" {situation.task.instruction}", *demos, "[history]", " " + "; ".join(situation.history),
+            "[state]", f"\n{situation.state}", "[action]", f" {situation.action}",
+        )
+
+    def prediction(self, step: Step, changes: str, *, with_reasoning: bool = True) -> list[int]:
+        """What the experience model should write for this step."""
+        reasoning = ("[think]", f" {step.reasoning}") if with_reasoning else ()
+        return self.ids(*reasoning, "[next]", f"\n{changes}", "[outcome]", outcome_of(step), END)
+
+    def variation_prompt(self, task: AgentTask, state: str) -> list[int]:
+        """Asks the task generator for a variation of a task."""
+        return self.ids("[vary]", f" {task.instruction}", "[state]", f"\n{state}", "[task]")
+
+    def variation(self, task: AgentTask, state: str) -> list[int]:
+        """A variation as the task generator should write it."""
+        return self.ids(f" {task.instruction}", "[state]", f"\n{state}", END)
+
+
+def outcome_of(step: Step) -> str:
+    """The paper's two booleans Done and Success (figure 2) as one word."""
+    if not step.done:
+        return CONTINUE
+    return SUCCESS if step.success else FAILURE
+
+
+def demonstration_text(action: str, changes: str) -> str:
+    """One retrieved transition, as it is shown to the experience model."""
+    return f" {action} =>\n{changes or '- nothing: changes'}"

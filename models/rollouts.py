@@ -1,0 +1,145 @@
+"""Rollouts: one function for dream and real. Episodes share a batch, and a finished one frees its place.
+
+    repeat: fill free slots -> states into the cache -> sample actions -> environment steps
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from models.engine import Sampled, Sampling, Sessions
+from models.prompts import PromptFormat
+from models.transformer import Weights
+from schemas.ports import Environment
+from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutOptions:
+    """How episodes are played."""
+
+    temperature: float = 1.0
+    max_steps: int = 12
+    max_action_tokens: int = 24
+    max_episode_tokens: int = 4096
+    num_slots: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutProgress:
+    """Where the rollout stands."""
+
+    num_done: int
+    num_total: int
+    num_successes: int
+    num_tokens: int
+
+
+@dataclass
+class _Slot:
+    """One running episode."""
+
+    index: int
+    task: AgentTask
+    state: str
+    turns: list[Turn] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    is_action: list[bool] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+
+    def saw(self, ids: list[int]) -> None:
+        self.ids += ids
+        self.is_action += [False] * len(ids)
+        self.logprobs += [0.0] * len(ids)
+
+    def acted(self, sampled: Sampled) -> None:
+        self.ids += sampled.ids
+        self.is_action += [True] * len(sampled.ids)
+        self.logprobs += sampled.logprobs
+
+    def trajectory(self, origin: Origin, failure: Failure | None) -> Trajectory:
+        last = self.turns[-1].step
+        tokens = Tokens(self.ids, self.is_action, self.logprobs)
+        return Trajectory(self.task, origin, self.turns, tokens, failure, truncated=not last.done and failure is None)
+
+
+class Rollout:
+    """Plays agent tasks with a policy, in order, as many at once as there are slots."""
+
+    def __init__(
+        self, weights: Weights, format: PromptFormat, environment: Environment, origin: Origin,
+        options: RolloutOptions, generator: torch.Generator,
+    ) -> None:
+        """A rollout of one policy in one environment."""
+        self._weights, self._format = weights, format
+        self._environment, self._origin, self._options = environment, origin, options
+        self._generator = generator
+        self.num_tokens = 0
+
+    def play(
+        self, tasks: Sequence[AgentTask], on_progress: Callable[[RolloutProgress], None] = lambda progress: None
+    ) -> list[Trajectory]:
+        """One episode per task, returned in the order of the tasks."""
+        waiting = deque(enumerate(tasks))
+        num_rows = min(self._options.num_slots, len(tasks))
+        sessions = Sessions(self._weights, num_rows, self._generator)
+        slots: dict[int, _Slot] = {}
+        finished: dict[int, Trajectory] = {}
+        while waiting or slots:
+            self._fill(slots, waiting, num_rows, sessions)
+            finished |= self._take_turn(slots, sessions)
+            successes = sum(t.success for t in finished.values())
+            used = sessions.num_prefilled + sessions.num_sampled
+            on_progress(RolloutProgress(len(finished), len(tasks), successes, used))
+        self.num_tokens += sessions.num_prefilled + sessions.num_sampled
+        return [finished[i] for i in range(len(tasks))]
+
+    def _fill(
+        self, slots: dict[int, _Slot], waiting: deque[tuple[int, AgentTask]], num_rows: int, sessions: Sessions
+    ) -> None:
+        free = [row for row in range(num_rows) if row not in slots][: len(waiting)]
+        starting = {row: waiting.popleft() for row in free}
+        if not starting:
+            return
+        states = self._environment.reset({row: task for row, (_, task) in starting.items()})
+        for row, (index, task) in starting.items():
+            slots[row] = _Slot(index, task, states[row])
+            sessions.restart(row)
+
+    def _take_turn(self, slots: dict[int, _Slot], sessions: Sessions) -> dict[int, Trajectory]:
+        rows = list(slots)
+        seen = [self._seen(slots[row]) for row in rows]
+        for row, ids in zip(rows, seen, strict=True):
+            slots[row].saw(ids)
+        sessions.extend(rows, seen)
+        options = self._options
+        sampled = sessions.generate(rows, Sampling(options.max_action_tokens, self._format.end_id, options.temperature))
+        for row, one in zip(rows, sampled, strict=True):
+            slots[row].acted(one)
+        actions = {row: self._action(one) for row, one in zip(rows, sampled, strict=True)}
+        steps = self._environment.step(actions)
+        return self._finish(slots, actions, steps, sessions)
+
+    def _seen(self, slot: _Slot) -> list[int]:
+        start = [] if slot.turns else self._format.task(slot.task)
+        return start + self._format.state(slot.state)
+
+    def _action(self, sampled: Sampled) -> str:
+        return self._format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids).strip()
+
+    def _finish(
+        self, slots: dict[int, _Slot], actions: dict[int, str], steps: dict[int, Step], sessions: Sessions
+    ) -> dict[int, Trajectory]:
+        """Record the turn in every slot; take out and return the episodes that it ended."""
+        ended: dict[int, Trajectory] = {}
+        for row, step in steps.items():
+            slot = slots[row]
+            slot.turns.append(Turn(slot.state, actions[row], step))
+            slot.state = step.state
+            full = sessions.length(row) > self._options.max_episode_tokens
+            failure = step.failure or (Failure.TOO_LONG if full and not step.done else None)
+            if step.done or failure or len(slot.turns) == self._options.max_steps:
+                ended[slot.index] = slots.pop(row).trajectory(self._origin, failure)
+        return ended

@@ -1,0 +1,112 @@
+"""Supervised fine-tuning: next-token cross-entropy on the target tokens of examples (paper, Eq. 5).
+
+Shapes: B examples, T tokens, V vocabulary.
+"""
+
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from models.transformer import forward, logits_of, weights_of
+
+IGNORED = -100
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Token ids and which of them are to be learnt."""
+
+    ids: list[int]
+    is_target: list[bool]
+
+    @staticmethod
+    def of(*pieces: tuple[list[int], bool]) -> "Example":
+        """An example from pieces that are wholly target or wholly prompt."""
+        ids = [token for piece, _ in pieces for token in piece]
+        return Example(ids, [target for piece, target in pieces for _ in piece])
+
+
+@dataclass(frozen=True, slots=True)
+class SftProgress:
+    """Where the training stands after an update."""
+
+    update: int
+    num_updates: int
+    loss: float
+    num_tokens: int
+
+
+def batches(examples: Sequence[Example], max_tokens: int, rng: random.Random) -> Iterator[list[Example]]:
+    """Every example once, in batches of similar length of at most max_tokens with padding."""
+    order = sorted(examples, key=lambda example: len(example.ids) + rng.random() * 8)
+    groups: list[list[Example]] = [[]]
+    for example in order:
+        if groups[-1] and len(example.ids) * (len(groups[-1]) + 1) > max_tokens:
+            groups.append([])
+        groups[-1].append(example)
+    rng.shuffle(groups)
+    yield from (group for group in groups if group)
+
+
+def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -> Tensor:
+    """Mean cross-entropy over the target tokens of a batch.
+
+    Examples are padded on the right, where a causal model does not look, so no attention mask is needed.
+    The head runs on target positions only.
+    """
+    length = max(len(example.ids) for example in batch)
+    ids_BT = torch.tensor([example.ids + [0] * (length - len(example.ids)) for example in batch])
+    labels_BT = torch.tensor([_labels(example, length) for example in batch])
+    weights = weights_of(network, dtype)
+    wanted = labels_BT[:, 1:] != IGNORED
+    hidden = forward(weights, ids_BT)[:, :-1][wanted]
+    return F.cross_entropy(logits_of(weights, hidden), labels_BT[:, 1:][wanted])
+
+
+def _labels(example: Example, length: int) -> list[int]:
+    labels = [token if target else IGNORED for token, target in zip(example.ids, example.is_target, strict=True)]
+    return labels + [IGNORED] * (length - len(labels))
+
+
+def learning_rate(update: int, num_updates: int, peak: float, warmup: float = 0.05) -> float:
+    """Linear warm-up over a share of the updates, then cosine to a tenth of the peak."""
+    num_warmup = max(1, round(warmup * num_updates))
+    if update < num_warmup:
+        return peak * (update + 1) / num_warmup
+    position = (update - num_warmup) / max(1, num_updates - num_warmup)
+    return peak * (0.1 + 0.45 * (1 + math.cos(math.pi * position)))
+
+
+def fit(
+    network: nn.Module,
+    stream: Iterator[list[Example]],
+    num_updates: int,
+    peak_learning_rate: float,
+    on_update: Callable[[SftProgress], None] = lambda progress: None,
+) -> None:
+    """Train in place with AdamW, bfloat16 matrix products over float32 weights, and clipped gradients."""
+    optimizer = torch.optim.AdamW(network.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.01)
+    network.train()
+    for update in range(num_updates):
+        batch = next(stream)
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(update, num_updates, peak_learning_rate)
+        loss = sft_loss(network, batch, torch.bfloat16)
+        loss.backward()
+        nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        on_update(SftProgress(update + 1, num_updates, loss.item(), sum(len(e.ids) for e in batch)))
+    network.eval()
+
+
+def repeated(examples: Sequence[Example], max_tokens: int, seed: int) -> Iterator[list[Example]]:
+    """Batches without end: one pass after another, each shuffled anew."""
+    rng = random.Random(seed)
+    while True:
+        yield from batches(examples, max_tokens, rng)

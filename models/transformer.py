@@ -1,0 +1,222 @@
+"""A lean forward pass over the weights of a Llama-family network (Llama, Qwen2, Qwen3).
+
+Hugging Face holds, loads and saves the weights; this file only computes with them: fused projections,
+half the element-wise work, and a cache of one's own. Training and generation share it.
+
+Shapes: B rows, T new tokens, S cached tokens, H query heads, K key-value heads, D head size, E hidden size.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from schemas.errors import InputError
+
+SUPPORTED = ("llama", "qwen2", "qwen3")
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Weights of one block, projections fused."""
+
+    norm_in_E: Tensor
+    qkv: Tensor
+    qkv_bias: Tensor | None
+    q_norm_D: Tensor | None
+    k_norm_D: Tensor | None
+    out: Tensor
+    norm_mlp_E: Tensor
+    gate_up: Tensor
+    down: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A network laid out for computing; gradients flow back into the network's own parameters."""
+
+    embedding: Tensor
+    layers: list[Layer]
+    norm_E: Tensor
+    head: Tensor
+    num_heads: int
+    num_kv_heads: int
+    head_size: int
+    epsilon: float
+    inverse_frequencies: Tensor
+    dtype: torch.dtype
+
+
+def weights_of(network: Any, dtype: torch.dtype) -> Weights:
+    """Fuse and cast the weights of a network.
+
+    Raises:
+        InputError: an architecture outside the Llama family, or one that scales its positions.
+    """
+    config = network.config
+    if config.model_type not in SUPPORTED:
+        raise InputError(f"architecture {config.model_type!r} is not supported: choose one of {', '.join(SUPPORTED)}")
+    rotary = network.model.rotary_emb
+    return Weights(
+        embedding=network.model.embed_tokens.weight,
+        layers=[_layer(block, dtype) for block in network.model.layers],
+        norm_E=network.model.norm.weight,
+        head=network.lm_head.weight,
+        num_heads=config.num_attention_heads,
+        num_kv_heads=config.num_key_value_heads,
+        head_size=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
+        epsilon=config.rms_norm_eps,
+        inverse_frequencies=rotary.inv_freq,
+        dtype=dtype,
+    )
+
+
+def _layer(block: nn.Module, dtype: torch.dtype) -> Layer:
+    attention, mlp = block.self_attn, block.mlp
+    projections = (attention.q_proj, attention.k_proj, attention.v_proj)
+    biased = projections[0].bias is not None
+    return Layer(
+        norm_in_E=block.input_layernorm.weight,
+        qkv=torch.cat([p.weight for p in projections]).to(dtype),
+        qkv_bias=torch.cat([p.bias for p in projections]).to(dtype) if biased else None,
+        q_norm_D=attention.q_norm.weight if hasattr(attention, "q_norm") else None,
+        k_norm_D=attention.k_norm.weight if hasattr(attention, "k_norm") else None,
+        out=attention.o_proj.weight.to(dtype),
+        norm_mlp_E=block.post_attention_layernorm.weight,
+        gate_up=torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight]).to(dtype),
+        down=mlp.down_proj.weight.to(dtype),
+    )
+
+
+def rotations(weights: Weights, positions_BT: Tensor) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of the rotary embedding, [B, 1, T, D]."""
+    angles = positions_BT[:, None, :, None].float() * weights.inverse_frequencies
+    angles = torch.cat([angles, angles], dim=-1)
+    return angles.cos().to(weights.dtype), angles.sin().to(weights.dtype)
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    half = x.shape[-1] // 2
+    return x * cos + torch.cat([-x[..., half:], x[..., :half]], dim=-1) * sin
+
+
+def norm(x: Tensor, weight: Tensor, epsilon: float, dtype: torch.dtype) -> Tensor:
+    return F.rms_norm(x, (x.shape[-1],), weight.to(x.dtype), epsilon).to(dtype)
+
+
+def project(weights: Weights, layer: Layer, x_BTE: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries [B, H, T, D], keys and values [B, K, T, D] of one block, rotated."""
+    hidden = norm(x_BTE, layer.norm_in_E, weights.epsilon, weights.dtype)
+    fused = F.linear(hidden, layer.qkv, layer.qkv_bias).unflatten(-1, (-1, weights.head_size)).transpose(1, 2)
+    query, key, value = fused.split([weights.num_heads, weights.num_kv_heads, weights.num_kv_heads], dim=1)
+    if layer.q_norm_D is not None and layer.k_norm_D is not None:
+        query = norm(query, layer.q_norm_D, weights.epsilon, weights.dtype)
+        key = norm(key, layer.k_norm_D, weights.epsilon, weights.dtype)
+    return _rotate(query, cos, sin), _rotate(key, cos, sin), value
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+    """Grouped-query attention, [B, H, T, D].
+
+    Written out, because the fused kernel's backward pass takes four times as long on a CPU at these sizes.
+
+    Args:
+        query: [B, H, T, D].
+        key: [B, K, S, D].
+        value: [B, K, S, D].
+        bias: 0 where a token may look, -inf elsewhere; [T, S], or [B, 1, T, S].
+    """
+    _, num_heads, length, size = query.shape
+    num_kv_heads = key.shape[1]
+    groups = num_heads // num_kv_heads
+    grouped = query.unflatten(1, (num_kv_heads, groups)).flatten(2, 3) * size**-0.5
+    scores = (grouped @ key.transpose(2, 3)).unflatten(2, (groups, length)) + bias.unsqueeze(-3)
+    attended = scores.softmax(-1).flatten(2, 3) @ value
+    return attended.unflatten(2, (groups, length)).flatten(1, 2)
+
+
+def finish_block(weights: Weights, layer: Layer, x_BTE: Tensor, attended: Tensor) -> Tensor:
+    """Output projection and MLP, both added to the residual stream."""
+    x_BTE = x_BTE + F.linear(attended.transpose(1, 2).flatten(2), layer.out)
+    hidden = norm(x_BTE, layer.norm_mlp_E, weights.epsilon, weights.dtype)
+    gate, up = F.linear(hidden, layer.gate_up).chunk(2, dim=-1)
+    return x_BTE + F.linear(F.silu(gate) * up, layer.down)
+
+
+def forward(weights: Weights, ids_BT: Tensor, positions_BT: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+    """Hidden states after the last norm, without a cache.
+
+    Args:
+        weights: From weights_of.
+        ids_BT: Token ids, padded on the right where rows differ in length.
+        positions_BT: Position of each token; 0, 1, 2... if not given.
+        mask: True where a token may look, broadcastable to [B, 1, T, T]; plain causal if not given.
+
+    Returns:
+        Hidden states [B, T, E] in the dtype of the weights.
+    """
+    if positions_BT is None:
+        positions_BT = torch.arange(ids_BT.shape[1])[None]
+    cos, sin = rotations(weights, positions_BT)
+    length = ids_BT.shape[1]
+    if mask is None:
+        mask = torch.ones(length, length, dtype=torch.bool).tril()
+    bias = _bias(mask, weights.dtype)
+    x_BTE = F.embedding(ids_BT, weights.embedding)
+    for layer in weights.layers:
+        query, key, value = project(weights, layer, x_BTE, cos, sin)
+        attended = attend(query, key, value, bias)
+        x_BTE = finish_block(weights, layer, x_BTE, attended)
+    return norm(x_BTE, weights.norm_E, weights.epsilon, weights.dtype)
+
+
+def logits_of(weights: Weights, hidden: Tensor) -> Tensor:
+    """Logits in float32 for hidden states [..., E]."""
+    return F.linear(hidden, weights.head.to(hidden.dtype)).float()
+
+
+def forward_groups(weights: Weights, prefixes: list[list[int]], suffixes: list[list[list[int]]]) -> Tensor:
+    """Hidden states of groups of rows that start alike; the common start is computed once per group.
+
+    Args:
+        weights: From weights_of.
+        prefixes: P common starts.
+        suffixes: P groups of G continuations each; every group of the same size.
+
+    Returns:
+        Hidden states [P * G, 1 + T, E]: of the last token of the prefix, then of each suffix token.
+    """
+    group_size = len(suffixes[0])
+    prefix_ids, prefix_lengths = _padded(prefixes)
+    suffix_ids, _ = _padded([suffix for group in suffixes for suffix in group])
+    starts = prefix_lengths.repeat_interleave(group_size)
+    num_prefix, num_suffix = prefix_ids.shape[1], suffix_ids.shape[1]
+    spin_prefix = rotations(weights, torch.arange(num_prefix)[None])
+    spin_suffix = rotations(weights, starts[:, None] + torch.arange(num_suffix))
+    causal = _bias(torch.ones(num_prefix, num_prefix, dtype=torch.bool).tril(), weights.dtype)
+    own = torch.ones(num_suffix, num_suffix, dtype=torch.bool).tril().expand(len(starts), -1, -1)
+    start_seen = (torch.arange(num_prefix) < starts[:, None])[:, None].expand(-1, num_suffix, -1)
+    bias = _bias(torch.cat([start_seen, own], dim=2), weights.dtype)[:, None]
+    x, y = F.embedding(prefix_ids, weights.embedding), F.embedding(suffix_ids, weights.embedding)
+    for layer in weights.layers:
+        query_x, key_x, value_x = project(weights, layer, x, *spin_prefix)
+        query_y, key_y, value_y = project(weights, layer, y, *spin_suffix)
+        keys = torch.cat([key_x.repeat_interleave(group_size, 0), key_y], dim=2)
+        values = torch.cat([value_x.repeat_interleave(group_size, 0), value_y], dim=2)
+        x = finish_block(weights, layer, x, attend(query_x, key_x, value_x, causal))
+        y = finish_block(weights, layer, y, attend(query_y, keys, values, bias))
+    last = x[torch.arange(len(prefixes)), prefix_lengths - 1].repeat_interleave(group_size, 0)
+    hidden = torch.cat([last[:, None], y], dim=1)
+    return norm(hidden, weights.norm_E, weights.epsilon, weights.dtype)
+
+
+def _bias(visible: Tensor, dtype: torch.dtype) -> Tensor:
+    return torch.zeros(visible.shape, dtype=dtype).masked_fill_(~visible, -torch.inf)
+
+
+def _padded(rows: list[list[int]]) -> tuple[Tensor, Tensor]:
+    lengths = [len(row) for row in rows]
+    padded = [row + [0] * (max(lengths) - len(row)) for row in rows]
+    return torch.tensor(padded), torch.tensor(lengths)

@@ -1,0 +1,1 @@
+"""NOUNS: frozen typed records, tables, recipes, ports and errors. Imports neither torch nor Prefect."""

@@ -1,0 +1,44 @@
+"""The tree of errors. Each says what failed, where, and what to do; the command line maps it to an exit code.
+
+    DreamGymError            exit 1: the run failed
+    |-- InputError           exit 2: a recipe, a file or a command is wrong
+    |   |-- RecipeError
+    |   `-- DataError
+    |-- IntegrityError       exit 1: bytes are not what their digest says
+    |-- StorageError         exit 1: a store cannot be read or written
+    `-- GateRefused          exit 3: evaluated, but not good enough
+"""
+
+
+class DreamGymError(Exception):
+    """Something failed; the message says what, where and what to do."""
+
+    exit_code = 1
+
+
+class InputError(DreamGymError):
+    """What was handed in is wrong; nothing was started and nothing was stored."""
+
+    exit_code = 2
+
+
+class RecipeError(InputError):
+    """A recipe is not valid: a typo, a wrong type or an impossible combination."""
+
+
+class DataError(InputError):
+    """Data handed in cannot be used at all; single bad rows go to quarantine instead."""
+
+
+class IntegrityError(DreamGymError):
+    """Stored bytes do not match their recorded digest."""
+
+
+class StorageError(DreamGymError):
+    """A store cannot be read or written: missing, read-only or full."""
+
+
+class GateRefused(DreamGymError):
+    """The candidate was evaluated and the gate said no."""
+
+    exit_code = 3

@@ -1,0 +1,89 @@
+"""What the models need from outside, and what environments, annotators and stores must offer.
+
+A slot is a place in a vector of episodes: reset puts an agent task into it, step moves it on.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from schemas.records import AgentTask, Step, Trajectory
+
+
+class Environment(Protocol):
+    """Anything with reset and step, real or dreamt, over many episodes at once."""
+
+    def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
+        """Start an episode in each slot; return the first state of each."""
+        ...
+
+    def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
+        """Take one action in each slot. An impossible action answers in text and never raises."""
+        ...
+
+
+class RealEnvironment(Environment, Protocol):
+    """A real environment: it also knows its tasks, its rules and a way to solve them."""
+
+    def tasks(self, split: str, num_tasks: int, first_seed: int = 0) -> list[AgentTask]:
+        """Tasks of a split, the same for the same arguments."""
+        ...
+
+    def expert(self, slot: int) -> str:
+        """The action that an expert would take now in this slot."""
+        ...
+
+    def admissible_actions(self, slot: int) -> list[str]:
+        """Actions that would change the state now."""
+        ...
+
+    def near_misses(self, slot: int) -> list[str]:
+        """Well-formed actions about what is in sight, most of them refused now."""
+        ...
+
+    def names(self, task: AgentTask) -> list[str]:
+        """Names in this task that no rule depends on, so that they may be replaced."""
+        ...
+
+    def task_error(self, task: AgentTask) -> str | None:
+        """Why a generated task is malformed or cannot be solved; None if it is well-formed."""
+        ...
+
+
+class Annotator(Protocol):
+    """Writes in hindsight one reasoning trace per transition of a finished trajectory."""
+
+    def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
+        """One list per trajectory, one trace per turn."""
+        ...
+
+
+class Encoder(Protocol):
+    """Turns the text of a (state, action) pair, in the context of its task, into a vector."""
+
+    @property
+    def num_dimensions(self) -> int:
+        """Length of each vector."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Unit vectors, float32 [N, num_dimensions]."""
+        ...
+
+
+class Demonstrations(Protocol):
+    """Retrieves past experience to ground the experience model."""
+
+    def retrieve(self, queries: Sequence["DemonstrationQuery"], k: int) -> list[list[str]]:
+        """Up to k demonstrations per query, nearest first, never from the query's own trajectory."""
+        ...
+
+
+class DemonstrationQuery(Protocol):
+    """What is asked of the replay store."""
+
+    task: AgentTask
+    state: str
+    action: str
+    trajectory_id: str

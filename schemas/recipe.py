@@ -1,0 +1,247 @@
+"""Recipes: what to run. One TOML, frozen, nothing unknown in it; the flow's only parameter.
+
+The text under a field is what Prefect's form and `dreamgym check` show.
+"""
+
+import hashlib
+import json
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Section(BaseModel):
+    """A frozen part of a recipe that refuses fields it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class CookingFamily(Section):
+    """One family of cooking games, in the words of TextWorld's tw-cooking."""
+
+    recipe: int = Field(1, ge=1, le=3)
+    """Ingredients."""
+    go: Literal[1, 6, 9, 12] = 1
+    """Rooms."""
+    open: bool = False
+    """Doors and containers start closed, so what is inside is hidden."""
+    cook: bool = True
+    """Ingredients must be cooked."""
+    cut: bool = True
+    """Ingredients must be cut."""
+
+
+class EnvironmentRecipe(Section):
+    """The real environment and its tasks."""
+
+    name: Literal["textworld-cooking"] = "textworld-cooking"
+    families: dict[str, CookingFamily] = Field(default={"one-ingredient": CookingFamily()}, min_length=1)
+    """Families of tasks by name; tasks are dealt to them in turn, and the gate looks at each."""
+    num_train_tasks: int = Field(200, ge=2)
+    """Tasks of the train split: logs, dreams and real fine-tuning use them."""
+    num_valid_tasks: int = Field(100, ge=2)
+    """Tasks of the valid split: calibration during training."""
+    num_test_tasks: int = Field(400, ge=2)
+    """Held-out tasks of the test split: evaluated and reported, never trained or tuned on."""
+    max_steps: int = Field(12, ge=1)
+    """Limit of an episode."""
+
+
+class IngestRecipe(Section):
+    """The offline real trajectories."""
+
+    path: str = ""
+    """JSONL or Parquet file of logged transitions; empty: collect with the behaviours below."""
+    episodes_per_task: int = Field(4, ge=1)
+    """Logged episodes of each train task."""
+    noise: tuple[float, ...] = (0.0, 0.2, 0.4, 0.7)
+    """Error rates of the behaviours: 0 is the expert, 1 random."""
+    max_bad_share: float = Field(0.2, ge=0, le=1)
+    """Quarantined share above which ingest stops."""
+
+
+class AnnotateRecipe(Section):
+    """Who writes the reasoning traces."""
+
+    annotator: Literal["facts", "teacher"] = "facts"
+    """facts: the environment's own rules, offline. teacher: an OpenAI-compatible endpoint."""
+    teacher_model: str = ""
+    """Model name at the endpoint."""
+    max_concurrency: int = Field(8, ge=1)
+    """Requests at a time."""
+
+    @model_validator(mode="after")
+    def _teacher_has_a_model(self) -> Self:
+        if self.annotator == "teacher" and not self.teacher_model:
+            raise ValueError("annotator 'teacher' needs annotate.teacher_model")
+        return self
+
+
+class BackboneRecipe(Section):
+    """The network that policy and experience model start from."""
+
+    model: str = "textworld-tiny"
+    """A shipped backbone by name, a folder, or a hub id."""
+    revision: str | None = None
+    """Commit of a hub model; required for one."""
+    random_init: bool = False
+    """Architecture and tokenizer only, weights at random: to try a recipe without its weights."""
+
+
+class SftRecipe(Section):
+    """A supervised fine-tuning."""
+
+    epochs: float = Field(2.0, gt=0)
+    """Passes over the examples."""
+    learning_rate: float = Field(5e-4, gt=0)
+    """Peak; linear warm-up, cosine decay."""
+    tokens_per_update: int = Field(6_000, ge=256)
+    """Batch size in tokens, padding included."""
+
+
+class ExperienceRecipe(Section):
+    """The experience model."""
+
+    sft: SftRecipe = SftRecipe()
+    with_reasoning: bool = True
+    """Reason before the next state; False is the paper's ablation."""
+    history_length: int = Field(1, ge=0)
+    """Earlier actions it is shown."""
+    rename_share: float = Field(0.5, ge=0, le=1)
+    """Share of trajectories also shown with names replaced, so that it copies instead of memorising."""
+    rare_outcome_copies: int = Field(3, ge=1)
+    """How often a transition that ends the episode is shown per pass."""
+    temperature: float = Field(0.0, ge=0)
+    """Of its predictions; 0 is the likeliest."""
+    num_votes: int = Field(1, ge=1)
+    """Predictions that must agree before a dreamt success counts."""
+    num_refit_episodes: int = Field(200, ge=0)
+    """Real episodes of the starting policy added to the logs: its own mistakes."""
+
+
+class RetrievalRecipe(Section):
+    """Grounding in retrieved experience."""
+
+    encoder: str = "hashing"
+    """hashing, or a sentence-transformers model by folder or hub id."""
+    revision: str | None = None
+    """Commit of a hub model."""
+    num_demonstrations: int = Field(1, ge=0)
+    """k; 0 is the paper's ablation without replay."""
+    max_dreamt_share: float = Field(0.5, ge=0, le=1)
+    """Bound on the dreamt share of the k."""
+
+
+class StartRecipe(Section):
+    """The starting policy: behaviour cloning of logged successes."""
+
+    num_demonstrations: int = Field(60, ge=1)
+    """Expert episodes it is cloned from."""
+    sft: SftRecipe = SftRecipe(epochs=6, learning_rate=5e-4)
+
+
+class CurriculumRecipe(Section):
+    """Which tasks come next."""
+
+    generate: bool = True
+    """Vary tasks; False is the paper's ablation."""
+    max_generated_share: float = Field(0.25, ge=0, le=1)
+    """lambda: bound on generated tasks per round."""
+    variations_per_round: int = Field(8, ge=0)
+    """Tasks at the edge of the policy's ability that are varied after each round."""
+    generator_temperature: float = Field(1.0, gt=0)
+    """Of the task generator."""
+
+
+class GrpoRecipe(Section):
+    """Reinforcement learning, in the dream and in the real environment alike."""
+
+    groups_per_round: int = Field(24, ge=1)
+    """P: tasks per round."""
+    group_size: int = Field(8, ge=2)
+    """G: episodes per task."""
+    learning_rate: float = Field(4e-4, gt=0)
+    """Constant."""
+    updates_per_round: int = Field(2, ge=1)
+    """Optimiser steps on each round's groups."""
+    clip_low: float = Field(0.2, gt=0, lt=1)
+    """Lower bound of the ratio is 1 - clip_low."""
+    clip_high: float = Field(0.28, gt=0)
+    """Upper bound of the ratio is 1 + clip_high."""
+    kl_coefficient: float = Field(0.01, ge=0)
+    """Weight of the k3 estimate of the KL to the starting policy."""
+    normalise_std: bool = True
+    """Divide advantages by the group's standard deviation."""
+    leave_one_out: bool = False
+    """Compare with the mean of the other episodes."""
+    mask_truncated: bool = False
+    """Leave episodes that met the step limit out of the loss."""
+    temperature: float = Field(1.0, gt=0)
+    """Of the policy while it samples."""
+
+
+class DreamRecipe(Section):
+    """Training inside the experience model."""
+
+    num_rounds: int = Field(20, ge=0)
+    """Rounds of propose, dream, train."""
+    calibrate_every: int = Field(10, ge=1)
+    """Rounds between two comparisons of dream and real on valid tasks."""
+    max_gap: float = Field(0.15, ge=0, le=1)
+    """Dream minus real success, either way, beyond which training in the dream stops early."""
+
+
+class RealRecipe(Section):
+    """Sim-to-real: the same GRPO in the real environment, from the promoted policy."""
+
+    num_rounds: int = Field(2, ge=0)
+    """Rounds."""
+    learning_rate: float | None = Field(None, gt=0)
+    """Its own learning rate; empty: grpo.learning_rate."""
+
+
+class GateRecipe(Section):
+    """What a candidate must show before it is promoted."""
+
+    margin: float = Field(0.0, ge=0, le=1)
+    """The lower bound of the paired gain must be above minus this."""
+    family_margin: float = Field(0.05, ge=0, le=1)
+    """No family of tasks may lose more than this."""
+    min_outcome_agreement: float = Field(0.9, ge=0, le=1)
+    """Of dreamt episodes with their real replay."""
+    max_dream_real_gap: float = Field(0.1, ge=0, le=1)
+    """Dream minus real success of the same policy on the same tasks, either way."""
+
+
+class Recipe(Section):
+    """Everything that decides the result of a cycle."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{0,62}$")
+    """Lower case, digits, dots and dashes."""
+    description: str = ""
+    """One sentence."""
+    seed: int = Field(0, ge=0)
+    """Of everything that is random but the tasks."""
+    environment: EnvironmentRecipe = EnvironmentRecipe()
+    ingest: IngestRecipe = IngestRecipe()
+    annotate: AnnotateRecipe = AnnotateRecipe()
+    backbone: BackboneRecipe = BackboneRecipe()
+    experience: ExperienceRecipe = ExperienceRecipe()
+    retrieval: RetrievalRecipe = RetrievalRecipe()
+    start: StartRecipe = StartRecipe()
+    curriculum: CurriculumRecipe = CurriculumRecipe()
+    grpo: GrpoRecipe = GrpoRecipe()
+    dream: DreamRecipe = DreamRecipe()
+    real: RealRecipe = RealRecipe()
+    gate: GateRecipe = GateRecipe()
+
+    @property
+    def digest(self) -> str:
+        """Sha256 of the whole recipe."""
+        return digest_of(self)
+
+
+def digest_of(value: BaseModel | dict[str, Any] | list[Any] | str | int) -> str:
+    """Sha256 of a section or of plain data, independent of the order of keys."""
+    plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,122 @@
+"""The records that flow between rooms: agent tasks, steps, trajectories, references.
+
+A *group* is simply a list of trajectories of one agent task that were rolled out together.
+"""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Literal
+
+Origin = Literal["real", "dream"]
+
+
+class Failure(StrEnum):
+    """Why a rollout has no outcome. A failed rollout is data, never a reward of 0."""
+
+    UNPARSABLE = "experience model output could not be parsed"
+    TOO_LONG = "context is full"
+    ENVIRONMENT = "environment raised an error"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTask:
+    """The paper's task tau: an instruction and where to start.
+
+    Example: AgentTask("one-cook-cut/train/7", "recipe: carrot fried diced", "train", "one-cook-cut", 7)
+    """
+
+    task_id: str
+    instruction: str
+    split: str
+    family: str
+    seed: int = 0
+    initial_state: str = ""
+    """Start of a generated task, written by the experience model; empty: ask the environment."""
+    parent_id: str = ""
+    """Of which task this is a variation; empty for the environment's own."""
+
+    @property
+    def generated(self) -> bool:
+        """Whether the task generator made it, so that no real environment knows it."""
+        return bool(self.parent_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What an environment, real or dreamt, answers to one action."""
+
+    state: str
+    reward: float
+    """Outcome reward: 1.0 on the step that succeeds, else 0.0 (paper, section 4.1)."""
+    done: bool
+    success: bool
+    reasoning: str = ""
+    demonstrations: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One action of an episode with the state it was taken in, and what came of it."""
+
+    state: str
+    action: str
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """An episode as the policy saw and sampled it: token-in, token-out, never re-tokenised.
+
+    Shapes: all three have the length of the whole episode, T.
+    """
+
+    ids: list[int]
+    is_action: list[bool]
+    """True where the policy sampled the token; False for task and states."""
+    logprobs: list[float]
+    """Log-probability under the policy that sampled; 0.0 where is_action is False."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One episode of one agent task."""
+
+    task: AgentTask
+    origin: Origin
+    turns: list[Turn]
+    tokens: Tokens | None = None
+    failure: Failure | None = None
+    truncated: bool = False
+    """The episode met the step limit before it was done."""
+
+    @property
+    def success(self) -> bool:
+        """Whether the environment said so on the last step."""
+        return bool(self.turns) and self.turns[-1].step.success
+
+    @property
+    def reward(self) -> float:
+        """Return of the episode (undiscounted, 0.0 or 1.0)."""
+        return sum(turn.step.reward for turn in self.turns)
+
+    @property
+    def actions(self) -> list[str]:
+        """The actions in order."""
+        return [turn.action for turn in self.turns]
+
+    def failed(self, failure: Failure) -> "Trajectory":
+        """The same episode, marked as broken."""
+        return replace(self, failure=failure)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What travels between tasks instead of data: where it lies and what it must be."""
+
+    uri: str
+    sha256: str
+    kind: str
+    """model, dataset, report, metrics or trajectories."""
+    notes: dict[str, float | int | str] = field(default_factory=dict)
+    """Small facts worth showing beside the reference: rows, steps, losses."""

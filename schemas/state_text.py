@@ -1,0 +1,52 @@
+"""How an abstract state is written: one line per thing, `- name: value`, and what changed between two.
+
+The paper calls for an abstract textual state that drops what does not matter for acting (section 4.1).
+A state of named lines has a further use: the experience model needs to write only the lines that
+change, which a small model learns far better than copying the whole state.
+
+Example:
+    state    "- you: kitchen\\n- carrot: counter raw uncut"
+    changes  "- carrot: held raw uncut"
+"""
+
+GONE = "gone"
+"""Value of a changed line that takes the thing out of the state."""
+
+
+def lines_of(state: str) -> dict[str, str]:
+    """Name to value, in the order of the text.
+
+    Raises:
+        ValueError: a line that is not `- name: value`, or a name that comes twice.
+    """
+    lines: dict[str, str] = {}
+    for line in filter(None, state.split("\n")):
+        name, colon, value = line.removeprefix("- ").partition(": ")
+        if not (line.startswith("- ") and colon and name and value):
+            raise ValueError(f"not a line of a state, '- name: value' was expected: {line!r}")
+        if name in lines:
+            raise ValueError(f"{name!r} stands twice in one state")
+        lines[name] = value
+    return lines
+
+
+def text_of(lines: dict[str, str]) -> str:
+    """The state text of these lines."""
+    return "\n".join(f"- {name}: {value}" for name, value in lines.items())
+
+
+def changes_between(state: str, next_state: str) -> str:
+    """The lines of next_state that are new or differ, then what is gone; empty if nothing changed."""
+    before, after = lines_of(state), lines_of(next_state)
+    changed = {name: value for name, value in after.items() if before.get(name) != value}
+    return text_of(changed | {name: GONE for name in before if name not in after})
+
+
+def apply_changes(state: str, changes: str) -> str:
+    """The next state: changed lines stay in their place, new ones come last.
+
+    Raises:
+        ValueError: changes that are not lines of a state.
+    """
+    lines = lines_of(state) | lines_of(changes)
+    return text_of({name: value for name, value in lines.items() if value != GONE})
