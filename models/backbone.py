@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Qwen3Config, Qwen3ForCausalLM
 
 from models.prompts import PromptFormat
 from schemas.errors import InputError
@@ -71,9 +71,9 @@ def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, A
 def new_tiny_model(
     tokenizer: Any, *, hidden_size: int, num_layers: int, num_heads: int, max_positions: int, seed: int
 ) -> LanguageModel:
-    """A Llama of about a million weights, from random initialisation."""
+    """A Qwen3 of about a million weights, from random initialisation."""
     torch.manual_seed(seed)
-    config = LlamaConfig(
+    config = Qwen3Config(
         vocab_size=len(tokenizer),
         hidden_size=hidden_size,
         intermediate_size=3 * hidden_size,
@@ -83,8 +83,9 @@ def new_tiny_model(
         head_dim=hidden_size // num_heads,
         max_position_embeddings=max_positions,
         tie_word_embeddings=True,
+        initializer_range=hidden_size**-0.5,  # the usual 0.02 is for wide models; a narrow one would start very slowly
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=None,
     )
-    return LanguageModel(LlamaForCausalLM(config).eval(), tokenizer, PromptFormat(tokenizer))
+    return LanguageModel(Qwen3ForCausalLM(config).eval(), tokenizer, PromptFormat(tokenizer))

@@ -40,7 +40,8 @@ def _play(
         step = environment.step({0: action})[0]
         turns.append(Turn(state, action, step))
         state = step.state
-    return Trajectory(task, "real", turns, truncated=not turns[-1].step.done)
+    source = f"noisy expert {noise}" if noise else "expert"
+    return Trajectory(task, "real", turns, truncated=not turns[-1].step.done, source=source)
 
 
 def _mistake(environment: RealEnvironment, rng: random.Random) -> str:

@@ -10,15 +10,31 @@ Shapes: R rows, T new tokens, S cached tokens, K key-value heads, D head size, V
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.transformer import Weights, attend, finish_block, logits_of, norm, project, rotations
+from models.transformer import Weights, attend, finish_block, logits_of, norm, project, rotations, weights_of
 
 _COMPACT_BELOW = 0.7
 """Share of rows still sampling under which the batch is packed anew."""
+_ROUND_TO = 32
+"""Lengths are rounded up to this, so that the CPU kernels, compiled per shape, are few."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineWeights:
+    """One network twice: in the precision that is fast for many tokens, and in that for one at a time."""
+
+    prefill: Weights
+    decode: Weights
+
+    @staticmethod
+    def of(network: Any) -> "EngineWeights":
+        """bfloat16 for prefill, where it is several times faster, and float32 for decoding, where it is not."""
+        return EngineWeights(weights_of(network, torch.bfloat16), weights_of(network, torch.float32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +73,23 @@ class _Cache:
             torch.zeros(num_rows, dtype=torch.long),
         )
 
-    def rows(self, rows_R: Tensor) -> "_Cache":
-        """A copy of some rows."""
-        return _Cache([k[rows_R] for k in self.keys], [v[rows_R] for v in self.values], self.lengths_R[rows_R])
+    def rows(self, rows_R: Tensor, dtype: torch.dtype) -> "_Cache":
+        """A copy of some rows, as far as they are filled."""
+        span = _rounded(int(self.lengths_R[rows_R].max()))
+        keys = [k[rows_R, :, :span].to(dtype) for k in self.keys]
+        return _Cache(keys, [v[rows_R, :, :span].to(dtype) for v in self.values], self.lengths_R[rows_R])
 
     def reserve(self, capacity: int) -> None:
-        """Make room for this many tokens per row, at least doubling."""
+        """Make room for this many tokens per row, rounded up."""
         missing = capacity - self.keys[0].shape[2]
         if missing > 0:
-            extra = max(missing, self.keys[0].shape[2])
+            extra = _rounded(missing)
             self.keys = [F.pad(k, (0, 0, 0, extra)) for k in self.keys]
             self.values = [F.pad(v, (0, 0, 0, extra)) for v in self.values]
+
+
+def _rounded(length: int) -> int:
+    return -(-length // _ROUND_TO) * _ROUND_TO
 
 
 @torch.no_grad()
@@ -79,7 +101,7 @@ def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | N
     """
     lengths_R = cache.lengths_R if rows_R is None else cache.lengths_R[rows_R]
     positions_RT = lengths_R[:, None] + torch.arange(ids_RT.shape[1])
-    span = int(positions_RT[:, -1].max()) + 1
+    span = _rounded(int(positions_RT[:, -1].max()) + 1)
     cache.reserve(span)
     visible = positions_RT[:, :, None] >= torch.arange(span)
     bias = torch.zeros(visible.shape, dtype=weights.dtype).masked_fill_(~visible, -torch.inf)[:, None]
@@ -100,7 +122,7 @@ def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | N
 class Sessions:
     """Token streams side by side, one per row, each with its own length."""
 
-    def __init__(self, weights: Weights, num_rows: int, generator: torch.Generator, capacity: int = 256) -> None:
+    def __init__(self, weights: EngineWeights, num_rows: int, generator: torch.Generator, capacity: int = 256) -> None:
         """Empty streams.
 
         Args:
@@ -111,8 +133,8 @@ class Sessions:
         """
         self._weights = weights
         self._generator = generator
-        self._cache = _Cache.empty(weights, num_rows, capacity)
-        self._next_hidden = torch.zeros(num_rows, weights.embedding.shape[1], dtype=weights.dtype)
+        self._cache = _Cache.empty(weights.prefill, num_rows, capacity)
+        self._next_hidden = torch.zeros(num_rows, weights.prefill.embedding.shape[1])
         self._pending: list[list[int]] = [[] for _ in range(num_rows)]
         self.num_prefilled = 0
         self.num_sampled = 0
@@ -143,10 +165,10 @@ class Sessions:
     def _prefill(self, streams: dict[int, list[int]]) -> None:
         rows_R = torch.tensor(list(streams))
         counts_R = torch.tensor([len(stream) for stream in streams.values()])
-        length = int(counts_R.max())
+        length = _rounded(int(counts_R.max()))
         ids_RT = torch.tensor([stream + [0] * (length - len(stream)) for stream in streams.values()])
-        hidden = _advance(self._weights, self._cache, ids_RT, rows_R)
-        self._next_hidden[rows_R] = hidden[torch.arange(len(streams)), counts_R - 1]
+        hidden = _advance(self._weights.prefill, self._cache, ids_RT, rows_R)
+        self._next_hidden[rows_R] = hidden[torch.arange(len(streams)), counts_R - 1].float()
         self._cache.lengths_R[rows_R] += counts_R
         self.num_prefilled += int(counts_R.sum())
 
@@ -164,7 +186,8 @@ class Sessions:
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """Sample a continuation for each row until the end token."""
         rows_R = torch.tensor(list(rows))
-        cache = self._cache.rows(rows_R)
+        weights = self._weights.decode
+        cache = self._cache.rows(rows_R, weights.dtype)
         cache.reserve(int(cache.lengths_R.max()) + sampling.max_new_tokens)
         hidden = self._next_hidden[rows_R]
         owners = list(range(len(rows)))
@@ -183,8 +206,8 @@ class Sessions:
             if len(open_rows) < _COMPACT_BELOW * len(owners):
                 kept = [i for i, owner in enumerate(owners) if owner in open_rows]
                 owners = [owners[i] for i in kept]
-                cache, ids_R = cache.rows(torch.tensor(kept)), ids_R[kept]
-            hidden = _advance(self._weights, cache, ids_R[:, None])[:, 0]
+                cache, ids_R = cache.rows(torch.tensor(kept), weights.dtype), ids_R[kept]
+            hidden = _advance(weights, cache, ids_R[:, None])[:, 0]
             cache.lengths_R += 1
         for row, (ids, _) in zip(rows, out, strict=True):
             self._pending[row] = ids
@@ -192,7 +215,7 @@ class Sessions:
         return [Sampled(ids, logprobs, ids[-1] == sampling.end_id) for ids, logprobs in out]
 
     def _sample(self, hidden: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-        logits = logits_of(self._weights, hidden)
+        logits = logits_of(self._weights.decode, hidden)
         if temperature == 0:
             return logits.argmax(-1), torch.zeros(len(logits))
         logprobs = F.log_softmax(logits / temperature, dim=-1)

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from models.engine import Sampling, Sessions
+from models.engine import EngineWeights, Sampling, Sessions
 from models.prompts import PromptFormat, Situation
-from models.transformer import Weights
 from schemas.errors import InputError
 from schemas.ports import Demonstrations
 from schemas.records import AgentTask, Failure, Step
@@ -37,6 +36,8 @@ class DreamOptions:
     num_votes: int = 1
     """A dreamt success counts only if this many sampled predictions all say so: pessimism where the
     model disagrees with itself. 1 asks once."""
+    num_retries: int = 2
+    """How often an unparsable prediction is sampled again before it counts as a failure."""
     max_new_tokens: int = 256
     batch_size: int = 256
 
@@ -45,11 +46,11 @@ class ExperienceModel:
     """Predicts what an environment would answer."""
 
     def __init__(
-        self, weights: Weights, format: PromptFormat, demonstrations: Demonstrations | None,
+        self, weights: EngineWeights, format: PromptFormat, demonstrations: Demonstrations | None,
         options: DreamOptions, generator: torch.Generator,
     ) -> None:
         """A model ready to predict; without demonstrations it is not grounded."""
-        self._weights, self._format, self._demonstrations = weights, format, demonstrations
+        self._weights, self.format, self._demonstrations = weights, format, demonstrations
         self.options = options
         self._generator = generator
         self.num_tokens = 0
@@ -65,9 +66,18 @@ class ExperienceModel:
         """One step per situation; an unparsable prediction is a step with a typed failure."""
         grounded = self.ground(situations)
         steps = self._steps(grounded, self.options.temperature)
+        for _ in range(self.options.num_retries):
+            self._retry_broken(grounded, steps)
         if self.options.num_votes > 1:
             self._withdraw_doubtful(grounded, steps)
         return steps
+
+    def _retry_broken(self, situations: list[Situation], steps: list[Step]) -> None:
+        """Sample anew what could not be parsed."""
+        broken = [i for i, step in enumerate(steps) if step.failure]
+        again = self._steps([situations[i] for i in broken], temperature=1.0)
+        for i, step in zip(broken, again, strict=True):
+            steps[i] = step
 
     def _withdraw_doubtful(self, situations: list[Situation], steps: list[Step]) -> None:
         """Take back successes that another sampled prediction denies."""
@@ -82,7 +92,7 @@ class ExperienceModel:
         steps: list[Step] = []
         for start in range(0, len(situations), self.options.batch_size):
             batch = situations[start : start + self.options.batch_size]
-            texts = self.complete([self._format.situation(s) for s in batch], temperature)
+            texts = self.complete([self.format.situation(s) for s in batch], temperature)
             steps += [parse_prediction(s, text) for s, text in zip(batch, texts, strict=True)]
         return steps
 
@@ -92,9 +102,9 @@ class ExperienceModel:
         longest = max(map(len, prompts))
         sessions = Sessions(self._weights, len(prompts), self._generator, longest + self.options.max_new_tokens)
         sessions.extend(rows, prompts)
-        sampled = sessions.generate(rows, Sampling(self.options.max_new_tokens, self._format.end_id, temperature))
+        sampled = sessions.generate(rows, Sampling(self.options.max_new_tokens, self.format.end_id, temperature))
         self.num_tokens += sessions.num_prefilled + sessions.num_sampled
-        return [self._format.decode(one.ids[:-1] if one.ended else one.ids) for one in sampled]
+        return [self.format.decode(one.ids[:-1] if one.ended else one.ids) for one in sampled]
 
 
 def parse_prediction(situation: Situation, text: str) -> Step:

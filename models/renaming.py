@@ -2,53 +2,90 @@
 
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from schemas.records import AgentTask, Step, Trajectory, Turn
+from models.prompts import Situation
+from schemas.records import AgentTask, Trajectory, Turn
 
+Renamer = Callable[[str], str]
 
-def rename(trajectory: Trajectory, names: Mapping[str, str]) -> Trajectory:
-    """The same episode with other names in task, states, actions and reasoning."""
-    if not names:
-        return trajectory
-    longest_first = sorted(map(re.escape, names), key=len, reverse=True)
-    pattern = re.compile(rf"\b({'|'.join(longest_first)})\b")
+PLAIN_WORDS = (
+    "red orange yellow green blue purple white black brown grey small large fresh dry sweet bitter hot cold round "
+    "flat soft hard bell block leg wing breast of the apron basket bottle bowl box brush bucket button candle card "
+    "cart chain cloth coat coin cord cup curtain desk dish drum feather flag flute fork frame glass glove hammer hat "
+    "helmet jar jug kettle key ladder lamp lantern leaf lid lock log map mat mirror mug nail needle net oar paper "
+    "pebble pen pillow pin pipe plank plate pot purse ribbon ring rope rug ruler sack saddle scarf shell shoe "
+    "sock spoon stick stone string thread ticket tool towel toy tray vase wagon wheel whistle wire yarn"
+).split()
+"""Words of invented names beside made-up ones: none of them names a food."""
 
-    def new(text: str) -> str:
-        return pattern.sub(lambda match: names[match.group()], text)
-
-    turns = [
-        Turn(new(turn.state), new(turn.action), _renamed_step(turn.step, new)) for turn in trajectory.turns
-    ]
-    return replace(trajectory, task=renamed_task(trajectory.task, new), turns=turns)
-
-
-def renamed_task(task: AgentTask, new: Callable[[str], str]) -> AgentTask:
-    """The same task with other names."""
-    return replace(task, instruction=new(task.instruction), initial_state=new(task.initial_state))
-
-
-def _renamed_step(step: Step, new: Callable[[str], str]) -> Step:
-    return replace(step, state=new(step.state), reasoning=new(step.reasoning))
+_ONSETS = "b c d f g h j k l m n p r s t v w z ch sh br cr gr pl st tr".split()
+_CODAS = ("", "", "", "n", "r", "l", "t", "s", "m", "ck", "p")
+SYLLABLES = [onset + vowel + coda for onset in _ONSETS for vowel in "aeiou" for coda in _CODAS]
 
 
 def invented_names(
-    names: Sequence[str], words: Sequence[str], syllables: Sequence[str], rng: random.Random
+    names: Sequence[str], rng: random.Random, pieces: Sequence[str] = SYLLABLES, avoid: str = ""
 ) -> dict[str, str]:
-    """A new name of one to three words for each, plain or made of syllables; no two alike."""
+    """A new name of one to three words for each, no two alike.
+
+    Args:
+        names: To be replaced.
+        rng: Source of randomness.
+        pieces: What words that are not plain are made of. The pieces of a tokenizer's vocabulary let a
+            model meet every token as part of a name, and so copy names that it never saw.
+        avoid: Text whose words may not become names, such as a state, where they mean something.
+    """
+    taken = set(re.findall(r"\w+", avoid))
     mapping: dict[str, str] = {}
     for name in names:
-        while (invented := _name(words, syllables, rng)) in mapping.values():
+        while (invented := _name(rng, pieces)) in taken:
             pass
+        taken.add(invented)
         mapping[name] = invented
     return mapping
 
 
-def _name(words: Sequence[str], syllables: Sequence[str], rng: random.Random) -> str:
-    num_words = rng.choice((1, 1, 2, 2, 2, 3))
-    return " ".join(_word(words, syllables, rng) for _ in range(num_words))
+def name_pieces(vocabulary: Iterable[str]) -> list[str]:
+    """Short lower-case pieces of a byte-level vocabulary."""
+    letters = {token.removeprefix("\u0120") for token in vocabulary}
+    return sorted(piece for piece in letters if piece.isascii() and piece.isalpha() and piece.islower() and len(piece) <= 4)
 
 
-def _word(words: Sequence[str], syllables: Sequence[str], rng: random.Random) -> str:
-    return rng.choice(words) if rng.random() < 0.4 else "".join(rng.choices(syllables, k=rng.randint(1, 2)))
+def _name(rng: random.Random, pieces: Sequence[str]) -> str:
+    return " ".join(_word(rng, pieces) for _ in range(rng.choice((1, 1, 2, 2, 2, 3))))
+
+
+def _word(rng: random.Random, pieces: Sequence[str]) -> str:
+    return rng.choice(PLAIN_WORDS) if rng.random() < 0.3 else "".join(rng.choices(pieces, k=rng.randint(1, 3)))
+
+
+def renamer(names: Mapping[str, str]) -> Renamer:
+    """Replaces whole names in a text; longer names first, all at once."""
+    if not names:
+        return lambda text: text
+    longest_first = sorted(map(re.escape, names), key=len, reverse=True)
+    pattern = re.compile(rf"\b({'|'.join(longest_first)})\b")
+    return lambda text: pattern.sub(lambda match: names[match.group()], text)
+
+
+def renamed(trajectory: Trajectory, new: Renamer) -> Trajectory:
+    """The same episode with other names in task, states, actions and reasoning."""
+    turns = [
+        Turn(new(turn.state), new(turn.action), replace(turn.step, state=new(turn.step.state), reasoning=new(turn.step.reasoning)))
+        for turn in trajectory.turns
+    ]
+    return replace(trajectory, task=_renamed_task(trajectory.task, new), turns=turns)
+
+
+def renamed_situation(situation: Situation, new: Renamer) -> Situation:
+    """The same situation with other names, in what it retrieved too."""
+    return replace(
+        situation, task=_renamed_task(situation.task, new), state=new(situation.state), action=new(situation.action),
+        history=tuple(map(new, situation.history)), demonstrations=tuple(map(new, situation.demonstrations)),
+    )
+
+
+def _renamed_task(task: AgentTask, new: Renamer) -> AgentTask:
+    return replace(task, instruction=new(task.instruction), initial_state=new(task.initial_state))

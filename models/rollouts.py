@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from models.engine import Sampled, Sampling, Sessions
+from models.engine import EngineWeights, Sampled, Sampling, Sessions
 from models.prompts import PromptFormat
-from models.transformer import Weights
 from schemas.ports import Environment
 from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
 
@@ -69,7 +68,7 @@ class Rollout:
     """Plays agent tasks with a policy, in order, as many at once as there are slots."""
 
     def __init__(
-        self, weights: Weights, format: PromptFormat, environment: Environment, origin: Origin,
+        self, weights: EngineWeights, format: PromptFormat, environment: Environment, origin: Origin,
         options: RolloutOptions, generator: torch.Generator,
     ) -> None:
         """A rollout of one policy in one environment."""

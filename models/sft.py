@@ -3,8 +3,10 @@
 Shapes: B examples, T tokens, V vocabulary.
 """
 
+import itertools
 import math
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -42,15 +44,25 @@ class SftProgress:
 
 
 def batches(examples: Sequence[Example], max_tokens: int, rng: random.Random) -> Iterator[list[Example]]:
-    """Every example once, in batches of similar length of at most max_tokens with padding."""
-    order = sorted(examples, key=lambda example: len(example.ids) + rng.random() * 8)
-    groups: list[list[Example]] = [[]]
-    for example in order:
-        if groups[-1] and len(example.ids) * (len(groups[-1]) + 1) > max_tokens:
-            groups.append([])
-        groups[-1].append(example)
-    rng.shuffle(groups)
-    yield from (group for group in groups if group)
+    """Every example once, in batches of like length of at most max_tokens with padding.
+
+    Lengths are rounded up to multiples of 32 and batches filled accordingly, so that few shapes occur:
+    the CPU kernels are compiled once per shape and kept.
+    """
+    buckets: dict[int, list[Example]] = defaultdict(list)
+    for example in rng.sample(examples, len(examples)):
+        buckets[padded_length(len(example.ids))].append(example)
+    groups = [
+        bucket[start : start + max(1, max_tokens // length)]
+        for length, bucket in buckets.items()
+        for start in range(0, len(bucket), max(1, max_tokens // length))
+    ]
+    yield from rng.sample(groups, len(groups))
+
+
+def padded_length(length: int) -> int:
+    """The next multiple of 32."""
+    return -(-length // 32) * 32
 
 
 def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -> Tensor:
@@ -59,7 +71,7 @@ def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -
     Examples are padded on the right, where a causal model does not look, so no attention mask is needed.
     The head runs on target positions only.
     """
-    length = max(len(example.ids) for example in batch)
+    length = padded_length(max(len(example.ids) for example in batch))
     ids_BT = torch.tensor([example.ids + [0] * (length - len(example.ids)) for example in batch])
     labels_BT = torch.tensor([_labels(example, length) for example in batch])
     weights = weights_of(network, dtype)
@@ -92,8 +104,7 @@ def fit(
     """Train in place with AdamW, bfloat16 matrix products over float32 weights, and clipped gradients."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.01)
     network.train()
-    for update in range(num_updates):
-        batch = next(stream)
+    for update, batch in enumerate(itertools.islice(stream, num_updates)):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(update, num_updates, peak_learning_rate)
         loss = sft_loss(network, batch, torch.bfloat16)

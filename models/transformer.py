@@ -173,8 +173,8 @@ def forward(weights: Weights, ids_BT: Tensor, positions_BT: Tensor | None = None
 
 
 def logits_of(weights: Weights, hidden: Tensor) -> Tensor:
-    """Logits in float32 for hidden states [..., E]."""
-    return F.linear(hidden, weights.head.to(hidden.dtype)).float()
+    """Logits for hidden states [..., E], computed in float32 whatever the rest is computed in."""
+    return F.linear(hidden.float(), weights.head)
 
 
 def forward_groups(weights: Weights, prefixes: list[list[int]], suffixes: list[list[list[int]]]) -> Tensor:

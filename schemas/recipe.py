@@ -95,7 +95,7 @@ class SftRecipe(Section):
     """Passes over the examples."""
     learning_rate: float = Field(5e-4, gt=0)
     """Peak; linear warm-up, cosine decay."""
-    tokens_per_update: int = Field(6_000, ge=256)
+    tokens_per_update: int = Field(4_096, ge=256)
     """Batch size in tokens, padding included."""
 
 
@@ -137,7 +137,7 @@ class StartRecipe(Section):
 
     num_demonstrations: int = Field(60, ge=1)
     """Expert episodes it is cloned from."""
-    sft: SftRecipe = SftRecipe(epochs=6, learning_rate=5e-4)
+    sft: SftRecipe = SftRecipe(epochs=16, learning_rate=5e-4, tokens_per_update=2_048)
 
 
 class CurriculumRecipe(Section):

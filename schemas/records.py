@@ -89,6 +89,8 @@ class Trajectory:
     failure: Failure | None = None
     truncated: bool = False
     """The episode met the step limit before it was done."""
+    source: str = ""
+    """Who acted: expert, noisy expert 0.4, start policy, an imported file."""
 
     @property
     def success(self) -> bool:

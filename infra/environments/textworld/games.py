@@ -20,7 +20,7 @@ _load_knowledge = lru_cache(maxsize=4)(KnowledgeBase.load)
 _one_at_a_time = threading.Lock()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def make_game(split: str, seed: int, settings: tuple[tuple[str, int | bool], ...]) -> Game:
     """The cooking game of this seed.
 

@@ -1,0 +1,1 @@
+"""WHEN: Prefect flows, recipes and the command line."""

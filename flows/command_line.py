@@ -1,0 +1,151 @@
+"""The command line. Arguments are parsed before anything heavy is imported, so `--help` answers at once.
+
+Exit codes: 0 done, 1 failed, 2 bad recipe or input, 3 evaluated but refused by the gate.
+"""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from schemas.errors import DreamGymError
+
+app = typer.Typer(
+    name="dreamgym", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    help="Train agents inside a learnt experience model, prove the gain in the real environment.",
+)
+
+RecipeName = Annotated[str, typer.Argument(help="A shipped recipe by name, or a TOML file.", metavar="RECIPE")]
+Changes = Annotated[list[str] | None, typer.Option("--set", help="Change a field: section.field=value.", metavar="A.B=C")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+RunName = Annotated[str | None, typer.Argument(help="A cycle id, or the start of one; empty: the latest.", metavar="RUN")]
+
+
+@app.command()
+def run(
+    recipe: RecipeName,
+    changes: Changes = None,
+    only: Annotated[str, typer.Option(help="Stop after a stage: ingest, experience, dream, evaluate or real.")] = "real",
+    as_json: AsJson = False,
+) -> None:
+    """Run a recipe to the end, or go on where an interrupted run of it stopped."""
+    from flows.load_recipe import load_recipe
+
+    loaded = load_recipe(recipe, changes or [])
+    _embed()
+    from flows.cycle import Stage
+    from flows.run import run_recipe
+    from flows.show_run import print_results
+    from infra.progress import Display
+    from schemas.errors import RecipeError
+
+    if only not in list(Stage):
+        raise RecipeError(f"--only {only!r}: choose one of {', '.join(Stage)}")
+    summary = run_recipe(loaded, Stage(only), Display())
+    print_json(summary) if as_json else print_results(summary)
+    if summary["gate"] and not summary["gate"]["passed"]:
+        raise typer.Exit(3)
+
+
+@app.command()
+def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) -> None:
+    """Validate a recipe; print it resolved, the plan and what it costs. Starts nothing."""
+    from flows.load_recipe import load_recipe
+    from flows.plan import plan_of, print_plan
+
+    loaded = load_recipe(recipe, changes or [])
+    plan = plan_of(loaded)
+    print_json({"recipe": loaded.model_dump(mode="json"), "digest": loaded.digest, "plan": plan}) if as_json else print_plan(loaded, plan)
+
+
+@app.command()
+def show(run: RunName = None, as_json: AsJson = False) -> None:
+    """Results and lineage of a cycle: which data, experience model, policy, report and verdict."""
+    from flows.find_run import find_run
+    from flows.show_run import print_lineage, print_results
+
+    summary = find_run(run)
+    if as_json:
+        print_json(summary)
+        return
+    print_results(summary)
+    print_lineage(summary)
+
+
+@app.command()
+def compare(a: str, b: str, as_json: AsJson = False) -> None:
+    """Two cycles side by side: only what differs in their recipes, and their results."""
+    from flows.compare_runs import comparison, print_comparison
+    from flows.find_run import find_run
+
+    table = comparison(find_run(a), find_run(b))
+    print_json(table) if as_json else print_comparison(table)
+
+
+@app.command()
+def promote(run: RunName = None) -> None:
+    """Let the champion alias point at a cycle's policy, if its gate passed."""
+    from flows.find_run import find_run
+
+    summary = find_run(run)
+    _embed()
+    from flows.promote_run import promote_run
+
+    typer.echo(promote_run(summary))
+
+
+@app.command()
+def trajectories(
+    task: Annotated[str, typer.Option(help="Text that the task id or instruction contains.")] = "",
+    origin: Annotated[str, typer.Option(help="real or dream.")] = "",
+    success: Annotated[bool | None, typer.Option("--success/--failure", help="Only episodes that ended so.")] = None,
+    round: Annotated[int | None, typer.Option(help="Only this round.")] = None,
+    limit: Annotated[int, typer.Option(help="How many episodes.", min=1)] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Browse stored episodes: states, actions, reasoning, rewards, retrieved demonstrations."""
+    from flows.browse import browse, print_episodes
+
+    episodes = browse(task=task, origin=origin, success=success, round=round, limit=limit)
+    print_json(episodes) if as_json else print_episodes(episodes)
+
+
+@app.command()
+def ui(
+    mlflow_port: Annotated[int, typer.Option(help="Port of the MLflow page.")] = 5000,
+    prefect_port: Annotated[int, typer.Option(help="Port of the Prefect page.")] = 4200,
+) -> None:
+    """Start the MLflow and Prefect pages on what is stored, on loopback, until Ctrl-C."""
+    _embed()
+    from flows.pages import serve_pages
+
+    serve_pages(mlflow_port, prefect_port)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    typer.echo(json.dumps(value, indent=1, default=str))
+
+
+def _embed() -> None:
+    """Settings of embedded Prefect, before Prefect is imported."""
+    from infra.embedded import embed_prefect
+    from infra.settings import settings
+
+    embed_prefect(settings())
+
+
+def main() -> None:
+    """Run the command line; known errors become one line and their exit code."""
+    try:
+        app()
+    except DreamGymError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("interrupted; run the same command again to go on from the last finished step", err=True)
+        sys.exit(1)
+    except OSError as error:
+        typer.echo(f"error: {error.strerror or error}: {error.filename or 'unknown file'}. Free space or fix permissions, then run again", err=True)
+        sys.exit(1)

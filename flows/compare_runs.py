@@ -1,0 +1,53 @@
+"""Two cycles side by side."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+
+
+def comparison(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+    """What differs in the recipes, and the results of both."""
+    flat_a, flat_b = _flat(a["recipe"]), _flat(b["recipe"])
+    keys = sorted(flat_a.keys() | flat_b.keys())
+    return {
+        "cycles": [a["cycle_id"], b["cycle_id"]],
+        "recipe_differences": {key: [flat_a.get(key), flat_b.get(key)] for key in keys if flat_a.get(key) != flat_b.get(key)},
+        "results": [a["results"], b["results"]],
+    }
+
+
+def print_comparison(table: dict[str, Any]) -> None:
+    """The same as two tables."""
+    console = Console()
+    a, b = table["cycles"]
+    recipes = Table("field", a, b, title="Recipes: what differs")
+    for key, (left, right) in table["recipe_differences"].items():
+        recipes.add_row(key, str(left), str(right))
+    results = Table("result", a, b, title="Results")
+    for policy in ("start", "dream", "sim_to_real"):
+        cells = [_cell(result.get(policy)) for result in table["results"]]
+        results.add_row(f"{policy.replace('_', ' ')}: real success", *cells)
+    for measure in ("outcome_agreement", "dream_real_gap", "seconds"):
+        results.add_row(measure.replace("_", " "), *(_number(result.get(measure)) for result in table["results"]))
+    console.print(recipes, results)
+
+
+def _cell(policy: dict[str, Any] | None) -> str:
+    if policy is None:
+        return "not run"
+    low, high = policy["interval"]
+    return f"{policy['real_success']:.1%} ({low:.1%} to {high:.1%})"
+
+
+def _number(value: float | None) -> str:
+    return "not run" if value is None else f"{value:.3g}"
+
+
+def _flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in plain.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat

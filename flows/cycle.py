@@ -1,0 +1,159 @@
+"""One cycle: from logs of a real environment to a policy trained in a dream and proved for real.
+
+    ingest -> annotate -> start policy -> its own mistakes -> experience model
+           -> [ propose -> dream -> train -> calibrate ]* -> evaluate -> gate -> promote -> fine-tune for real
+
+The body reads like a table of contents; every step is a versioned task, so a cycle that was killed and
+is run again goes on from the last step that finished.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from prefect import flow
+
+from infra.doors import cycle as running
+from schemas.recipe import Recipe
+from schemas.records import Reference
+from tasks.annotate import annotate
+from tasks.backbone import fetch_backbone, folder_digest
+from tasks.clone_policy import clone_policy
+from tasks.dream import dream
+from tasks.evaluate import evaluate
+from tasks.fit_experience_model import fit_experience_model
+from tasks.import_log import file_digest
+from tasks.ingest import ingest
+from tasks.measure_fidelity import measure_fidelity
+from tasks.play_policy import play_policy
+from tasks.play_real_groups import play_real_groups
+from tasks.pool_tasks import pool_tasks
+from tasks.promote import judge_candidate, promote
+from tasks.propose_tasks import propose_tasks, vary_tasks
+from tasks.train_policy import train_policy
+
+
+class Stage(StrEnum):
+    """Where a cycle may be told to stop."""
+
+    INGEST = "ingest"
+    EXPERIENCE = "experience"
+    DREAM = "dream"
+    EVALUATE = "evaluate"
+    REAL = "real"
+
+
+@dataclass
+class Lineage:
+    """Everything a cycle made so far, by reference, and what was measured."""
+
+    references: dict[str, Any] = field(default_factory=dict)
+    evaluations: dict[str, Any] = field(default_factory=dict)
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    calibrations: list[dict[str, Any]] = field(default_factory=list)
+    entropies: dict[str, float] = field(default_factory=dict)
+    """Latest reward entropy by task id."""
+    fidelity: dict[str, float] = field(default_factory=dict)
+    gate: dict[str, Any] = field(default_factory=dict)
+    version: str = ""
+    real_interactions: int = 0
+    """Environment steps that the sim-to-real stage trained on."""
+
+
+@flow(name="cycle", validate_parameters=False)
+def cycle(recipe: Recipe, until: Stage = Stage.REAL) -> Lineage:
+    """Run a recipe up to and with a stage."""
+    made = Lineage()
+    learn_the_environment(recipe, made, only_ingest=until is Stage.INGEST)
+    if until in (Stage.INGEST, Stage.EXPERIENCE):
+        return made
+    train_in_the_dream(recipe, made)
+    if until is Stage.DREAM:
+        return made
+    prove(recipe, made)
+    if until is Stage.REAL and made.gate["passed"]:
+        fine_tune_for_real(recipe, made)
+    return made
+
+
+def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
+    """Logs, reasoning, the starting policy, its mistakes, and the experience model."""
+    environment, seed = recipe.environment, recipe.seed
+    logs = ingest(environment, recipe.ingest, recipe.retrieval, seed, file_digest(recipe.ingest.path))
+    made.references["logs"] = logs
+    if only_ingest:
+        return
+    backbone = fetch_backbone(recipe.backbone, folder_digest(recipe.backbone))
+    annotated = annotate(logs, recipe.annotate, environment, recipe.retrieval, seed)
+    start = clone_policy(backbone, annotated, recipe.start, seed)
+    own = annotate(play_policy(start, recipe), recipe.annotate, environment, recipe.retrieval, seed)
+    experience = [annotated, own]
+    model = fit_experience_model(backbone, experience, recipe.experience, recipe.retrieval, environment, seed)
+    made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
+    made.fidelity = measure_fidelity(model, start, experience, recipe)
+
+
+def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
+    """Rounds of proposing, dreaming and training, until the budget ends or the dream drifts from reality."""
+    model, experience = made.references["experience_model"], list(made.references["experience"])
+    start = policy = best = made.references["start"]
+    pool, entropies = pool_tasks(experience), made.entropies
+    best_success = calibrate(recipe, made, policy, round=0)["real_success"]
+    for round in range(recipe.dream.num_rounds):
+        tasks = propose_tasks(pool, entropies, recipe.curriculum, recipe.grpo.groups_per_round, recipe.seed, round)
+        dreamt = dream(tasks, policy, model, experience, recipe, round)
+        trained = train_policy(policy, start, dreamt, recipe.grpo, "dream", round)
+        policy = trained["policy"]
+        entropies |= trained["entropies"]
+        made.rounds.append(trained["metrics"])
+        experience.append(dreamt)
+        if recipe.curriculum.generate:
+            pool = vary_tasks(pool, entropies, model, recipe.curriculum, recipe.environment, recipe.seed, round)
+        if (round + 1) % recipe.dream.calibrate_every == 0 or round + 1 == recipe.dream.num_rounds:
+            calibration = calibrate(recipe, made, policy, round + 1)
+            if calibration["real_success"] >= best_success:
+                best, best_success = policy, calibration["real_success"]
+            if abs(calibration["dream_real_gap"]) > recipe.dream.max_gap:
+                running().display.say(f"stopped after round {round + 1}: dream and real differ by {calibration['dream_real_gap']:+.0%}")
+                break
+    made.references |= {"dream": best, "pool": pool, "dreams": experience[len(made.references["experience"]) :]}
+
+
+def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> dict[str, Any]:
+    """Dream against real on valid tasks: measured, never trained on."""
+    calibration = evaluate(
+        f"calibrate {round}", policy, made.references["experience_model"], made.references["experience"], recipe,
+        "valid", recipe.environment.num_valid_tasks,
+    )
+    made.calibrations.append({"round": round, **{k: v for k, v in calibration.items() if isinstance(v, float)}})
+    return calibration
+
+
+def prove(recipe: Recipe, made: Lineage) -> None:
+    """Evaluate start and candidate on the same held-out real tasks; judge; promote what passes."""
+    for name in ("start", "dream"):
+        made.evaluations[name] = held_out(recipe, made, name)
+    start, candidate = made.references["start"], made.references["dream"]
+    made.gate = judge_candidate(candidate, made.evaluations["dream"], start, made.evaluations["start"], recipe.gate)
+    made.version = promote(candidate, made.gate)
+
+
+def held_out(recipe: Recipe, made: Lineage, name: str) -> dict[str, Any]:
+    """A policy of this cycle on the test tasks, for real."""
+    references = made.references
+    return evaluate(
+        f"evaluate {name}", references[name], references["experience_model"], references["experience"], recipe,
+        "test", recipe.environment.num_test_tasks,
+    )
+
+
+def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
+    """Sim-to-real: the same GRPO, a few rounds in the real environment, from the promoted policy."""
+    promoted = policy = made.references["dream"]
+    grpo = recipe.grpo.model_copy(update={"learning_rate": recipe.real.learning_rate or recipe.grpo.learning_rate})
+    for round in range(recipe.real.num_rounds):
+        groups = play_real_groups(made.references["pool"], policy, recipe, round, "sim-to-real")
+        made.real_interactions += int(groups.notes["num_transitions"])
+        policy = train_policy(policy, promoted, groups, grpo, "real", round)["policy"]
+    made.references["sim_to_real"] = policy
+    made.evaluations["sim_to_real"] = held_out(recipe, made, "sim_to_real")

@@ -1,0 +1,36 @@
+"""The results of a cycle as plain data: what the table shows and what `show --json` prints."""
+
+from typing import Any
+
+from flows.cycle import Lineage
+
+
+def results_of(made: Lineage, seconds: float) -> dict[str, Any]:
+    """Real success with interval, interactions trained on, and dream success, for each policy of the cycle."""
+    results: dict[str, Any] = {
+        name: _policy(evaluation, made.real_interactions if name == "sim_to_real" else 0)
+        for name, evaluation in made.evaluations.items()
+    }
+    for measure in ("outcome_agreement", "state_agreement", "dream_real_gap"):
+        results[measure] = made.evaluations["dream"][measure] if "dream" in made.evaluations else None
+    results["offline_interactions"] = _offline(made)
+    results["evaluation_interactions"] = sum(e["num_steps"] + e["num_replayed_steps"] for e in made.evaluations.values())
+    results["seconds"] = round(seconds, 1)
+    return results
+
+
+def _policy(evaluation: dict[str, Any], real_interactions: int) -> dict[str, Any]:
+    return {
+        "real_success": evaluation["real_success"],
+        "interval": [evaluation["interval_low"], evaluation["interval_high"]],
+        "real_interactions": real_interactions,
+        "dream_success": evaluation["dream_success"],
+        "outcome_agreement": evaluation["outcome_agreement"],
+        "dream_real_gap": evaluation["dream_real_gap"],
+        "num_tasks": len(evaluation["successes"]),
+    }
+
+
+def _offline(made: Lineage) -> int:
+    """Real steps in the logs, the starting policy's own included."""
+    return sum(int(one.notes.get("num_transitions", 0)) for one in made.references.get("experience", []))

@@ -1,0 +1,69 @@
+"""Run a recipe in this process: open the doors, run the flow, write down what came of it."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from flows.cycle import Lineage, Stage, cycle
+from flows.results import results_of
+from infra.cycles import read_summary, save_summary
+from infra.doors import Cycle, begin, here
+from infra.progress import Display
+from infra.tracking import Tracker
+from schemas.recipe import Recipe
+from tasks.report import write_report
+from tasks.versioned import code_digest, plain
+
+
+def cycle_id_of(recipe: Recipe) -> str:
+    """The same recipe and code are the same cycle, which a second run resumes."""
+    code = code_digest(Path(__file__).with_name("cycle.py"))
+    return f"{recipe.name}-{recipe.digest[:6]}{code[:4]}"
+
+
+def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]:
+    """Run a cycle to the end of a stage and return its summary, which is also kept in home."""
+    cycle_id = cycle_id_of(recipe)
+    earlier = read_summary(cycle_id)
+    tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed)}
+    tracker = Tracker(here(), cycle_id, tags)
+    tracker.cycle().log_params(_flat(recipe.model_dump(mode="json")))
+    begin(Cycle(cycle_id, recipe.digest, tracker, display))
+    started = time.monotonic()
+    if tracker.resumed:
+        display.say(f"cycle {cycle_id} was begun before: going on from its last finished step")
+    try:
+        made = cycle(recipe, until)
+    except BaseException as error:
+        tracker.close("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+        raise
+    summary = _summary(recipe, cycle_id, made, display, earlier, time.monotonic() - started)
+    summary["report"] = str(write_report(recipe, summary, made))
+    save_summary(summary)
+    tracker.close("FINISHED")
+    return summary
+
+
+def _summary(
+    recipe: Recipe, cycle_id: str, made: Lineage, display: Display, earlier: dict[str, Any], seconds: float
+) -> dict[str, Any]:
+    """What `show` and `compare` read; time of an interrupted run before this one is added."""
+    before = earlier.get("stage_seconds", {})
+    return {
+        "cycle_id": cycle_id,
+        "recipe": recipe.model_dump(mode="json"),
+        "recipe_digest": recipe.digest,
+        "results": results_of(made, seconds + earlier.get("results", {}).get("seconds", 0.0)),
+        "stage_seconds": {name: before.get(name, 0.0) + s for name, s in display.seconds.items()},
+        "stage_tokens": display.tokens,
+        "lineage": plain(made.references),
+        "gate": plain(made.gate),
+        "version": made.version,
+    }
+
+
+def _flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in plain.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat

@@ -1,0 +1,79 @@
+"""Print what a cycle came to: the table of results, and its lineage."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_NAMES = {"start": "starting policy", "dream": "after dream-only RL", "sim_to_real": "after sim-to-real"}
+
+
+def print_results(summary: dict[str, Any]) -> None:
+    """The table, the verdict, where the report is and what to do next."""
+    console = Console()
+    results = summary["results"]
+    if "start" in results:
+        console.print(_table(results))
+        console.print(_calibration_line(results))
+    _print_verdict(console, summary["gate"])
+    console.print(_cost_table(summary))
+    if summary.get("report"):
+        console.print(f"report  {summary['report']}", soft_wrap=True)
+    console.print(f"next    dreamgym trajectories --origin dream    or    dreamgym ui    (cycle {summary['cycle_id']})")
+
+
+def _table(results: dict[str, Any]) -> Table:
+    table = Table(title="Success on held-out tasks of the real environment")
+    for heading in ("policy", "real success", "95% interval", "real steps trained on", "dream success (dreamt)"):
+        table.add_column(heading, justify="left" if heading == "policy" else "right")
+    for key, name in _NAMES.items():
+        if key in results:
+            one = results[key]
+            low, high = one["interval"]
+            table.add_row(
+                name, f"{one['real_success']:.1%}", f"{low:.1%} to {high:.1%}", f"{one['real_interactions']:,}", f"{one['dream_success']:.1%}"
+            )
+    return table
+
+
+def _calibration_line(results: dict[str, Any]) -> str:
+    return (
+        f"dream against real after dream-only RL: outcomes agree on {results['outcome_agreement']:.1%} of replayed dreams, "
+        f"dream minus real success {results['dream_real_gap']:+.1%}; {results['offline_interactions']:,} real steps were in the logs"
+    )
+
+
+def _print_verdict(console: Console, gate: dict[str, Any]) -> None:
+    if not gate:
+        return
+    gain = gate["gain"]
+    word = "[green]passed[/]" if gate["passed"] else "[red]refused[/]"
+    console.print(f"gate    {word}: real gain {gain['mean']:+.1%} (95% {gain['low']:+.1%} to {gain['high']:+.1%})")
+    for reason in gate["reasons"]:
+        console.print(f"        {reason}")
+
+
+def _cost_table(summary: dict[str, Any]) -> Table:
+    table = Table(title=f"Time and tokens ({summary['results']['seconds']:.0f} s in all)")
+    for heading in ("stage", "seconds", "tokens"):
+        table.add_column(heading, justify="left" if heading == "stage" else "right")
+    for stage, seconds in summary["stage_seconds"].items():
+        tokens = summary["stage_tokens"].get(stage)
+        table.add_row(stage, f"{seconds:.1f}", f"{tokens:,}" if tokens else "")
+    return table
+
+
+def print_lineage(summary: dict[str, Any]) -> None:
+    """Which data, experience model, policies and gate report, by digest."""
+    table = Table(title=f"Lineage of {summary['cycle_id']}")
+    for heading in ("what", "sha256", "facts"):
+        table.add_column(heading, overflow="fold")
+    table.add_row("recipe", summary["recipe_digest"][:16], summary["recipe"]["name"])
+    for name, value in summary["lineage"].items():
+        for i, one in enumerate(value if isinstance(value, list) else [value]):
+            reference = one["__reference__"]
+            facts = ", ".join(f"{key} {note}" for key, note in reference["notes"].items())
+            table.add_row(name if not isinstance(value, list) else f"{name} {i}", reference["sha256"][:16], facts)
+    if summary["gate"]:
+        table.add_row("gate", summary["gate"]["report"]["__reference__"]["sha256"][:16], f"registry version {summary['version']}")
+    Console().print(table)

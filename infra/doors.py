@@ -1,0 +1,56 @@
+"""The doors that are open in this process: settings, objects, tracking, progress.
+
+A flow opens them once; tasks walk through them. Nothing here decides a result.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from infra.object_store import ObjectStore
+from infra.progress import Display
+from infra.replay_store import ReplayStore
+from infra.settings import Settings, settings
+from infra.tracking import Tracker
+from schemas.errors import DreamGymError
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """What the tasks of a running cycle need beside their arguments."""
+
+    cycle_id: str
+    recipe_digest: str
+    tracker: Tracker
+    display: Display
+
+
+_running: list[Cycle] = []
+
+
+def begin(cycle: Cycle) -> None:
+    """Make this the running cycle of the process."""
+    _running[:] = [cycle]
+
+
+def cycle() -> Cycle:
+    """The running cycle."""
+    if not _running:
+        raise DreamGymError("no cycle is running: call tasks from a flow")
+    return _running[0]
+
+
+@lru_cache
+def objects() -> ObjectStore:
+    """The object store of this process."""
+    return ObjectStore(settings())
+
+
+@lru_cache
+def replay_store(num_dimensions: int) -> ReplayStore:
+    """The replay store of this process, for vectors of this size."""
+    return ReplayStore(settings(), num_dimensions)
+
+
+def here() -> Settings:
+    """The settings of this process."""
+    return settings()

@@ -1,0 +1,34 @@
+"""Embedded Prefect: its settings for a process that has no server. Call before Prefect is imported."""
+
+import logging
+import os
+from pathlib import Path
+
+from infra.settings import Settings
+
+
+def embed_prefect(settings: Settings) -> None:
+    """Keep Prefect's database and results in home, start its server in-process, and call nobody.
+
+    A variable that is already set stays as it is: PREFECT_API_URL, say, names a real server.
+    """
+    folder = settings.home.absolute() / "prefect"
+    defaults = {
+        "PREFECT_HOME": str(folder),
+        "PREFECT_LOCAL_STORAGE_PATH": str(folder / "results"),
+        "PREFECT_SERVER_EPHEMERAL_ENABLED": "true",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY": "false",
+        "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+        "PREFECT_LOGGING_LEVEL": "ERROR",
+        "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+        "DO_NOT_TRACK": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "TRANSFORMERS_VERBOSITY": "error",
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+    Path(os.environ["PREFECT_HOME"]).mkdir(parents=True, exist_ok=True)
+    for noisy in ("alembic", "mlflow"):
+        logging.getLogger(noisy).setLevel(logging.ERROR)

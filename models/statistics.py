@@ -1,0 +1,42 @@
+"""Intervals and paired comparisons, by bootstrap over tasks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+_RESAMPLES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean with the bounds of its 95% bootstrap interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def bootstrap_mean(values: Sequence[float], seed: int = 0) -> Interval:
+    """Mean of one value per task, with a percentile interval over resampled tasks.
+
+    Raises:
+        ValueError: no values.
+    """
+    if len(values) == 0:
+        raise ValueError("an interval needs at least one value")
+    array = np.asarray(values, dtype=float)
+    generator = np.random.default_rng(seed)
+    means = np.array([array[generator.integers(0, len(array), len(array))].mean() for _ in range(_RESAMPLES)])
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Interval(float(array.mean()), float(low), float(high))
+
+
+def paired_gain(candidate: Sequence[float], start: Sequence[float], seed: int = 0) -> Interval:
+    """Mean difference on the same tasks, with its interval.
+
+    Raises:
+        ValueError: sequences of different lengths.
+    """
+    differences = [c - s for c, s in zip(candidate, start, strict=True)]
+    return bootstrap_mean(differences, seed)

@@ -1,0 +1,41 @@
+"""Trajectories as bytes and back, exactly: token ids and log-probabilities as they were sampled."""
+
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
+
+
+def encode_trajectories(trajectories: Sequence[Trajectory]) -> bytes:
+    """Compressed JSON; the same trajectories give the same bytes."""
+    plain = [asdict(trajectory) for trajectory in trajectories]
+    return zlib.compress(json.dumps(plain, separators=(",", ":"), sort_keys=True).encode(), level=1)
+
+
+def decode_trajectories(content: bytes) -> list[Trajectory]:
+    """The trajectories of encode_trajectories."""
+    return [_trajectory(plain) for plain in json.loads(zlib.decompress(content))]
+
+
+def _trajectory(plain: dict[str, Any]) -> Trajectory:
+    return Trajectory(
+        task=AgentTask(**plain["task"]),
+        origin=plain["origin"],
+        turns=[Turn(turn["state"], turn["action"], _step(turn["step"])) for turn in plain["turns"]],
+        tokens=Tokens(**plain["tokens"]) if plain["tokens"] else None,
+        failure=_failure(plain["failure"]),
+        truncated=plain["truncated"],
+        source=plain["source"],
+    )
+
+
+def _step(plain: dict[str, Any]) -> Step:
+    demonstrations, failure = tuple(plain["demonstrations"]), _failure(plain["failure"])
+    return Step(**{**plain, "demonstrations": demonstrations, "failure": failure})
+
+
+def _failure(text: str | None) -> Failure | None:
+    return Failure(text) if text else None

@@ -1,0 +1,118 @@
+"""The tables of the replay store, and what a logged transition must be before it may enter.
+
+pandera checks frames (checks below), Arrow fixes what is stored. Dreamt and real reward never share a
+column; a missing one is null, never 0.
+"""
+
+import re
+
+import numpy as np
+import pandera.pandas as pa
+import pyarrow as arrow
+
+SCHEMA_VERSION = 1
+"""Of the transitions table; rows of another version are not read by guess."""
+
+MAX_TEXT_BYTES = 32_768
+"""A state, action or instruction beyond this is not a textual abstraction any more."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_TEMPLATE = re.compile(r"\[(?:end|task|state|action|demo|history|think|next|outcome|vary)\]|<\|[^|>]{1,40}\|>|</?s>|\[/?INST\]")
+_PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
+
+
+def _column_check(test: "np.ufunc | object", message: str) -> pa.Check:
+    return pa.Check(lambda series: series.map(test).astype(bool), error=message)
+
+
+def _text(*, nullable: bool = False, empty: bool = False) -> pa.Column:
+    """A text column that no control character, template token or flood can enter."""
+    checks = [
+        _column_check(lambda t: len(str(t).encode(errors="replace")) <= MAX_TEXT_BYTES, f"longer than {MAX_TEXT_BYTES} bytes"),
+        _column_check(lambda t: not _CONTROL.search(str(t)), "contains control characters"),
+        _column_check(lambda t: not _TEMPLATE.search(str(t)), "contains a prompt marker or chat-template token"),
+    ]
+    if not empty:
+        checks.append(_column_check(lambda t: bool(str(t).strip()), "is empty"))
+    return pa.Column(str, checks, nullable=nullable)
+
+
+LOGGED_TRANSITIONS = pa.DataFrameSchema(
+    {
+        "trajectory_id": _text(),
+        "turn": pa.Column(int, pa.Check.ge(0, error="is negative"), coerce=True),
+        "task_id": _text(),
+        "instruction": _text(),
+        "family": _text(),
+        "split": pa.Column(str, pa.Check.isin(["train", "valid", "test"], error="is not train, valid or test")),
+        "state": _text(),
+        "action": _text(),
+        "next_state": _text(),
+        "reward": pa.Column(float, _column_check(lambda r: bool(np.isfinite(r)) and 0 <= r <= 1, "is not between 0 and 1"), coerce=True),
+        "done": pa.Column(bool, coerce=True),
+        "success": pa.Column(bool, coerce=True),
+        "truncated": pa.Column(bool, coerce=True),
+        "source": _text(),
+        "seed": pa.Column(int, coerce=True),
+        "schema_version": pa.Column(int, pa.Check.eq(SCHEMA_VERSION, error=f"is not {SCHEMA_VERSION}"), coerce=True),
+    },
+    strict=False,
+)
+"""One row per logged real transition, as it is imported."""
+
+
+def transitions_schema(num_dimensions: int) -> arrow.Schema:
+    """Stored transitions, real and dreamt."""
+    text, number = arrow.string(), arrow.int64()
+    return arrow.schema(
+        [
+            arrow.field("row_id", text, nullable=False, metadata=_PRIMARY_KEY),
+            *(arrow.field(n, text, nullable=False) for n in ("trajectory_id", "task_id", "instruction", "family", "split")),
+            arrow.field("turn", number, nullable=False),
+            *(arrow.field(n, text, nullable=False) for n in ("state", "action", "reasoning", "next_state")),
+            arrow.field("origin", text, nullable=False),
+            arrow.field("real_reward", arrow.float64()),
+            arrow.field("dream_reward", arrow.float64()),
+            *(arrow.field(n, arrow.bool_(), nullable=False) for n in ("done", "success", "truncated")),
+            arrow.field("failure", text),
+            arrow.field("demonstrations", arrow.list_(text), nullable=False),
+            *(arrow.field(n, text, nullable=False) for n in ("source", "policy", "experience_model", "recipe")),
+            *(arrow.field(n, number, nullable=False) for n in ("seed", "round", "schema_version")),
+            arrow.field("vector", arrow.list_(arrow.float32(), num_dimensions), nullable=False),
+        ]
+    )
+
+
+QUARANTINE_SCHEMA = arrow.schema(
+    [
+        arrow.field("row_id", arrow.string(), nullable=False, metadata=_PRIMARY_KEY),
+        arrow.field("reason", arrow.string(), nullable=False),
+        arrow.field("where", arrow.string(), nullable=False),
+        arrow.field("raw", arrow.string(), nullable=False),
+    ]
+)
+"""Rows that could not be taken, as they came, with the reason."""
+
+AGENT_TASKS_SCHEMA = arrow.schema(
+    [
+        arrow.field("row_id", arrow.string(), nullable=False, metadata=_PRIMARY_KEY),
+        *(arrow.field(n, arrow.string(), nullable=False) for n in (
+            "task_id", "instruction", "split", "family", "initial_state", "parent_id", "recipe")),
+        arrow.field("seed", arrow.int64(), nullable=False),
+        arrow.field("round", arrow.int64(), nullable=False),
+        arrow.field("reward_entropy", arrow.float64()),
+    ]
+)
+"""Agent tasks and their reward entropy after each round."""
+
+EVALUATIONS_SCHEMA = arrow.schema(
+    [
+        arrow.field("row_id", arrow.string(), nullable=False, metadata=_PRIMARY_KEY),
+        *(arrow.field(n, arrow.string(), nullable=False) for n in ("task_id", "family", "policy", "recipe")),
+        arrow.field("seed", arrow.int64(), nullable=False),
+        arrow.field("real_success", arrow.bool_()),
+        arrow.field("dream_success", arrow.bool_()),
+        arrow.field("num_steps", arrow.int64(), nullable=False),
+    ]
+)
+"""One row per evaluated episode."""

@@ -1,0 +1,54 @@
+"""Annotate: one reasoning trace per transition, in hindsight (paper, section 4.2 and prompt C.1).
+
+in:  trajectories without reasoning
+out: the same with reasoning; their rows in `transitions` are replaced, which is a new table version
+"""
+
+from dataclasses import replace
+
+from infra.doors import cycle
+from infra.environments.catalogue import annotator_of_facts
+from infra.teacher import TeacherAnnotator
+from schemas.ports import Annotator
+from schemas.recipe import AnnotateRecipe, EnvironmentRecipe, RetrievalRecipe
+from schemas.records import Reference, Trajectory, Turn
+from tasks.keep import get_trajectories, put_trajectories
+from tasks.rows import Provenance
+from tasks.store_rows import store_rows
+from tasks.versioned import versioned_task
+
+
+@versioned_task(version=1)
+def annotate(
+    trajectories: Reference, recipe: AnnotateRecipe, environment: EnvironmentRecipe, retrieval: RetrievalRecipe, seed: int
+) -> Reference:
+    """The trajectories with a reasoning trace on every turn.
+
+    Args:
+        trajectories: Real ones.
+        recipe: Says who annotates.
+        environment: Its rules are the offline annotator.
+        retrieval: Names the encoder of the stored vectors.
+        seed: Of the recipe, kept on the rows.
+    """
+    episodes = get_trajectories(trajectories)
+    with cycle().display.stage("annotate"):
+        traces = _annotator(recipe, environment).annotate(episodes)
+    explained = [with_reasoning(episode, own) for episode, own in zip(episodes, traces, strict=True)]
+    store_rows(explained, Provenance(cycle().recipe_digest, seed), retrieval)
+    return put_trajectories(explained)
+
+
+def _annotator(recipe: AnnotateRecipe, environment: EnvironmentRecipe) -> Annotator:
+    if recipe.annotator == "facts":
+        return annotator_of_facts(environment)
+    return TeacherAnnotator(recipe.teacher_model, recipe.max_concurrency)
+
+
+def with_reasoning(episode: Trajectory, traces: list[str]) -> Trajectory:
+    """The episode with its reasoning traces filled in."""
+    turns = [
+        Turn(turn.state, turn.action, replace(turn.step, reasoning=trace))
+        for turn, trace in zip(episode.turns, traces, strict=True)
+    ]
+    return replace(episode, turns=turns)

@@ -1,0 +1,38 @@
+"""Clone the starting policy: supervised learning on logged successes (the paper's SFT baseline)."""
+
+import torch
+
+from infra.doors import cycle
+from models.examples import policy_example
+from models.sft import Example, fit, repeated
+from schemas.errors import DataError
+from schemas.recipe import SftRecipe, StartRecipe
+from schemas.records import Reference
+from tasks.keep import get_model, get_trajectories, put_model, use_threads
+from tasks.training_report import SftReport
+from tasks.versioned import versioned_task
+
+
+@versioned_task(version=1)
+def clone_policy(backbone: Reference, trajectories: Reference, recipe: StartRecipe, seed: int) -> Reference:
+    """The backbone, taught to act like the shortest logged successes of a few tasks."""
+    use_threads()
+    model = get_model(backbone)
+    successes = [t for t in get_trajectories(trajectories) if t.success]
+    if not successes:
+        raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")
+    shortest_per_task = {t.task.task_id: t for t in sorted(successes, key=lambda t: -len(t.turns))}
+    demonstrations = list(shortest_per_task.values())[-recipe.num_demonstrations :]
+    examples = [policy_example(model.format, t) for t in demonstrations]
+    train(model.network, examples, recipe.sft, seed, "start policy")
+    return put_model(model, num_demonstrations=len(demonstrations))
+
+
+def train(network: torch.nn.Module, examples: list[Example], sft: SftRecipe, seed: int, stage: str) -> None:
+    """Fine-tune in place and report under a stage's name."""
+    torch.manual_seed(seed)
+    num_tokens = sum(len(example.ids) for example in examples)
+    num_updates = max(1, round(sft.epochs * num_tokens / sft.tokens_per_update))
+    with cycle().display.stage(stage) as report:
+        stream = repeated(examples, sft.tokens_per_update, seed)
+        fit(network, stream, num_updates, sft.learning_rate, SftReport(stage, report))

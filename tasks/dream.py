@@ -1,0 +1,35 @@
+"""Dream: groups of episodes of the round's tasks, inside the experience model (paper, section 4.1).
+
+in:  tasks, policy, experience model, what it may retrieve
+out: dreamt trajectories, group by group; their rows in `transitions` with origin dream
+"""
+
+from infra.doors import cycle
+from schemas.recipe import Recipe
+from schemas.records import Reference
+from tasks.keep import get_model, get_tasks, put_trajectories, use_threads
+from tasks.play import dream_environment, play
+from tasks.rows import Provenance
+from tasks.store_rows import store_rows
+from tasks.versioned import versioned_task
+
+
+@versioned_task(version=1)
+def dream(
+    tasks: Reference, policy: Reference, experience_model: Reference, experience: list[Reference], recipe: Recipe, round: int
+) -> Reference:
+    """Groups of dreamt episodes, group_size of each task next to each other."""
+    use_threads()
+    seed = recipe.seed * 1_000_003 + round
+    environment = dream_environment(experience_model, experience, recipe.experience, recipe.retrieval, seed)
+    repeated = [task for task in get_tasks(tasks) for _ in range(recipe.grpo.group_size)]
+    episodes = play(
+        "dream", get_model(policy), environment, "dream", repeated,
+        recipe.environment.max_steps, recipe.grpo.temperature, seed,
+    )
+    made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
+    with cycle().display.stage("storage"):
+        store_rows(episodes, made_by, recipe.retrieval)
+        success = sum(t.success for t in episodes) / len(episodes)
+        broken = sum(t.failure is not None for t in episodes)
+        return put_trajectories(episodes, dream_success=success, num_broken=broken)

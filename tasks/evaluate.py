@@ -1,0 +1,90 @@
+"""Evaluate a policy in the REAL environment on pinned tasks, and its dreams beside it, called dreams.
+
+in:  a policy, an experience model and what it may retrieve, a split
+out: success by task, interval, calibration; rows in `evaluations`; sample trajectories
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from infra.doors import cycle, replay_store
+from infra.environments.catalogue import open_environment
+from models.calibration import Calibration, calibrate, replay
+from models.statistics import bootstrap_mean
+from schemas.ports import RealEnvironment
+from schemas.recipe import Recipe
+from schemas.records import AgentTask, Reference, Trajectory
+from tasks.keep import get_model, put_trajectories, use_threads
+from tasks.play import dream_environment, play, play_real
+from tasks.retrieval_index import encoder_of
+from tasks.versioned import versioned_task
+
+_GREEDY = 0.0
+_NUM_SAMPLES = 24
+
+
+@versioned_task(version=1)
+def evaluate(
+    name: str, policy: Reference, experience_model: Reference, experience: list[Reference], recipe: Recipe,
+    split: str, num_tasks: int,
+) -> dict[str, Any]:
+    """Play every task once for real and once in the dream, greedily, and replay the dreams for real.
+
+    Args:
+        name: Of the MLflow run, such as `evaluate start`.
+        policy: Whom.
+        experience_model: Dreams beside it.
+        experience: What the experience model may retrieve.
+        recipe: Of the cycle.
+        split: valid while training, test for the report.
+        num_tasks: The first so many of the split.
+    """
+    use_threads()
+    environment = open_environment(recipe.environment)
+    tasks = with_first_states(environment, environment.tasks(split, num_tasks))
+    model = get_model(policy)
+    real = play_real(name, model, recipe.environment, tasks, _GREEDY, recipe.seed)
+    imagined = dream_environment(experience_model, experience, recipe.experience, recipe.retrieval, recipe.seed)
+    dreamt = play(f"{name} dream", model, imagined, "dream", tasks, recipe.environment.max_steps, _GREEDY, recipe.seed)
+    calibration = calibrate(dreamt, replay(dreamt, environment), real)
+    _store(real, dreamt, policy, recipe)
+    result = _summary(real, calibration)
+    cycle().tracker.stage(name).log_metrics({k: v for k, v in result.items() if isinstance(v, float)})
+    return result | {"samples": put_trajectories([*real[:_NUM_SAMPLES], *dreamt[:_NUM_SAMPLES]])}
+
+
+def with_first_states(environment: RealEnvironment, tasks: list[AgentTask]) -> list[AgentTask]:
+    """The tasks with the state that the environment starts them in, which a dream needs too."""
+    states = environment.reset(dict(enumerate(tasks)))
+    return [replace(task, initial_state=states[i]) for i, task in enumerate(tasks)]
+
+
+def _summary(real: list[Trajectory], calibration: Calibration) -> dict[str, Any]:
+    interval = bootstrap_mean([float(t.success) for t in real])
+    return {
+        **calibration.metrics(),
+        "interval_low": interval.low,
+        "interval_high": interval.high,
+        "num_steps": float(sum(len(t.turns) for t in real)),
+        "successes": {t.task.task_id: t.success for t in real},
+        "families": {t.task.task_id: t.task.family for t in real},
+    }
+
+
+def _store(real: list[Trajectory], dreamt: list[Trajectory], policy: Reference, recipe: Recipe) -> None:
+    encoder = encoder_of(recipe.retrieval.encoder, recipe.retrieval.revision)
+    rows = [
+        {
+            "row_id": f"{cycle().cycle_id}/{policy.sha256[:16]}/{one.task.task_id}",
+            "task_id": one.task.task_id,
+            "family": one.task.family,
+            "policy": policy.sha256,
+            "recipe": cycle().recipe_digest,
+            "seed": recipe.seed,
+            "real_success": one.success,
+            "dream_success": None if other.failure else other.success,
+            "num_steps": len(one.turns),
+        }
+        for one, other in zip(real, dreamt, strict=True)
+    ]
+    replay_store(3 * encoder.num_dimensions).upsert("evaluations", rows)

@@ -1,0 +1,90 @@
+"""Fit the experience model: SFT on reasoning, changed lines and outcome (paper, section 4.2, Eq. 5)."""
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from infra.environments.catalogue import open_environment
+from models.examples import experience_example, situations_of, variation_example
+from models.prompts import PromptFormat, Situation
+from models.renaming import Renamer, invented_names, name_pieces, renamed, renamed_situation, renamer
+from models.retrieval import ReplayIndex
+from models.sft import Example
+from schemas.ports import RealEnvironment
+from schemas.recipe import EnvironmentRecipe, ExperienceRecipe, RetrievalRecipe
+from schemas.records import AgentTask, Reference, Trajectory
+from tasks.clone_policy import train
+from tasks.keep import get_model, get_trajectories, put_model, use_threads
+from tasks.retrieval_index import index_over
+from tasks.rows import trajectory_id
+from tasks.versioned import versioned_task
+
+
+@versioned_task(version=1)
+def fit_experience_model(
+    backbone: Reference, trajectories: list[Reference], recipe: ExperienceRecipe, retrieval: RetrievalRecipe,
+    environment: EnvironmentRecipe, seed: int,
+) -> Reference:
+    """The backbone, taught to play the environment, with the demonstrations that retrieval would give it."""
+    use_threads()
+    model = get_model(backbone)
+    index = index_over(retrieval, trajectories)
+    rng = random.Random(seed)
+    episodes = get_trajectories(*trajectories)
+    real = open_environment(environment)
+    pieces = name_pieces(model.tokenizer.get_vocab())
+    examples: list[Example] = []
+    for episode in get_trajectories(*trajectories):
+        situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
+        for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
+            examples += _examples(model.format, episode, situations, new, recipe)
+    examples += _variation_examples(model.format, get_trajectories(*trajectories), rng)
+    train(model.network, examples, recipe.sft, seed, "experience model")
+    return put_model(model, num_examples=len(examples))
+
+
+def grounded(episode: Trajectory, index: ReplayIndex, history_length: int, k: int) -> list[Situation]:
+    """The situations of an episode with their demonstrations, none from the episode itself."""
+    own = trajectory_id(episode)
+    situations = [replace(s, trajectory_id=own) for s in situations_of(episode, history_length)]
+    found = index.retrieve(situations, k)
+    return [replace(s, demonstrations=tuple(demos)) for s, demos in zip(situations, found, strict=True)]
+
+
+def _renamers(episode: Trajectory, real: RealEnvironment, share: float, pieces: Sequence[str], rng: random.Random) -> list[Renamer]:
+    """The episode as it is and, for a share of episodes, once more with invented names."""
+    as_it_is = renamer({})
+    if rng.random() >= share:
+        return [as_it_is]
+    return [as_it_is, renamer(invented_names(real.names(episode.task), rng, pieces, states_text([episode])))]
+
+
+def states_text(episodes: Sequence[Trajectory]) -> str:
+    """All states of some episodes in one text."""
+    return "\n".join(turn.step.state for episode in episodes for turn in episode.turns)
+
+
+def _examples(
+    format: PromptFormat, episode: Trajectory, situations: Sequence[Situation], new: Renamer, recipe: ExperienceRecipe
+) -> list[Example]:
+    """Every turn of an episode under one naming; turns that end it come several times."""
+    shown = renamed(episode, new)
+    examples: list[Example] = []
+    for i, situation in enumerate(situations):
+        example = experience_example(
+            format, renamed_situation(situation, new), shown, i, with_reasoning=recipe.with_reasoning
+        )
+        examples += [example] * (recipe.rare_outcome_copies if episode.turns[i].step.done else 1)
+    return examples
+
+
+def _variation_examples(format: PromptFormat, episodes: Sequence[Trajectory], rng: random.Random) -> list[Example]:
+    """Pairs of tasks of one family, so that the same weights can also generate tasks (paper, section 4.3)."""
+    starts = {episode.task.task_id: (episode.task, episode.turns[0].state) for episode in episodes}
+    by_family: dict[str, list[tuple[AgentTask, str]]] = defaultdict(list)
+    for start in starts.values():
+        by_family[start[0].family].append(start)
+    return [
+        variation_example(format, *start, *rng.choice(by_family[start[0].family])) for start in starts.values()
+    ]

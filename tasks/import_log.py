@@ -1,0 +1,162 @@
+"""Reading a file of logged transitions: every row is either taken or quarantined with a reason."""
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pandera.errors
+
+from schemas.errors import DataError
+from schemas.records import AgentTask, Step, Trajectory, Turn
+from schemas.tables import LOGGED_TRANSITIONS
+
+_RAW_CHARACTERS = 2_000
+"""How much of a bad row is kept as it came."""
+
+
+@dataclass
+class ReadLog:
+    """What a file held."""
+
+    num_rows: int
+    trajectories: list[Trajectory]
+    quarantined: list[dict[str, str]] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def bad_share(self) -> float:
+        """Share of rows that were quarantined."""
+        return len(self.quarantined) / max(1, self.num_rows)
+
+
+def read_log(path: Path) -> ReadLog:
+    """Trajectories of a JSONL or Parquet file.
+
+    A row that breaks the schema is quarantined, and with it the rest of its trajectory, whose reason
+    names the row that broke it.
+
+    Raises:
+        DataError: no such file, another format, or columns missing.
+    """
+    frame, unreadable = _frame(path)
+    missing = sorted(set(LOGGED_TRANSITIONS.columns) - set(frame.columns))
+    if missing:
+        raise DataError(f"{path}: columns missing: {', '.join(missing)}")
+    reasons = _row_reasons(frame)
+    reasons |= _trajectory_reasons(frame, reasons)
+    good = frame[~frame.index.isin(reasons)]
+    log = ReadLog(len(frame) + len(unreadable), _trajectories(good))
+    for index, reason in reasons.items():
+        raw = frame.loc[index].to_json(default_handler=str)
+        _quarantine(log, reason, f"{path.name} row {index}", raw)
+    for where, raw in unreadable:
+        _quarantine(log, "is no JSON object", f"{path.name} {where}", raw)
+    return log
+
+
+def file_digest(path: str) -> str:
+    """Sha256 of a file that is to be imported; empty for none.
+
+    Raises:
+        DataError: no such file.
+    """
+    if not path:
+        return ""
+    if not Path(path).is_file():
+        raise DataError(f"{path}: no such file; ingest.path is a JSONL or Parquet file of transitions")
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _quarantine(log: ReadLog, reason: str, where: str, raw: str) -> None:
+    key = hashlib.sha256(f"{where}\x1f{raw}".encode(errors="replace")).hexdigest()
+    log.quarantined.append({"row_id": key, "reason": reason, "where": where, "raw": raw[:_RAW_CHARACTERS]})
+    log.reasons[reason.split(" (")[0]] += 1
+
+
+def _frame(path: Path) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path), []
+    if path.suffix not in (".jsonl", ".ndjson"):
+        raise DataError(f"{path}: format {path.suffix or 'without suffix'} is not known; use .jsonl or .parquet")
+    rows: dict[int, dict[str, Any]] = {}
+    unreadable: list[tuple[str, str]] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines()):
+        try:
+            row = json.loads(line)
+            rows[number] = row if isinstance(row, dict) else {}[str(row)]
+        except (ValueError, KeyError):
+            unreadable.append((f"line {number + 1}", line))
+    return pd.DataFrame.from_dict(rows, orient="index"), unreadable
+
+
+def _row_reasons(frame: pd.DataFrame) -> dict[Any, str]:
+    """First reason of each row that breaks the schema."""
+    reasons: dict[Any, str] = {}
+    for name, column in LOGGED_TRANSITIONS.columns.items():
+        for index in frame.index[frame[name].isna()]:
+            reasons.setdefault(index, f"{name} is missing")
+    whole = frame.drop(index=list(reasons))
+    try:
+        LOGGED_TRANSITIONS.validate(whole, lazy=True)
+    except pandera.errors.SchemaErrors as errors:
+        for case in errors.failure_cases.to_dict("records"):
+            if case["index"] is not None:
+                reasons.setdefault(case["index"], f"{case['column']} {_readable(str(case['check']))}")
+            else:
+                for index in _uncoercible(whole, case["column"]):
+                    reasons.setdefault(index, f"{case['column']} has the wrong type")
+    return reasons
+
+
+def _readable(check: str) -> str:
+    return "has the wrong type" if check.startswith(("coerce_dtype", "dtype")) else check
+
+
+def _uncoercible(frame: pd.DataFrame, column: str) -> list[Any]:
+    """Rows whose value is not of the type that most of the column has."""
+    kinds = frame[column].map(type)
+    return list(frame.index[kinds != kinds.mode().iloc[0]]) if len(kinds.mode()) else []
+
+
+def _trajectory_reasons(frame: pd.DataFrame, bad: dict[Any, str]) -> dict[Any, str]:
+    """Reasons for rows of trajectories that are not whole."""
+    reasons: dict[Any, str] = {}
+    for name, rows in frame.groupby("trajectory_id", sort=False, dropna=True):
+        problem = _problem(rows, bad)
+        if problem:
+            reasons |= {index: f"{problem} (trajectory {name})" for index in rows.index if index not in bad}
+    return reasons
+
+
+def _problem(rows: pd.DataFrame, bad: dict[Any, str]) -> str | None:
+    if any(index in bad for index in rows.index):
+        return "another row of the trajectory is bad"
+    turns = sorted(int(turn) for turn in rows["turn"])
+    if len(set(turns)) < len(turns):
+        return "a step stands twice in the trajectory"
+    if turns != list(range(len(turns))):
+        return "a step of the trajectory is missing"
+    ordered = rows.sort_values("turn")
+    if list(ordered["next_state"])[:-1] != list(ordered["state"])[1:]:
+        return "a state is not the one that the step before led to"
+    if not (ordered["done"].iloc[-1] or ordered["truncated"].iloc[-1]):
+        return "the trajectory ends without done or truncated"
+    return None
+
+
+def _trajectories(frame: pd.DataFrame) -> list[Trajectory]:
+    return [_trajectory(rows.sort_values("turn")) for _, rows in frame.groupby("trajectory_id", sort=False)]
+
+
+def _trajectory(rows: pd.DataFrame) -> Trajectory:
+    first = rows.iloc[0]
+    task = AgentTask(first["task_id"], first["instruction"], first["split"], first["family"], int(first["seed"]), first["state"])
+    turns = [
+        Turn(r["state"], r["action"], Step(r["next_state"], float(r["reward"]), bool(r["done"]), bool(r["success"])))
+        for r in rows.to_dict("records")
+    ]
+    return Trajectory(task, "real", turns, truncated=bool(rows["truncated"].iloc[-1]), source=first["source"])

@@ -1,0 +1,68 @@
+"""Ingest: real trajectories, collected with a mixture of behaviours or imported from a file.
+
+in:  the environment's train tasks, or a file of logged transitions
+out: trajectories by reference; rows in `transitions`, bad rows in `quarantine`
+"""
+
+from pathlib import Path
+
+from infra.doors import cycle, replay_store
+from infra.environments.catalogue import open_environment
+from models.behaviours import collect
+from schemas.errors import DataError
+from schemas.recipe import EnvironmentRecipe, IngestRecipe, RetrievalRecipe
+from schemas.records import Reference, Trajectory
+from tasks.import_log import read_log
+from tasks.keep import put_trajectories
+from tasks.rows import Provenance
+from tasks.store_rows import store_rows
+from tasks.versioned import versioned_task
+
+
+@versioned_task(version=1)
+def ingest(
+    environment: EnvironmentRecipe, recipe: IngestRecipe, retrieval: RetrievalRecipe, seed: int, file_sha256: str
+) -> Reference:
+    """Real trajectories of the train tasks.
+
+    Args:
+        environment: Whose tasks.
+        recipe: How many episodes of which behaviours, or which file.
+        retrieval: Names the encoder of the stored vectors.
+        seed: Of the behaviours.
+        file_sha256: Digest of the imported file, part of the cache key; empty when collecting.
+    """
+    with cycle().display.stage("ingest"):
+        trajectories = _imported(recipe) if recipe.path else _collected(environment, recipe, seed)
+    store_rows(trajectories, Provenance(cycle().recipe_digest, seed), retrieval)
+    num_transitions = sum(len(t.turns) for t in trajectories)
+    cycle().tracker.stage("ingest").log_metrics(
+        {"episodes": len(trajectories), "transitions": num_transitions, "success": _success(trajectories)}
+    )
+    return put_trajectories(trajectories)
+
+
+def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int) -> list[Trajectory]:
+    real = open_environment(environment)
+    tasks = real.tasks("train", environment.num_train_tasks)
+    noise = [recipe.noise[i % len(recipe.noise)] for i in range(recipe.episodes_per_task) for _ in tasks]
+    return collect(real, tasks * recipe.episodes_per_task, noise, seed, environment.max_steps)
+
+
+def _imported(recipe: IngestRecipe) -> list[Trajectory]:
+    path = Path(recipe.path)
+    log = read_log(path)
+    replay_store(0).upsert("quarantine", log.quarantined)
+    if log.bad_share > recipe.max_bad_share:
+        reasons = ", ".join(f"{count} x {reason}" for reason, count in log.reasons.most_common(5))
+        raise DataError(
+            f"{path}: {log.bad_share:.0%} of {log.num_rows} rows cannot be used ({reasons}); "
+            f"ingest.max_bad_share is {recipe.max_bad_share:.0%}. They are in the quarantine table with reasons"
+        )
+    for reason, count in log.reasons.most_common():
+        cycle().display.say(f"quarantined {count} rows: {reason}")
+    return log.trajectories
+
+
+def _success(trajectories: list[Trajectory]) -> float:
+    return sum(t.success for t in trajectories) / max(1, len(trajectories))

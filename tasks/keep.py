@@ -1,0 +1,79 @@
+"""How tasks keep models and trajectories: everything by reference, everything verified when fetched."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from infra.doors import here, objects
+from models.backbone import LanguageModel, load_model
+from schemas.codec import decode_trajectories, encode_trajectories
+from schemas.records import AgentTask, Reference, Trajectory
+
+_OPTIMIZER_FILE = "optimizer.safetensors"
+
+
+def put_trajectories(trajectories: Sequence[Trajectory], **notes: float | int | str) -> Reference:
+    """Store trajectories as they are, tokens and all."""
+    num_transitions = sum(len(t.turns) for t in trajectories)
+    counts = {"num_episodes": len(trajectories), "num_transitions": num_transitions}
+    return objects().put(encode_trajectories(trajectories), "trajectories", **counts, **notes)
+
+
+def get_trajectories(*references: Reference) -> list[Trajectory]:
+    """The trajectories of all references, in order."""
+    return [t for reference in references for t in decode_trajectories(objects().get(reference))]
+
+
+def put_tasks(tasks: Sequence[AgentTask], **notes: float | int | str) -> Reference:
+    """Store agent tasks."""
+    plain = [{name: getattr(task, name) for name in AgentTask.__slots__} for task in tasks]
+    return objects().put_json(plain, "agent tasks", num_tasks=len(tasks), **notes)
+
+
+def get_tasks(reference: Reference) -> list[AgentTask]:
+    """Stored agent tasks."""
+    return [AgentTask(**plain) for plain in objects().get_json(reference)]
+
+
+def put_model(model: LanguageModel, optimizer: torch.optim.Optimizer | None = None, **notes: float | int | str) -> Reference:
+    """Store weights, tokenizer and, if given, the state of the optimiser: safetensors only."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder))
+        if optimizer is not None:
+            save_file(_optimizer_tensors(optimizer), Path(folder) / _OPTIMIZER_FILE)
+        return objects().put_folder(Path(folder), "model", num_parameters=model.num_parameters, **notes)
+
+
+def get_model(reference: Reference) -> LanguageModel:
+    """A stored model, every file verified before it is loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        return load_model(objects().get_folder(reference, Path(folder)))
+
+
+def resume_optimizer(optimizer: torch.optim.Optimizer, reference: Reference) -> None:
+    """Load the optimiser state that was stored with a model; a model without one starts afresh."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = objects().get_folder(reference, Path(folder)) / _OPTIMIZER_FILE
+        if path.exists():
+            _restore(optimizer, load_file(path))
+
+
+def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    state = optimizer.state_dict()["state"]
+    return {f"{index}.{name}": torch.as_tensor(value) for index, slots in state.items() for name, value in slots.items()}
+
+
+def _restore(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in tensors.items():
+        index, name = key.split(".", 1)
+        state.setdefault(int(index), {})[name] = value
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def use_threads() -> None:
+    """Let the networks use as many threads as the settings say."""
+    torch.set_num_threads(here().num_threads)

@@ -1,0 +1,45 @@
+"""Measure the experience model on held-out real transitions: the starting policy's own, on valid tasks.
+
+in:  the experience model, the starting policy
+out: teacher-forced fidelity metrics
+"""
+
+from dataclasses import replace
+
+import torch
+
+from infra.doors import cycle
+from infra.environments.catalogue import open_environment
+from models.examples import situations_of
+from models.engine import EngineWeights
+from models.experience_model import DreamOptions, ExperienceModel
+from models.fidelity import fidelity
+from schemas.recipe import Recipe
+from schemas.records import Reference
+from tasks.keep import get_model, use_threads
+from tasks.play import play_real
+from tasks.retrieval_index import encoder_of, index_over
+from tasks.rows import trajectory_id
+from tasks.versioned import versioned_task
+
+
+@versioned_task(version=1)
+def measure_fidelity(experience_model: Reference, policy: Reference, experience: list[Reference], recipe: Recipe) -> dict[str, float]:
+    """Agreement with reality on the distribution that matters: what the policy does."""
+    use_threads()
+    tasks = open_environment(recipe.environment).tasks("valid", recipe.environment.num_valid_tasks)
+    episodes = play_real("fidelity", get_model(policy), recipe.environment, tasks, recipe.grpo.temperature, recipe.seed)
+    situations = [
+        replace(situation, trajectory_id=trajectory_id(episode))
+        for episode in episodes
+        for situation in situations_of(episode, recipe.experience.history_length)
+    ]
+    truth = [turn.step for episode in episodes for turn in episode.turns]
+    model = get_model(experience_model)
+    options = DreamOptions(recipe.retrieval.num_demonstrations, recipe.experience.history_length)
+    index = index_over(recipe.retrieval, experience)
+    predictor = ExperienceModel(EngineWeights.of(model.network), model.format, index, options, torch.Generator())
+    with cycle().display.stage("fidelity"):
+        metrics = fidelity(predictor, situations, truth, encoder_of(recipe.retrieval.encoder, recipe.retrieval.revision))
+    cycle().tracker.stage("experience model fidelity").log_metrics(metrics)
+    return metrics

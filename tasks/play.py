@@ -1,0 +1,58 @@
+"""Playing: how tasks set up a rollout in the dream or in the real environment."""
+
+from collections.abc import Sequence
+
+import torch
+
+from infra.doors import cycle
+from infra.environments.catalogue import open_environment
+from models.backbone import LanguageModel
+from models.engine import EngineWeights
+from models.experience_model import Dream, DreamOptions, ExperienceModel
+from models.rollouts import Rollout, RolloutOptions, RolloutProgress
+from schemas.ports import Environment
+from schemas.recipe import EnvironmentRecipe, ExperienceRecipe, RetrievalRecipe
+from schemas.records import AgentTask, Origin, Reference, Trajectory
+from tasks.keep import get_model
+from tasks.retrieval_index import index_over
+
+
+def dream_environment(
+    experience_model: Reference, experience: list[Reference], recipe: ExperienceRecipe, retrieval: RetrievalRecipe, seed: int
+) -> Dream:
+    """The experience model as an environment, grounded in these trajectories."""
+    model = get_model(experience_model)
+    options = DreamOptions(
+        retrieval.num_demonstrations, recipe.history_length, recipe.temperature, recipe.num_votes
+    )
+    index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
+    randomness = torch.Generator().manual_seed(seed)
+    return Dream(ExperienceModel(EngineWeights.of(model.network), model.format, index, options, randomness))
+
+
+def play(
+    stage: str, policy: LanguageModel, environment: Environment, origin: Origin, tasks: Sequence[AgentTask],
+    max_steps: int, temperature: float, seed: int,
+) -> list[Trajectory]:
+    """One episode per task, shown under a stage's name; dreamt success is called dream."""
+    rollout = Rollout(
+        EngineWeights.of(policy.network), policy.format, environment, origin,
+        RolloutOptions(temperature=temperature, max_steps=max_steps), torch.Generator().manual_seed(seed),
+    )
+    with cycle().display.stage(stage) as report:
+
+        def show(progress: RolloutProgress) -> None:
+            rate = progress.num_successes / max(1, progress.num_done)
+            label = "dream success" if origin == "dream" else "success"
+            report(progress.num_done, progress.num_total, f"{label} {rate:.0%}")
+
+        trajectories = rollout.play(tasks, show)
+    cycle().display.used(stage, rollout.num_tokens)
+    return trajectories
+
+
+def play_real(
+    stage: str, policy: LanguageModel, recipe: EnvironmentRecipe, tasks: Sequence[AgentTask], temperature: float, seed: int
+) -> list[Trajectory]:
+    """One real episode per task."""
+    return play(stage, policy, open_environment(recipe), "real", tasks, recipe.max_steps, temperature, seed)

@@ -1,0 +1,31 @@
+"""Play groups of episodes in the real environment, for sim-to-real fine-tuning and for the baseline.
+
+in:  the train tasks, a policy
+out: real trajectories, group by group; their rows in `transitions` with origin real
+"""
+
+import random
+
+from infra.doors import cycle
+from schemas.recipe import Recipe
+from schemas.records import Reference
+from tasks.keep import get_model, get_tasks, put_trajectories, use_threads
+from tasks.play import play_real
+from tasks.rows import Provenance
+from tasks.store_rows import store_rows
+from tasks.versioned import versioned_task
+
+
+@versioned_task(version=1)
+def play_real_groups(tasks: Reference, policy: Reference, recipe: Recipe, round: int, stage: str) -> Reference:
+    """Groups of real episodes of tasks drawn at random."""
+    use_threads()
+    rng = random.Random(f"{recipe.seed}/real/{round}")
+    originals = [task for task in get_tasks(tasks) if not task.generated]
+    drawn = rng.sample(originals, min(recipe.grpo.groups_per_round, len(originals)))
+    repeated = [task for task in drawn for _ in range(recipe.grpo.group_size)]
+    seed = recipe.seed * 1_000_003 + 500_000 + round
+    episodes = play_real(stage, get_model(policy), recipe.environment, repeated, recipe.grpo.temperature, seed)
+    made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256)
+    store_rows(episodes, made_by, recipe.retrieval)
+    return put_trajectories(episodes)

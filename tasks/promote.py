@@ -1,0 +1,71 @@
+"""Judge a candidate against the starting policy, and promote it if the gate lets it through.
+
+in:  two evaluations on the same real tasks
+out: the verdict as an immutable gate.json; a registry version with aliases
+"""
+
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from infra.doors import cycle, here, objects
+from infra.registry import CHALLENGER, CHAMPION, REAL_CANDIDATE, Registry
+from models.gate import GateOptions, judge
+from schemas.recipe import GateRecipe, digest_of
+from schemas.records import Reference
+from tasks.versioned import versioned_task
+
+
+@versioned_task(version=1)
+def judge_candidate(
+    candidate: Reference, evaluation: dict[str, Any], baseline: Reference, baseline_evaluation: dict[str, Any], recipe: GateRecipe
+) -> dict[str, Any]:
+    """The gate's verdict with the digests of all it rests on.
+
+    Args:
+        candidate: The policy that would be promoted.
+        evaluation: Its evaluation, from the task `evaluate`.
+        baseline: The policy it must beat.
+        baseline_evaluation: On the same tasks.
+        recipe: Thresholds.
+    """
+    verdict = judge(
+        evaluation["successes"], baseline_evaluation["successes"], evaluation["families"],
+        evaluation["outcome_agreement"], evaluation["dream_real_gap"], GateOptions(**recipe.model_dump()),
+    )
+    gate = {
+        "candidate": candidate.sha256,
+        "baseline": baseline.sha256,
+        "evaluated_tasks": digest_of(sorted(evaluation["successes"])),
+        "recipe": cycle().recipe_digest,
+        **asdict(verdict),
+    }
+    gate["report"] = objects().put_json(gate, "gate")
+    cycle().tracker.stage("gate").log_metrics({"gain": verdict.gain.mean, "gain_low": verdict.gain.low, "passed": float(verdict.passed)})
+    return gate
+
+
+def promote(candidate: Reference, gate: dict[str, Any]) -> str:
+    """Register the candidate with its gate, and let the aliases point at it if it passed. Returns the version.
+
+    Not cached: aliases may have moved since, and to set them again harms nobody.
+    """
+    registry = Registry(here())
+    run_id = cycle().tracker.parent.info.run_id
+    tags = {"gate": "passed" if gate["passed"] else "refused", "gate_sha256": gate["report"].sha256, "cycle_id": cycle().cycle_id}
+    version = registry.register(candidate, run_id, tags)
+    registry.point(CHALLENGER, version)
+    if gate["passed"]:
+        registry.point(CHAMPION, version)
+        registry.point(REAL_CANDIDATE, version)
+    _attach(gate)
+    return version
+
+
+def _attach(gate: dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "gate.json"
+        path.write_text(json.dumps({k: v for k, v in gate.items() if k != "report"}, indent=2, sort_keys=True))
+        cycle().tracker.cycle().log_artifact(path)

@@ -1,0 +1,87 @@
+"""Propose the agent tasks of a round, and vary those at the edge of ability (paper, section 4.3).
+
+in:  the pool of tasks, their reward entropies, the experience model
+out: the tasks to dream next; the pool with new variations
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from infra.environments.catalogue import open_environment
+from models.curriculum import draw_tasks, tasks_to_vary
+from models.engine import EngineWeights
+from models.experience_model import DreamOptions, ExperienceModel
+from schemas.ports import RealEnvironment
+from schemas.recipe import CurriculumRecipe, EnvironmentRecipe, digest_of
+from schemas.records import AgentTask, Reference
+from tasks.keep import get_model, get_tasks, put_tasks, use_threads
+from tasks.versioned import versioned_task
+
+
+@versioned_task(version=1)
+def propose_tasks(
+    pool: Reference, entropies: dict[str, float], recipe: CurriculumRecipe, num_tasks: int, seed: int, round: int
+) -> Reference:
+    """The tasks of a round, drawn by reward entropy, generated ones bounded by lambda."""
+    rng = random.Random(f"{seed}/propose/{round}")
+    drawn = draw_tasks(get_tasks(pool), entropies, num_tasks, recipe.max_generated_share, rng)
+    return put_tasks(drawn, num_generated=sum(task.generated for task in drawn))
+
+
+@versioned_task(version=1)
+def vary_tasks(
+    pool: Reference, entropies: dict[str, float], experience_model: Reference, recipe: CurriculumRecipe,
+    environment: EnvironmentRecipe, seed: int, round: int,
+) -> Reference:
+    """The pool with selected variations of its high-entropy tasks."""
+    use_threads()
+    tasks = get_tasks(pool)
+    edge = tasks_to_vary(tasks, entropies, recipe.variations_per_round)
+    if not edge:
+        return pool
+    generator = _generator(experience_model, seed, round)
+    candidates = generate(generator, edge, recipe.generator_temperature)
+    chosen, refused = select(candidates, tasks, open_environment(environment))
+    return put_tasks([*tasks, *chosen], num_new=len(chosen), num_refused=refused)
+
+
+def _generator(reference: Reference, seed: int, round: int) -> ExperienceModel:
+    """The task generator: the experience model's own weights, asked another question."""
+    model = get_model(reference)
+    randomness = torch.Generator().manual_seed(seed * 1_000_003 + round)
+    return ExperienceModel(EngineWeights.of(model.network), model.format, None, DreamOptions(max_new_tokens=512), randomness)
+
+
+def generate(generator: ExperienceModel, tasks: Sequence[AgentTask], temperature: float) -> list[AgentTask]:
+    """One variation of each task, with a first state, as the generator wrote it."""
+    format = generator.format
+    texts = generator.complete([format.variation_prompt(t, t.initial_state) for t in tasks], temperature)
+    return [_variation(task, text) for task, text in zip(tasks, texts, strict=True)]
+
+
+def _variation(task: AgentTask, text: str) -> AgentTask:
+    instruction, _, state = text.partition("[state]")
+    name = f"{task.family}/generated/{digest_of(text)[:12]}"
+    return replace(
+        task, task_id=name, instruction=instruction.strip(), initial_state=state.strip("\n"), parent_id=task.task_id
+    )
+
+
+def select(
+    candidates: Sequence[AgentTask], known: Sequence[AgentTask], environment: RealEnvironment
+) -> tuple[list[AgentTask], int]:
+    """Candidates that are well-formed, feasible and new; and how many were refused.
+
+    Differs: the paper selects by a prompt to an LLM; here the environment's rules decide.
+    """
+    seen = {(task.instruction, task.initial_state) for task in known}
+    chosen: list[AgentTask] = []
+    for candidate in candidates:
+        content = (candidate.instruction, candidate.initial_state)
+        if content not in seen and environment.task_error(candidate) is None:
+            seen.add(content)
+            chosen.append(candidate)
+    return chosen, len(candidates) - len(chosen)

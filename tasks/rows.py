@@ -1,0 +1,71 @@
+"""Trajectories as rows of the replay store, each with its whole provenance."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from models.retrieval import join
+from schemas.ports import Encoder
+from schemas.records import Trajectory
+from schemas.tables import SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """With what a trajectory was made."""
+
+    recipe: str
+    seed: int
+    round: int = 0
+    policy: str = ""
+    experience_model: str = ""
+
+
+def trajectory_id(trajectory: Trajectory) -> str:
+    """Content key: the same episode of the same task has the same id."""
+    turns = "\x1f".join(f"{turn.state}\x1e{turn.action}\x1e{turn.step.state}" for turn in trajectory.turns)
+    return hashlib.sha256(f"{trajectory.task.task_id}\x1d{trajectory.origin}\x1d{turns}".encode()).hexdigest()[:32]
+
+
+def rows_of(trajectories: Sequence[Trajectory], provenance: Provenance, encoder: Encoder) -> list[dict[str, Any]]:
+    """One row per turn; equal episodes give equal row ids."""
+    distinct = {trajectory_id(t): t for t in trajectories}
+    rows = [row for name, t in distinct.items() for row in _rows(name, t, provenance)]
+    vectors = join(encoder, [r["instruction"] for r in rows], [r["state"] for r in rows], [r["action"] for r in rows])
+    return [{**row, "vector": vector} for row, vector in zip(rows, vectors, strict=True)]
+
+
+def _rows(name: str, trajectory: Trajectory, provenance: Provenance) -> list[dict[str, Any]]:
+    task, real = trajectory.task, trajectory.origin == "real"
+    return [
+        {
+            "row_id": f"{name}/{turn_number}",
+            "trajectory_id": name,
+            "task_id": task.task_id,
+            "instruction": task.instruction,
+            "family": task.family,
+            "split": task.split,
+            "turn": turn_number,
+            "state": turn.state,
+            "action": turn.action,
+            "reasoning": turn.step.reasoning,
+            "next_state": turn.step.state,
+            "origin": trajectory.origin,
+            "real_reward": turn.step.reward if real else None,
+            "dream_reward": None if real or turn.step.failure else turn.step.reward,
+            "done": turn.step.done,
+            "success": turn.step.success,
+            "truncated": trajectory.truncated,
+            "failure": turn.step.failure.value if turn.step.failure else None,
+            "demonstrations": list(turn.step.demonstrations),
+            "source": trajectory.source or "policy",
+            "policy": provenance.policy,
+            "experience_model": provenance.experience_model,
+            "recipe": provenance.recipe,
+            "seed": provenance.seed,
+            "round": provenance.round,
+            "schema_version": SCHEMA_VERSION,
+        }
+        for turn_number, turn in enumerate(trajectory.turns)
+    ]

@@ -1,0 +1,68 @@
+"""Train the policy: one round of GRPO updates on fresh groups, dreamt or real (paper, Eq. 3)."""
+
+from typing import Any
+
+import torch
+
+from infra.doors import cycle
+from models.curriculum import group_entropies
+from models.grpo import GrpoOptions, GrpoTrainer, informative_groups
+from schemas.recipe import GrpoRecipe
+from schemas.records import Reference, Trajectory
+from tasks.keep import get_model, get_trajectories, put_model, resume_optimizer, use_threads
+from tasks.versioned import versioned_task
+
+
+@versioned_task(version=1)
+def train_policy(
+    policy: Reference, reference_policy: Reference, groups: Reference, recipe: GrpoRecipe, stage: str, round: int
+) -> dict[str, Any]:
+    """The policy after a round, its metrics, and the reward entropy of the round's tasks.
+
+    Args:
+        policy: With the state of its optimiser, if it was trained before.
+        reference_policy: What the KL term holds on to: the starting policy of the stage.
+        groups: Trajectories, group_size of each task next to each other.
+        recipe: Shapes the update.
+        stage: Names the MLflow run: dream or real.
+        round: Counted from 0.
+    """
+    use_threads()
+    model = get_model(policy)
+    options = grpo_options(recipe)
+    episodes = group_by_size(get_trajectories(groups), recipe.group_size)
+    scored, counts = informative_groups(episodes, options)
+    metrics: dict[str, float] = {f"groups_{reason}": count for reason, count in counts.items()}
+    trainer = GrpoTrainer(model.network, get_model(reference_policy).network, options, torch.bfloat16)
+    resume_optimizer(trainer.optimizer, policy)
+    if scored:
+        with cycle().display.stage(f"train {stage}"):
+            metrics |= trainer.train(scored)
+        cycle().display.used(f"train {stage}", sum(len(t.ids) for g in scored for t in g.tokens))
+    entropies = group_entropies(episodes)
+    metrics |= _round_metrics(episodes, stage) | {"reward_entropy": sum(entropies.values()) / max(1, len(entropies))}
+    cycle().tracker.stage(f"{stage} training").log_metrics(metrics, round)
+    return {"policy": put_model(model, trainer.optimizer, round=round), "metrics": metrics, "entropies": entropies}
+
+
+def grpo_options(recipe: GrpoRecipe) -> GrpoOptions:
+    """The recipe's section as the models know it."""
+    shared = recipe.model_dump(exclude={"groups_per_round", "group_size"})
+    return GrpoOptions(**shared)
+
+
+def group_by_size(trajectories: list[Trajectory], size: int) -> list[list[Trajectory]]:
+    """Neighbours as groups."""
+    return [trajectories[start : start + size] for start in range(0, len(trajectories), size)]
+
+
+def _round_metrics(groups: list[list[Trajectory]], stage: str) -> dict[str, float]:
+    episodes = [t for group in groups for t in group if not t.failure]
+    if not episodes:
+        return {}
+    count = len(episodes)
+    return {
+        f"{stage}_success": sum(t.success for t in episodes) / count,
+        "steps_per_episode": sum(len(t.turns) for t in episodes) / count,
+        "truncated": sum(t.truncated for t in episodes) / count,
+    }

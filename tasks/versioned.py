@@ -1,0 +1,115 @@
+"""Versioned tasks: a Prefect task whose cache key is explicit, and whose result outlives the process.
+
+The key is made of the task's name and version, the code it runs, the part of the recipe it reads, and
+the digests of its inputs. A key that cannot be computed is an error, never a silent miss. So a flow
+that was killed anywhere and is run again does again only what was cut off.
+"""
+
+import functools
+import hashlib
+from collections.abc import Callable
+from dataclasses import asdict, is_dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from prefect import task
+from prefect.cache_policies import CacheKeyFnPolicy
+from pydantic import BaseModel
+
+from schemas.errors import DreamGymError
+from schemas.recipe import digest_of
+from schemas.records import Reference
+
+_ROOMS = ("schemas", "models", "infra")
+_REFERENCE = "__reference__"
+
+
+def versioned_task(version: int, retries: int = 0) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function a versioned task.
+
+    Its arguments are references, recipe sections and small plain values; its result is a reference, or
+    plain data with references in it.
+
+    Args:
+        version: TASK_VERSION; raise it when the result changes for a reason the digests cannot see.
+        retries: For tasks that talk to servers.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = function.__name__
+        code = code_digest(Path(function.__code__.co_filename))
+
+        def key(context: Any, arguments: dict[str, Any]) -> str:
+            return cache_key(name, version, code, arguments)
+
+        @task(
+            name=name, retries=retries, persist_result=True, result_serializer="json", log_prints=False,
+            cache_policy=CacheKeyFnPolicy(cache_key_fn=key),
+        )
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return plain(function(*args, **kwargs))
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return _restored(run(*args, **kwargs))
+
+        return call
+
+    return decorate
+
+
+def cache_key(name: str, version: int, code: str, arguments: dict[str, Any]) -> str:
+    """Sha256 of everything that decides the result.
+
+    Raises:
+        DreamGymError: an argument that has no digest.
+    """
+    inputs = {argument: _digestible(value) for argument, value in arguments.items()}
+    return digest_of({"task": name, "version": version, "code": code, "inputs": inputs})
+
+
+def _digestible(value: Any) -> Any:
+    if isinstance(value, Reference):
+        return value.sha256
+    if isinstance(value, BaseModel):
+        return digest_of(value)
+    if isinstance(value, dict):
+        return {str(key): _digestible(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_digestible(item) for item in value]
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    raise DreamGymError(f"a versioned task was given a {type(value).__name__}, which has no digest: pass a reference")
+
+
+@lru_cache
+def code_digest(task_file: Path) -> str:
+    """Digest of the task's own file and of every file of the rooms below it."""
+    root = Path(__file__).parent.parent
+    files = [task_file, *(path for room in _ROOMS for path in sorted((root / room).rglob("*.py")))]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """References and records as JSON data; `_restored` is the way back."""
+    if isinstance(value, Reference):
+        return {_REFERENCE: asdict(value)}
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, dict) and _REFERENCE in value:
+        return Reference(**value[_REFERENCE])
+    if isinstance(value, dict):
+        return {key: _restored(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_restored(item) for item in value]
+    return value

@@ -1,0 +1,102 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.grpo import GrpoOptions, GrpoTrainer, ScoredGroup, group_advantages, informative_groups, micro_batches, objective
+from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
+from tests.unit.tiny import tiny_network
+
+TASK = AgentTask("t", "do it", "train", "f")
+
+
+def episode(reward: float, failure: Failure | None = None) -> Trajectory:
+    turn = Turn("- a: b", "act", Step("- a: c", reward, done=True, success=reward > 0))
+    return Trajectory(TASK, "dream", [turn], Tokens([1, 2, 3], [False, True, True], [0.0, -1.0, -1.0]), failure)
+
+
+def test_advantages_by_hand():
+    # rewards 1 0 0 0: mean 1/4, sample std 1/2
+    assert group_advantages([1, 0, 0, 0]) == pytest.approx([0.75 / 0.5001, *[-0.25 / 0.5001] * 3])
+
+
+def test_leave_one_out_by_hand():
+    # the winner against the mean of the others: 1 - 0; a loser: 0 - 1/3
+    assert group_advantages([1, 0, 0, 0], normalise_std=False, leave_one_out=True) == pytest.approx([1, -1 / 3, -1 / 3, -1 / 3])
+
+
+def test_a_lone_episode_is_refused():
+    with pytest.raises(ValueError, match="at least 2"):
+        group_advantages([1.0])
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=16))
+def test_advantages_sum_to_zero(rewards):
+    assert sum(group_advantages(rewards)) == pytest.approx(0, abs=1e-6)
+
+
+def test_objective_by_hand():
+    # ratio e^0.5 = 1.6487 clipped to 1.28 with advantage 2: -2.56; ratio e^-0.5 = 0.6065 with -1: max(0.6065, 0.8) = 0.8
+    logprobs, old = torch.tensor([-1.0, -1.5]), torch.tensor([-1.5, -1.0])
+    loss, sums = objective(logprobs, old, None, torch.tensor([2.0, -1.0]), GrpoOptions())
+    assert loss.item() == pytest.approx(-2.56 + 0.8)
+    assert sums["clipped"] == 2
+
+
+def test_kl_is_k3_by_hand():
+    # reference - current = ln 2: k3 = 2 - ln 2 - 1
+    logprobs, reference = torch.tensor([-math.log(4)]), torch.tensor([-math.log(2)])
+    loss, sums = objective(logprobs, logprobs, reference, torch.tensor([0.0]), GrpoOptions(kl_coefficient=0.5))
+    assert sums["kl"] == pytest.approx(1 - math.log(2), abs=1e-6)
+    assert loss.item() == pytest.approx(0.5 * (1 - math.log(2)), abs=1e-6)
+
+
+def test_groups_that_teach_nothing_are_counted_and_left_out():
+    groups = [
+        [episode(1), episode(1)],
+        [episode(0), episode(0)],
+        [episode(1), episode(0, Failure.UNPARSABLE)],
+        [episode(1), episode(0)],
+    ]
+    scored, counts = informative_groups(groups, GrpoOptions())
+    assert len(scored) == 1
+    assert counts == {"broken": 1, "all_succeeded": 1, "all_failed": 1}
+
+
+def random_groups(num_groups: int) -> list[ScoredGroup]:
+    generator = torch.Generator().manual_seed(0)
+
+    def tokens() -> Tokens:
+        length = 4 + int(torch.randint(0, 5, (1,), generator=generator))
+        ids = [7, 8, *torch.randint(1, 60, (length,), generator=generator).tolist()]
+        mask = [False, False, True, *[bool(i % 3) for i in range(length - 1)]]
+        return Tokens(ids, mask, [0.0] * len(ids))
+
+    return [ScoredGroup([tokens() for _ in range(4)], group_advantages([1, 0, 0, 1])) for _ in range(num_groups)]
+
+
+def test_the_update_does_not_depend_on_how_micro_batches_are_cut():
+    groups = random_groups(6)
+    after = []
+    for tokens_per_batch in (1, 40, 10_000):
+        network = tiny_network(seed=3)
+        options = GrpoOptions(tokens_per_batch=tokens_per_batch, updates_per_round=1, kl_coefficient=0.0)
+        GrpoTrainer(network, None, options, torch.float32).train(groups)
+        after.append(torch.cat([p.detach().flatten() for p in network.parameters()]))
+    assert len(list(micro_batches(groups, 1))) == 6
+    assert torch.allclose(after[0], after[2], atol=1e-6)
+    assert torch.allclose(after[1], after[2], atol=1e-6)
+
+
+def test_training_makes_the_rewarded_action_likelier():
+    network = tiny_network(seed=1)
+    good, bad = Tokens([1, 2, 10], [False, False, True], [0] * 3), Tokens([1, 2, 20], [False, False, True], [0] * 3)
+    group = ScoredGroup([good, bad], group_advantages([1, 0]))
+    trainer = GrpoTrainer(network, None, GrpoOptions(learning_rate=1e-2, kl_coefficient=0.0), torch.float32)
+    for _ in range(5):
+        trainer.train([group])
+    with torch.no_grad():
+        logprobs = torch.log_softmax(network(torch.tensor([[1, 2]])).logits[0, -1], -1)
+    assert logprobs[10] > logprobs[20] + 1
