@@ -8,7 +8,7 @@ from flows.cycle import Lineage
 def results_of(made: Lineage, seconds: float) -> dict[str, Any]:
     """Real success with interval, interactions trained on, and dream success, for each policy of the cycle."""
     results: dict[str, Any] = {
-        name: _policy(evaluation, made.real_interactions if name == "sim_to_real" else 0)
+        name: policy_results(evaluation, made.real_interactions if name == "sim_to_real" else 0)
         for name, evaluation in made.evaluations.items()
     }
     for measure in ("outcome_agreement", "state_agreement", "dream_real_gap"):
@@ -19,7 +19,8 @@ def results_of(made: Lineage, seconds: float) -> dict[str, Any]:
     return results
 
 
-def _policy(evaluation: dict[str, Any], real_interactions: int) -> dict[str, Any]:
+def policy_results(evaluation: dict[str, Any], real_interactions: int) -> dict[str, Any]:
+    """One policy's evaluation, as the table shows it."""
     return {
         "real_success": evaluation["real_success"],
         "interval": [evaluation["interval_low"], evaluation["interval_high"]],

@@ -4,15 +4,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from flows.cycle import Lineage, Stage, cycle
-from flows.results import results_of
+from flows.cycle import Lineage, Stage, cycle, real_only
+from flows.results import policy_results, results_of
 from infra.cycles import read_summary, save_summary
 from infra.doors import Cycle, begin, here
 from infra.progress import Display
 from infra.tracking import Tracker
 from schemas.recipe import Recipe
 from tasks.report import write_report
-from tasks.versioned import code_digest, plain
+from tasks.versioned import code_digest, plain, restored
 
 
 def cycle_id_of(recipe: Recipe) -> str:
@@ -42,6 +42,16 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
     save_summary(summary)
     tracker.close("FINISHED")
     return summary
+
+
+def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> dict[str, Any]:
+    """The real-only baseline beside a cycle that ran before: its success and what it cost."""
+    cycle_id = f"{summary['cycle_id']}-real-only"
+    tracker = Tracker(here(), cycle_id, {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed)})
+    begin(Cycle(cycle_id, recipe.digest, tracker, display))
+    evaluation = real_only(recipe, restored(summary["lineage"]))
+    tracker.close("FINISHED")
+    return policy_results(evaluation, evaluation["real_interactions"])
 
 
 def _summary(

@@ -45,6 +45,12 @@ def _play(
 
 
 def _mistake(environment: RealEnvironment, rng: random.Random) -> str:
-    """Half the time something possible, half the time something that is likely refused."""
+    """Half the time something possible, half the time something that is likely refused.
+
+    The verb is drawn first, so that the few fatal actions (to cook with the wrong tool, say) come as often
+    as the many harmless ones: they are what a dream must get right.
+    """
     possible = environment.admissible_actions(0)
-    return rng.choice(possible if possible and rng.random() < 0.5 else environment.near_misses(0))
+    actions = possible if possible and rng.random() < 0.5 else environment.near_misses(0)
+    verb = rng.choice(sorted({action.split(" ")[0] for action in actions}))
+    return rng.choice([action for action in actions if action.split(" ")[0] == verb])

@@ -27,8 +27,14 @@ def experience_example(format: PromptFormat, situation: Situation, trajectory: T
     )
 
 
-def policy_example(format: PromptFormat, trajectory: Trajectory) -> Example:
-    """One episode as the policy sees it; its actions are to be learnt."""
+def policy_examples(format: PromptFormat, trajectory: Trajectory, *, remember_episode: bool) -> list[Example]:
+    """One episode as the policy sees it, in one stream or in one per turn; its actions are to be learnt."""
+    if remember_episode:
+        return [_policy_example(format, trajectory)]
+    return [_policy_example(format, replace(trajectory, turns=[turn])) for turn in trajectory.turns]
+
+
+def _policy_example(format: PromptFormat, trajectory: Trajectory) -> Example:
     pieces = [(format.task(trajectory.task), False)]
     for turn in trajectory.turns:
         pieces += [(format.state(turn.state), False), (format.action(turn.action), True)]
@@ -37,7 +43,7 @@ def policy_example(format: PromptFormat, trajectory: Trajectory) -> Example:
 
 def language_example(format: PromptFormat, trajectory: Trajectory, max_turns: int) -> Example:
     """The start of an episode, all of it to be learnt: states repeat, so this is where copying is learnt."""
-    example = policy_example(format, replace(trajectory, turns=trajectory.turns[:max_turns]))
+    example = _policy_example(format, replace(trajectory, turns=trajectory.turns[:max_turns]))
     return Example(example.ids, [True] * len(example.ids))
 
 

@@ -6,6 +6,7 @@ Shapes: P groups, G episodes each, T tokens, N action tokens of all episodes in 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -38,22 +39,29 @@ class GrpoOptions:
     """Leave episodes that met the step limit out of the loss; else they count as failures."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScoredGroup:
-    """Episodes of one task with their advantages."""
+    """Token streams of one task's episodes, each with the advantage of its episode."""
 
     tokens: list[Tokens]
     advantages: list[float]
 
-    @property
+    @cached_property
     def prefix_length(self) -> int:
-        """Tokens that all episodes share before the first action."""
-        return min(one.is_action.index(True) for one in self.tokens)
+        """Tokens that all streams share before the first action."""
+        limit = min(one.is_action.index(True) for one in self.tokens)
+        first = self.tokens[0].ids
+        return next((i for i in range(limit) if any(one.ids[i] != first[i] for one in self.tokens)), limit)
 
     @property
     def num_actions(self) -> int:
         """Action tokens in the group."""
         return sum(sum(one.is_action) for one in self.tokens)
+
+    @property
+    def padded_tokens(self) -> int:
+        """Tokens to compute when all streams are padded to the longest."""
+        return len(self.tokens) * max(len(one.ids) for one in self.tokens)
 
 
 def group_advantages(
@@ -109,11 +117,12 @@ def _scored(group: Sequence[Trajectory], rewards: list[float], options: GrpoOpti
     )
     if options.mask_truncated:
         advantages = [0.0 if t.truncated else a for t, a in zip(group, advantages, strict=True)]
-    return ScoredGroup([t.tokens for t in group if t.tokens is not None], advantages)
+    streams = [(stream, a) for t, a in zip(group, advantages, strict=True) for stream in t.tokens]
+    return ScoredGroup([stream for stream, _ in streams], [a for _, a in streams])
 
 
 def action_logprobs(weights: Weights, groups: Sequence[ScoredGroup], temperature: float) -> Tensor:
-    """Log-probabilities of all action tokens, [N], in the order of groups, episodes, tokens."""
+    """Log-probabilities of all action tokens, [N], in the order of groups, streams, tokens."""
     prefixes = [group.tokens[0].ids[: group.prefix_length] for group in groups]
     suffixes = [[one.ids[group.prefix_length :] for one in group.tokens] for group in groups]
     hidden = forward_groups(weights, prefixes, suffixes)
@@ -178,17 +187,13 @@ def objective(
 def micro_batches(groups: Sequence[ScoredGroup], max_tokens: int) -> Iterator[list[ScoredGroup]]:
     """Groups of like length together, at most max_tokens with padding in each batch, at least one group."""
     batch: list[ScoredGroup] = []
-    for group in sorted(groups, key=_padded_tokens):
-        if batch and (len(batch) + 1) * _padded_tokens(group) > max_tokens:
+    for group in sorted(groups, key=lambda group: group.padded_tokens):
+        if batch and sum(one.padded_tokens for one in batch) + group.padded_tokens > max_tokens:
             yield batch
             batch = []
         batch.append(group)
     if batch:
         yield batch
-
-
-def _padded_tokens(group: ScoredGroup) -> int:
-    return len(group.tokens) * max(len(one.ids) for one in group.tokens)
 
 
 class GrpoTrainer:

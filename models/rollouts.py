@@ -19,6 +19,9 @@ from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory
 class RolloutOptions:
     """How episodes are played."""
 
+    remember_episode: bool = True
+    """The policy sees the whole episode so far, from its cache; else only the task and the present state,
+    which is enough where the state remembers what was seen, and much shorter."""
     temperature: float = 1.0
     max_steps: int = 12
     max_action_tokens: int = 24
@@ -44,24 +47,27 @@ class _Slot:
     task: AgentTask
     state: str
     turns: list[Turn] = field(default_factory=list)
-    ids: list[int] = field(default_factory=list)
-    is_action: list[bool] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
+    streams: list[Tokens] = field(default_factory=list)
+
+    def begin_stream(self) -> None:
+        self.streams.append(Tokens([], [], []))
 
     def saw(self, ids: list[int]) -> None:
-        self.ids += ids
-        self.is_action += [False] * len(ids)
-        self.logprobs += [0.0] * len(ids)
+        self._append(ids, False, [0.0] * len(ids))
 
     def acted(self, sampled: Sampled) -> None:
-        self.ids += sampled.ids
-        self.is_action += [True] * len(sampled.ids)
-        self.logprobs += sampled.logprobs
+        self._append(sampled.ids, True, sampled.logprobs)
+
+    def _append(self, ids: list[int], is_action: bool, logprobs: list[float]) -> None:
+        stream = self.streams[-1]
+        stream.ids.extend(ids)
+        stream.is_action.extend([is_action] * len(ids))
+        stream.logprobs.extend(logprobs)
 
     def trajectory(self, origin: Origin, failure: Failure | None) -> Trajectory:
         last = self.turns[-1].step
-        tokens = Tokens(self.ids, self.is_action, self.logprobs)
-        return Trajectory(self.task, origin, self.turns, tokens, failure, truncated=not last.done and failure is None)
+        truncated = not last.done and failure is None
+        return Trajectory(self.task, origin, self.turns, tuple(self.streams), failure, truncated)
 
 
 class Rollout:
@@ -105,13 +111,10 @@ class Rollout:
         states = self._environment.reset({row: task for row, (_, task) in starting.items()})
         for row, (index, task) in starting.items():
             slots[row] = _Slot(index, task, states[row])
-            sessions.restart(row)
 
     def _take_turn(self, slots: dict[int, _Slot], sessions: Sessions) -> dict[int, Trajectory]:
         rows = list(slots)
-        seen = [self._seen(slots[row]) for row in rows]
-        for row, ids in zip(rows, seen, strict=True):
-            slots[row].saw(ids)
+        seen = [self._look(slots[row], row, sessions) for row in rows]
         sessions.extend(rows, seen)
         options = self._options
         sampled = sessions.generate(rows, Sampling(options.max_action_tokens, self._format.end_id, options.temperature))
@@ -121,9 +124,15 @@ class Rollout:
         steps = self._environment.step(actions)
         return self._finish(slots, actions, steps, sessions)
 
-    def _seen(self, slot: _Slot) -> list[int]:
-        start = [] if slot.turns else self._format.task(slot.task)
-        return start + self._format.state(slot.state)
+    def _look(self, slot: _Slot, row: int, sessions: Sessions) -> list[int]:
+        """What the policy is shown now, noted in the slot."""
+        seen = self._format.state(slot.state)
+        if not slot.turns or not self._options.remember_episode:
+            sessions.restart(row)
+            slot.begin_stream()
+            seen = self._format.task(slot.task) + seen
+        slot.saw(seen)
+        return seen
 
     def _action(self, sampled: Sampled) -> str:
         return self._format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids).strip()

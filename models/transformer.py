@@ -183,15 +183,15 @@ def forward_groups(weights: Weights, prefixes: list[list[int]], suffixes: list[l
     Args:
         weights: From weights_of.
         prefixes: P common starts.
-        suffixes: P groups of G continuations each; every group of the same size.
+        suffixes: Continuations of each of them, R in all.
 
     Returns:
-        Hidden states [P * G, 1 + T, E]: of the last token of the prefix, then of each suffix token.
+        Hidden states [R, 1 + T, E]: of the last token of the prefix, then of each suffix token.
     """
-    group_size = len(suffixes[0])
+    owners = torch.tensor([i for i, group in enumerate(suffixes) for _ in group])
     prefix_ids, prefix_lengths = _padded(prefixes)
     suffix_ids, _ = _padded([suffix for group in suffixes for suffix in group])
-    starts = prefix_lengths.repeat_interleave(group_size)
+    starts = prefix_lengths[owners]
     num_prefix, num_suffix = prefix_ids.shape[1], suffix_ids.shape[1]
     spin_prefix = rotations(weights, torch.arange(num_prefix)[None])
     spin_suffix = rotations(weights, starts[:, None] + torch.arange(num_suffix))
@@ -203,11 +203,11 @@ def forward_groups(weights: Weights, prefixes: list[list[int]], suffixes: list[l
     for layer in weights.layers:
         query_x, key_x, value_x = project(weights, layer, x, *spin_prefix)
         query_y, key_y, value_y = project(weights, layer, y, *spin_suffix)
-        keys = torch.cat([key_x.repeat_interleave(group_size, 0), key_y], dim=2)
-        values = torch.cat([value_x.repeat_interleave(group_size, 0), value_y], dim=2)
+        keys = torch.cat([key_x[owners], key_y], dim=2)
+        values = torch.cat([value_x[owners], value_y], dim=2)
         x = finish_block(weights, layer, x, attend(query_x, key_x, value_x, causal))
         y = finish_block(weights, layer, y, attend(query_y, keys, values, bias))
-    last = x[torch.arange(len(prefixes)), prefix_lengths - 1].repeat_interleave(group_size, 0)
+    last = x[torch.arange(len(prefixes)), prefix_lengths - 1][owners]
     hidden = torch.cat([last[:, None], y], dim=1)
     return norm(hidden, weights.norm_E, weights.epsilon, weights.dtype)
 
@@ -218,5 +218,6 @@ def _bias(visible: Tensor, dtype: torch.dtype) -> Tensor:
 
 def _padded(rows: list[list[int]]) -> tuple[Tensor, Tensor]:
     lengths = [len(row) for row in rows]
-    padded = [row + [0] * (max(lengths) - len(row)) for row in rows]
+    longest = -(-max(lengths) // 16) * 16  # few shapes: the CPU kernels are compiled once per shape
+    padded = [row + [0] * (longest - len(row)) for row in rows]
     return torch.tensor(padded), torch.tensor(lengths)

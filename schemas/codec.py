@@ -25,7 +25,7 @@ def _trajectory(plain: dict[str, Any]) -> Trajectory:
         task=AgentTask(**plain["task"]),
         origin=plain["origin"],
         turns=[Turn(turn["state"], turn["action"], _step(turn["step"])) for turn in plain["turns"]],
-        tokens=Tokens(**plain["tokens"]) if plain["tokens"] else None,
+        tokens=tuple(Tokens(**stream) for stream in plain["tokens"]),
         failure=_failure(plain["failure"]),
         truncated=plain["truncated"],
         source=plain["source"],

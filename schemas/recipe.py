@@ -135,6 +135,8 @@ class RetrievalRecipe(Section):
 class StartRecipe(Section):
     """The starting policy: behaviour cloning of logged successes."""
 
+    remember_episode: bool = False
+    """The policy sees the whole episode so far; else the task and the present state, which here remembers."""
     num_demonstrations: int = Field(60, ge=1)
     """Expert episodes it is cloned from."""
     sft: SftRecipe = SftRecipe(epochs=16, learning_rate=5e-4, tokens_per_update=2_048)

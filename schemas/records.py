@@ -66,9 +66,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """An episode as the policy saw and sampled it: token-in, token-out, never re-tokenised.
+    """A stream of tokens as the policy saw and sampled it: token-in, token-out, never re-tokenised.
 
-    Shapes: all three have the length of the whole episode, T.
+    Shapes: all three have the length of the stream, T.
     """
 
     ids: list[int]
@@ -85,7 +85,8 @@ class Trajectory:
     task: AgentTask
     origin: Origin
     turns: list[Turn]
-    tokens: Tokens | None = None
+    tokens: tuple[Tokens, ...] = ()
+    """What the policy saw and sampled: one stream for the episode, or one per turn."""
     failure: Failure | None = None
     truncated: bool = False
     """The episode met the step limit before it was done."""

@@ -25,7 +25,7 @@ def dream(
     repeated = [task for task in get_tasks(tasks) for _ in range(recipe.grpo.group_size)]
     episodes = play(
         "dream", get_model(policy), environment, "dream", repeated,
-        recipe.environment.max_steps, recipe.grpo.temperature, seed,
+        recipe, recipe.grpo.temperature, seed,
     )
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
     with cycle().display.stage("storage"):

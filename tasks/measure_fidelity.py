@@ -28,7 +28,7 @@ def measure_fidelity(experience_model: Reference, policy: Reference, experience:
     """Agreement with reality on the distribution that matters: what the policy does."""
     use_threads()
     tasks = open_environment(recipe.environment).tasks("valid", recipe.environment.num_valid_tasks)
-    episodes = play_real("fidelity", get_model(policy), recipe.environment, tasks, recipe.grpo.temperature, recipe.seed)
+    episodes = play_real("fidelity", get_model(policy), recipe, tasks, recipe.grpo.temperature, recipe.seed)
     situations = [
         replace(situation, trajectory_id=trajectory_id(episode))
         for episode in episodes

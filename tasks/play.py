@@ -11,7 +11,7 @@ from models.engine import EngineWeights
 from models.experience_model import Dream, DreamOptions, ExperienceModel
 from models.rollouts import Rollout, RolloutOptions, RolloutProgress
 from schemas.ports import Environment
-from schemas.recipe import EnvironmentRecipe, ExperienceRecipe, RetrievalRecipe
+from schemas.recipe import ExperienceRecipe, Recipe, RetrievalRecipe
 from schemas.records import AgentTask, Origin, Reference, Trajectory
 from tasks.keep import get_model
 from tasks.retrieval_index import index_over
@@ -32,12 +32,12 @@ def dream_environment(
 
 def play(
     stage: str, policy: LanguageModel, environment: Environment, origin: Origin, tasks: Sequence[AgentTask],
-    max_steps: int, temperature: float, seed: int,
+    recipe: Recipe, temperature: float, seed: int,
 ) -> list[Trajectory]:
     """One episode per task, shown under a stage's name; dreamt success is called dream."""
     rollout = Rollout(
         EngineWeights.of(policy.network), policy.format, environment, origin,
-        RolloutOptions(temperature=temperature, max_steps=max_steps), torch.Generator().manual_seed(seed),
+        RolloutOptions(recipe.start.remember_episode, temperature, recipe.environment.max_steps), torch.Generator().manual_seed(seed),
     )
     with cycle().display.stage(stage) as report:
 
@@ -52,7 +52,7 @@ def play(
 
 
 def play_real(
-    stage: str, policy: LanguageModel, recipe: EnvironmentRecipe, tasks: Sequence[AgentTask], temperature: float, seed: int
+    stage: str, policy: LanguageModel, recipe: Recipe, tasks: Sequence[AgentTask], temperature: float, seed: int
 ) -> list[Trajectory]:
     """One real episode per task."""
-    return play(stage, policy, open_environment(recipe), "real", tasks, recipe.max_steps, temperature, seed)
+    return play(stage, policy, open_environment(recipe.environment), "real", tasks, recipe, temperature, seed)

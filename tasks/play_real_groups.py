@@ -25,7 +25,7 @@ def play_real_groups(tasks: Reference, policy: Reference, recipe: Recipe, round:
     drawn = rng.sample(originals, min(recipe.grpo.groups_per_round, len(originals)))
     repeated = [task for task in drawn for _ in range(recipe.grpo.group_size)]
     seed = recipe.seed * 1_000_003 + 500_000 + round
-    episodes = play_real(stage, get_model(policy), recipe.environment, repeated, recipe.grpo.temperature, seed)
+    episodes = play_real(stage, get_model(policy), recipe, repeated, recipe.grpo.temperature, seed)
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256)
     store_rows(episodes, made_by, recipe.retrieval)
     return put_trajectories(episodes)

@@ -46,6 +46,8 @@ _NOISE = (0.3, 0.5, 0.8)
 _EPISODES_PER_GAME = 3
 _MAX_STEPS = 16
 _MAX_POLICY_TURNS = 6
+_RARE_COPIES = 3
+"""How often a transition that ends the episode is shown."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class BackbonePlan:
     num_heads: int = 4
     vocab_size: int = 1024
     tokens_per_update: int = 2_048
-    legs: tuple[Leg, ...] = (Leg(7_500, 2e-3, False, 0, planned_updates=20_000), Leg(14_000, 1.5e-3, True, 1))
+    legs: tuple[Leg, ...] = (Leg(7_500, 2e-3, False, 0, planned_updates=20_000), Leg(9_500, 1.5e-3, True, 1, planned_updates=14_000), Leg(5_000, 1.2e-3, True, 2))
 
 
 def corpus(seed: int, pieces: Sequence[str] = SYLLABLES) -> Iterator[list[Trajectory]]:
@@ -94,7 +96,8 @@ def game_examples(format: PromptFormat, episodes: list[Trajectory], previous: li
         others = [turn for other in episodes if other is not episode for turn in other.turns]
         for i, situation in enumerate(situations_of(episode, history_length=1)):
             shown = tuple(_neighbour(situation.action, others, rng))
-            examples.append(experience_example(format, replace(situation, demonstrations=shown), episode, i))
+            example = experience_example(format, replace(situation, demonstrations=shown), episode, i)
+            examples += [example] * (_RARE_COPIES if episode.turns[i].step.done else 1)
     if previous and rng.random() < 0.5:
         first, other = previous[0], episodes[0]
         examples.append(

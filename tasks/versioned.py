@@ -53,7 +53,7 @@ def versioned_task(version: int, retries: int = 0) -> Callable[[Callable[..., An
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            return _restored(run(*args, **kwargs))
+            return restored(run(*args, **kwargs))
 
         return call
 
@@ -93,7 +93,7 @@ def code_digest(task_file: Path) -> str:
 
 
 def plain(value: Any) -> Any:
-    """References and records as JSON data; `_restored` is the way back."""
+    """References and records as JSON data; `restored` is the way back."""
     if isinstance(value, Reference):
         return {_REFERENCE: asdict(value)}
     if is_dataclass(value) and not isinstance(value, type):
@@ -105,11 +105,12 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _restored(value: Any) -> Any:
+def restored(value: Any) -> Any:
+    """The way back from `plain`: references as references."""
     if isinstance(value, dict) and _REFERENCE in value:
         return Reference(**value[_REFERENCE])
     if isinstance(value, dict):
-        return {key: _restored(item) for key, item in value.items()}
+        return {key: restored(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_restored(item) for item in value]
+        return [restored(item) for item in value]
     return value

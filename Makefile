@@ -1,0 +1,39 @@
+# Each target sets up what it needs. `make run` and `make test` work on a fresh machine with Python 3.11+.
+PYTHON ?= python3
+BIN := .venv/bin
+RECIPE ?= textworld-tiny
+
+.PHONY: run test lint bench evidence ablations backbone
+
+run: .venv/installed
+	$(BIN)/dreamgym run $(RECIPE)
+
+test: .venv/installed-dev lint
+	$(BIN)/python -m pytest
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+
+bench: .venv/installed-dev
+	$(BIN)/python -m tests.benchmarks.run
+
+evidence: .venv/installed
+	$(BIN)/python -m flows.evidence $(RECIPE)
+
+ablations: .venv/installed
+	$(BIN)/python -m flows.evidence $(RECIPE) --ablations
+
+backbone: .venv/installed
+	$(BIN)/python -m tasks.pretrain_backbone models/backbones/textworld-tiny
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet -c constraints.txt torch==2.13.0 -e .
+	touch $@
+
+.venv/installed-dev: .venv/installed
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@

@@ -1,0 +1,90 @@
+import pytest
+
+from models.curriculum import draw_tasks, reward_entropy, tasks_to_vary
+from models.gate import GateOptions, judge
+from models.statistics import bootstrap_mean, paired_gain
+from schemas.records import AgentTask
+
+OPTIONS = GateOptions(margin=0.0, family_margin=0.05, min_outcome_agreement=0.9, max_dream_real_gap=0.1)
+
+
+def verdict(candidate, baseline, agreement=0.95, gap=0.02, families=None):
+    ids = [str(i) for i in range(len(candidate))]
+    families = families or dict.fromkeys(ids, "f")
+    return judge(dict(zip(ids, candidate, strict=True)), dict(zip(ids, baseline, strict=True)), families, agreement, gap, OPTIONS)
+
+
+def test_a_clear_gain_passes():
+    result = verdict([1] * 80 + [0] * 20, [1] * 50 + [0] * 50)
+    assert result.passed
+    assert result.gain.mean == pytest.approx(0.3)
+
+
+def test_an_uncertain_gain_is_refused():
+    assert "may be as low" in verdict([1, 0, 1, 0, 1], [1, 0, 0, 0, 1]).reasons[0]
+
+
+def test_a_family_that_loses_is_named():
+    families = {str(i): "hard" if i >= 90 else "easy" for i in range(100)}
+    result = verdict([1] * 90 + [0] * 10, [0] * 90 + [1] * 10, families=families)
+    assert not result.passed
+    assert result.reasons == ["family hard lost 100.0%, more than 5.0%"]
+
+
+@pytest.mark.parametrize(("agreement", "gap"), [(0.8, 0.0), (0.95, 0.2), (0.95, -0.2)])
+def test_a_dream_that_disagrees_with_reality_is_refused(agreement, gap):
+    assert not verdict([1] * 80 + [0] * 20, [1] * 50 + [0] * 50, agreement, gap).passed
+
+
+def test_other_tasks_cannot_be_compared():
+    with pytest.raises(ValueError, match="same tasks"):
+        judge({"a": True}, {"b": True}, {"a": "f"}, 1, 0, OPTIONS)
+
+
+def test_interval_of_a_coin():
+    interval = bootstrap_mean([1.0, 0.0] * 200)
+    assert interval.mean == 0.5
+    # normal approximation: 1.96 * 0.5 / sqrt(400) = 0.049
+    assert interval.low == pytest.approx(0.451, abs=0.01)
+    assert interval.high == pytest.approx(0.549, abs=0.01)
+
+
+def test_a_paired_gain_is_surer_than_two_intervals():
+    candidate, start = [1.0] * 60 + [0.0] * 40, [1.0] * 50 + [0.0] * 50
+    assert paired_gain(candidate, start).low > 0
+
+
+def test_reward_entropy_by_hand():
+    assert reward_entropy([1, 1, 0, 0]) == 0.25
+    assert reward_entropy([1, 0, 0, 0]) == 0.1875
+    assert reward_entropy([1, 1, 1, 1]) == 0
+
+
+def task(name, parent=""):
+    return AgentTask(name, "i", "train", "f", parent_id=parent)
+
+
+def test_tasks_at_the_edge_are_drawn_more_often_and_none_is_forgotten():
+    import random
+
+    tasks = [task("edge"), task("solved"), task("lost")]
+    rng = random.Random(0)
+    entropies = {"edge": 0.25, "solved": 0.0, "lost": 0.0}
+    drawn = [draw_tasks(tasks, entropies, 1, 0.0, rng)[0].task_id for _ in range(3000)]
+    # weights 0.25, 0.05, 0.05
+    assert drawn.count("edge") / 3000 == pytest.approx(0.25 / 0.35, abs=0.03)
+    assert drawn.count("lost") > 300
+
+
+def test_generated_tasks_are_bounded_by_lambda():
+    import random
+
+    tasks = [task(f"g{i}", parent="o0") for i in range(20)] + [task(f"o{i}") for i in range(20)]
+    drawn = draw_tasks(tasks, {}, 8, 0.25, random.Random(1))
+    assert len(drawn) == 8
+    assert sum(t.generated for t in drawn) == 2
+
+
+def test_only_original_tasks_with_entropy_are_varied():
+    tasks = [task("a"), task("b"), task("c", parent="a")]
+    assert [t.task_id for t in tasks_to_vary(tasks, {"a": 0.0, "b": 0.2, "c": 0.25}, 5)] == ["b"]
