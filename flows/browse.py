@@ -12,8 +12,23 @@ from infra.settings import settings
 from schemas.state_text import changes_between
 
 _COLUMNS = (
-    "trajectory_id", "task_id", "instruction", "turn", "state", "action", "reasoning", "next_state", "origin",
-    "real_reward", "dream_reward", "done", "success", "failure", "demonstrations", "source", "round",
+    "trajectory_id",
+    "task_id",
+    "instruction",
+    "turn",
+    "state",
+    "action",
+    "reasoning",
+    "next_state",
+    "origin",
+    "real_reward",
+    "dream_reward",
+    "done",
+    "success",
+    "failure",
+    "demonstrations",
+    "source",
+    "round",
 )
 
 
@@ -62,5 +77,7 @@ def _turn(row: dict[str, Any]) -> str:
     lines = [f"[bold]> {escape(row['action'])}[/]"]
     lines += [f"  [dim]retrieved:{escape(demo)}[/]" for demo in row["demonstrations"]]
     lines.append(f"  [italic]{escape(row['reasoning'])}[/]")
-    lines.append("  " + escape(changes_between(row["state"], row["next_state"]).replace("\n", "\n  ") or "nothing changed"))
+    lines.append(
+        "  " + escape(changes_between(row["state"], row["next_state"]).replace("\n", "\n  ") or "nothing changed")
+    )
     return "\n".join(lines) + f"\n  reward {reward}{', done' if row['done'] else ''}"

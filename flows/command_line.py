@@ -12,21 +12,30 @@ import typer
 from schemas.errors import DreamGymError
 
 app = typer.Typer(
-    name="dreamgym", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    name="dreamgym",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
     help="Train agents inside a learnt experience model, prove the gain in the real environment.",
 )
 
 RecipeName = Annotated[str, typer.Argument(help="A shipped recipe by name, or a TOML file.", metavar="RECIPE")]
-Changes = Annotated[list[str] | None, typer.Option("--set", help="Change a field: section.field=value.", metavar="A.B=C")]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", help="Change a field: section.field=value.", metavar="A.B=C")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-RunName = Annotated[str | None, typer.Argument(help="A cycle id, or the start of one; empty: the latest.", metavar="RUN")]
+RunName = Annotated[
+    str | None, typer.Argument(help="A cycle id, or the start of one; empty: the latest.", metavar="RUN")
+]
 
 
 @app.command()
 def run(
     recipe: RecipeName,
     changes: Changes = None,
-    only: Annotated[str, typer.Option(help="Stop after a stage: ingest, experience, dream, evaluate or real.")] = "real",
+    only: Annotated[
+        str, typer.Option(help="Stop after a stage: ingest, experience, dream, evaluate or real.")
+    ] = "real",
     as_json: AsJson = False,
 ) -> None:
     """Run a recipe to the end, or go on where an interrupted run of it stopped."""
@@ -56,7 +65,9 @@ def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) 
 
     loaded = load_recipe(recipe, changes or [])
     plan = plan_of(loaded)
-    print_json({"recipe": loaded.model_dump(mode="json"), "digest": loaded.digest, "plan": plan}) if as_json else print_plan(loaded, plan)
+    print_json(
+        {"recipe": loaded.model_dump(mode="json"), "digest": loaded.digest, "plan": plan}
+    ) if as_json else print_plan(loaded, plan)
 
 
 @app.command()
@@ -147,5 +158,8 @@ def main() -> None:
         typer.echo("interrupted; run the same command again to go on from the last finished step", err=True)
         sys.exit(1)
     except OSError as error:
-        typer.echo(f"error: {error.strerror or error}: {error.filename or 'unknown file'}. Free space or fix permissions, then run again", err=True)
+        typer.echo(
+            f"error: {error.strerror or error}: {error.filename or 'unknown file'}. Free space or fix permissions, then run again",
+            err=True,
+        )
         sys.exit(1)

@@ -6,15 +6,15 @@ from rich.console import Console
 from rich.table import Table
 
 
-
-
 def comparison(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     """What differs in the recipes, and the results of both."""
     flat_a, flat_b = _flat(a["recipe"]), _flat(b["recipe"])
     keys = sorted(flat_a.keys() | flat_b.keys())
     return {
         "cycles": [a["cycle_id"], b["cycle_id"]],
-        "recipe_differences": {key: [flat_a.get(key), flat_b.get(key)] for key in keys if flat_a.get(key) != flat_b.get(key)},
+        "recipe_differences": {
+            key: [flat_a.get(key), flat_b.get(key)] for key in keys if flat_a.get(key) != flat_b.get(key)
+        },
         "results": [a["results"], b["results"]],
     }
 

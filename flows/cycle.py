@@ -114,7 +114,9 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
             if calibration["real_success"] >= best_success:
                 best, best_success = policy, calibration["real_success"]
             if abs(calibration["dream_real_gap"]) > recipe.dream.max_gap:
-                running().display.say(f"stopped after round {round + 1}: dream and real differ by {calibration['dream_real_gap']:+.0%}")
+                running().display.say(
+                    f"stopped after round {round + 1}: dream and real differ by {calibration['dream_real_gap']:+.0%}"
+                )
                 break
     made.references |= {"dream": best, "pool": pool, "dreams": experience[len(made.references["experience"]) :]}
 
@@ -122,8 +124,13 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
 def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> dict[str, Any]:
     """Dream against real on valid tasks: measured, never trained on."""
     calibration = evaluate(
-        f"calibrate {round}", policy, made.references["experience_model"], made.references["experience"], recipe,
-        "valid", recipe.environment.num_valid_tasks,
+        f"calibrate {round}",
+        policy,
+        made.references["experience_model"],
+        made.references["experience"],
+        recipe,
+        "valid",
+        recipe.environment.num_valid_tasks,
     )
     made.calibrations.append({"round": round, **{k: v for k, v in calibration.items() if isinstance(v, float)}})
     return calibration
@@ -142,14 +149,21 @@ def held_out(recipe: Recipe, made: Lineage, name: str) -> dict[str, Any]:
     """A policy of this cycle on the test tasks, for real."""
     references = made.references
     return evaluate(
-        f"evaluate {name}", references[name], references["experience_model"], references["experience"], recipe,
-        "test", recipe.environment.num_test_tasks,
+        f"evaluate {name}",
+        references[name],
+        references["experience_model"],
+        references["experience"],
+        recipe,
+        "test",
+        recipe.environment.num_test_tasks,
     )
 
 
 def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
     """Sim-to-real: the same GRPO, a few rounds in the real environment, from the promoted policy."""
-    trained, made.real_interactions = train_for_real(recipe, made.references["dream"], made.references["pool"], recipe.real.num_rounds)
+    trained, made.real_interactions = train_for_real(
+        recipe, made.references["dream"], made.references["pool"], recipe.real.num_rounds
+    )
     made.references["sim_to_real"] = trained
     made.evaluations["sim_to_real"] = held_out(recipe, made, "sim_to_real")
 

@@ -1,7 +1,7 @@
 """Evidence: the default recipe over several seeds, its real-only baseline, and its ablations, as tables.
 
-    python -m flows.evidence textworld-tiny               seeds 0, 1, 2 and real-only GRPO from the same start
-    python -m flows.evidence textworld-tiny --ablations   without retrieval, without reasoning, without task generation
+python -m flows.evidence textworld-tiny               seeds 0, 1, 2 and real-only GRPO from the same start
+python -m flows.evidence textworld-tiny --ablations   without retrieval, without reasoning, without task generation
 """
 
 import json
@@ -54,20 +54,44 @@ def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: boo
     display = Display()
     display.say(f"[bold]{recipe}, {name}, seed {seed}[/]")
     summary = run_recipe(loaded, Stage.REAL, display)
-    row = {"variant": name, "seed": seed, "cycle": summary["cycle_id"], **summary["results"], "gain": summary["gate"]["gain"]}
+    row = {
+        "variant": name,
+        "seed": seed,
+        "cycle": summary["cycle_id"],
+        **summary["results"],
+        "gain": summary["gate"]["gain"],
+    }
     if baseline:
         row["real_only"] = run_real_only(loaded, summary, display)
     return row
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
-    table = Table("variant", "seed", "start", "dream-only", "gain (95%)", "dream success", "outcomes agree", "sim-to-real", "real-only", "s")
+    table = Table(
+        "variant",
+        "seed",
+        "start",
+        "dream-only",
+        "gain (95%)",
+        "dream success",
+        "outcomes agree",
+        "sim-to-real",
+        "real-only",
+        "s",
+    )
     for row in rows:
         gain = row["gain"]
         table.add_row(
-            row["variant"], str(row["seed"]), _rate(row.get("start")), _rate(row.get("dream")),
-            f"{gain['mean']:+.1%} ({gain['low']:+.1%} to {gain['high']:+.1%})", f"{row['dream']['dream_success']:.1%}",
-            f"{row['outcome_agreement']:.1%}", _with_steps(row.get("sim_to_real")), _with_steps(row.get("real_only")), f"{row['seconds']:.0f}",
+            row["variant"],
+            str(row["seed"]),
+            _rate(row.get("start")),
+            _rate(row.get("dream")),
+            f"{gain['mean']:+.1%} ({gain['low']:+.1%} to {gain['high']:+.1%})",
+            f"{row['dream']['dream_success']:.1%}",
+            f"{row['outcome_agreement']:.1%}",
+            _with_steps(row.get("sim_to_real")),
+            _with_steps(row.get("real_only")),
+            f"{row['seconds']:.0f}",
         )
     return table
 

@@ -29,7 +29,9 @@ def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
     try:
         return Recipe.model_validate(plain)
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r:.60})" for e in error.errors())
+        problems = "; ".join(
+            f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r:.60})" for e in error.errors()
+        )
         raise RecipeError(f"{path.name}: {problems}") from None
 
 

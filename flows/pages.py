@@ -11,12 +11,26 @@ def serve_pages(mlflow_port: int, prefect_port: int) -> None:
     """Start both servers and wait until Ctrl-C or until one of them ends."""
     home = settings()
     mlflow = [
-        sys.executable, "-m", "mlflow", "server", "--backend-store-uri", home.tracking, "--workers", "1",
-        "--default-artifact-root", (home.home.absolute() / "artifacts").as_uri(), "--host", "127.0.0.1", "--port", str(mlflow_port),
+        sys.executable,
+        "-m",
+        "mlflow",
+        "server",
+        "--backend-store-uri",
+        home.tracking,
+        "--workers",
+        "1",
+        "--default-artifact-root",
+        (home.home.absolute() / "artifacts").as_uri(),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(mlflow_port),
     ]
     prefect = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(prefect_port)]
     servers = [subprocess.Popen(command) for command in (mlflow, prefect)]  # noqa: S603
-    sys.stderr.write(f"MLflow  http://127.0.0.1:{mlflow_port}\nPrefect http://127.0.0.1:{prefect_port}\nCtrl-C stops both\n")
+    sys.stderr.write(
+        f"MLflow  http://127.0.0.1:{mlflow_port}\nPrefect http://127.0.0.1:{prefect_port}\nCtrl-C stops both\n"
+    )
     try:
         while all(server.poll() is None for server in servers):
             time.sleep(0.5)

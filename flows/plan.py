@@ -1,6 +1,5 @@
 """What a recipe would do and what it would cost, before anything happens."""
 
-
 from rich.console import Console
 from rich.table import Table
 
@@ -20,7 +19,8 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
         "policy_updates": (recipe.dream.num_rounds + recipe.real.num_rounds) * grpo.updates_per_round,
         "real_training_episodes": recipe.real.num_rounds * episodes_per_round,
         "max_real_training_steps": recipe.real.num_rounds * episodes_per_round * environment.max_steps,
-        "real_evaluation_episodes": 3 * environment.num_test_tasks + (num_calibrations + 1) * environment.num_valid_tasks,
+        "real_evaluation_episodes": 3 * environment.num_test_tasks
+        + (num_calibrations + 1) * environment.num_valid_tasks,
         "max_steps_per_episode": environment.max_steps,
     }
 
@@ -36,5 +36,3 @@ def print_plan(recipe: Recipe, plan: dict[str, int]) -> None:
         table.add_row(name.replace("_", " "), f"{count:,}")
     console.print(table)
     console.print(f"next    dreamgym run {recipe.name}")
-
-

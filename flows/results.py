@@ -14,7 +14,9 @@ def results_of(made: Lineage, seconds: float) -> dict[str, Any]:
     for measure in ("outcome_agreement", "state_agreement", "dream_real_gap"):
         results[measure] = made.evaluations["dream"][measure] if "dream" in made.evaluations else None
     results["offline_interactions"] = _offline(made)
-    results["evaluation_interactions"] = sum(e["num_steps"] + e["num_replayed_steps"] for e in made.evaluations.values())
+    results["evaluation_interactions"] = sum(
+        e["num_steps"] + e["num_replayed_steps"] for e in made.evaluations.values()
+    )
     results["seconds"] = round(seconds, 1)
     return results
 

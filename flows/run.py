@@ -47,7 +47,9 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
 def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> dict[str, Any]:
     """The real-only baseline beside a cycle that ran before: its success and what it cost."""
     cycle_id = f"{summary['cycle_id']}-real-only"
-    tracker = Tracker(here(), cycle_id, {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed)})
+    tracker = Tracker(
+        here(), cycle_id, {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed)}
+    )
     begin(Cycle(cycle_id, recipe.digest, tracker, display))
     evaluation = real_only(recipe, restored(summary["lineage"]))
     tracker.close("FINISHED")

@@ -31,7 +31,11 @@ def _table(results: dict[str, Any]) -> Table:
             one = results[key]
             low, high = one["interval"]
             table.add_row(
-                name, f"{one['real_success']:.1%}", f"{low:.1%} to {high:.1%}", f"{one['real_interactions']:,}", f"{one['dream_success']:.1%}"
+                name,
+                f"{one['real_success']:.1%}",
+                f"{low:.1%} to {high:.1%}",
+                f"{one['real_interactions']:,}",
+                f"{one['dream_success']:.1%}",
             )
     return table
 
@@ -75,5 +79,7 @@ def print_lineage(summary: dict[str, Any]) -> None:
             facts = ", ".join(f"{key} {note}" for key, note in reference["notes"].items())
             table.add_row(name if not isinstance(value, list) else f"{name} {i}", reference["sha256"][:16], facts)
     if summary["gate"]:
-        table.add_row("gate", summary["gate"]["report"]["__reference__"]["sha256"][:16], f"registry version {summary['version']}")
+        table.add_row(
+            "gate", summary["gate"]["report"]["__reference__"]["sha256"][:16], f"registry version {summary['version']}"
+        )
     Console().print(table)

@@ -46,13 +46,17 @@ class _Folder:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_durably(path, content)
         except OSError as error:
-            raise StorageError(f"cannot write object to {path.parent}: {error.strerror}. Free space or change DREAMGYM_HOME; nothing stored was touched") from error
+            raise StorageError(
+                f"cannot write object to {path.parent}: {error.strerror}. Free space or change DREAMGYM_HOME; nothing stored was touched"
+            ) from error
 
     def read(self, sha256: str) -> bytes:
         try:
             return self._path(sha256).read_bytes()
         except OSError as error:
-            raise StorageError(f"object {sha256[:12]} is not in {self.root}: {error.strerror}. Was the folder moved or cleaned?") from error
+            raise StorageError(
+                f"object {sha256[:12]} is not in {self.root}: {error.strerror}. Was the folder moved or cleaned?"
+            ) from error
 
 
 class _Bucket:
@@ -63,7 +67,10 @@ class _Bucket:
         keys = (settings.s3_access_key, settings.s3_secret_key)
         access, secret = (key.get_secret_value() if key else None for key in keys)
         self._client: Any = boto3.client(
-            "s3", endpoint_url=settings.s3_endpoint, aws_access_key_id=access, aws_secret_access_key=secret,
+            "s3",
+            endpoint_url=settings.s3_endpoint,
+            aws_access_key_id=access,
+            aws_secret_access_key=secret,
             config=Config(retries={"max_attempts": 6, "mode": "adaptive"}, connect_timeout=5, read_timeout=60),
         )
 

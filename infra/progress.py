@@ -43,8 +43,13 @@ class Display:
     @contextmanager
     def _live(self, name: str) -> Iterator[Report]:
         columns = (
-            SpinnerColumn(), TextColumn("{task.description:<28}"), BarColumn(bar_width=24), MofNCompleteColumn(),
-            TextColumn("{task.fields[facts]}"), TextColumn("left"), TimeRemainingColumn(),
+            SpinnerColumn(),
+            TextColumn("{task.description:<28}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[facts]}"),
+            TextColumn("left"),
+            TimeRemainingColumn(),
         )
         with Progress(*columns, console=self.console, transient=True) as progress:
             bar = progress.add_task(name, total=None, facts="")
@@ -68,5 +73,3 @@ class Display:
                 self.console.print(f"{name}: {done}/{total} {facts}, {left:.0f} s left")
 
         yield report
-
-

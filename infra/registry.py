@@ -30,7 +30,10 @@ class Registry:
                 if version.tags.get("sha256") == policy.sha256:
                     return str(version.version)
             made = self._client.create_model_version(
-                MODEL, source=f"dreamgym-objects:/{policy.sha256}", run_id=run_id, tags={"sha256": policy.sha256, "uri": policy.uri, **tags}
+                MODEL,
+                source=f"dreamgym-objects:/{policy.sha256}",
+                run_id=run_id,
+                tags={"sha256": policy.sha256, "uri": policy.uri, **tags},
             )
         except MlflowException as error:
             raise StorageError(f"cannot register the policy in MLflow: {error.message}") from error

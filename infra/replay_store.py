@@ -57,9 +57,13 @@ class ReplayStore:
                 (opened.merge_insert("row_id").when_matched_update_all().when_not_matched_insert_all().execute(batch))
             return TableVersion(table, opened.version, opened.count_rows())
         except (OSError, RuntimeError) as error:
-            raise StorageError(f"cannot write {len(rows)} rows to {self._uri}/{table}: {error}. Rows stored before are intact") from error
+            raise StorageError(
+                f"cannot write {len(rows)} rows to {self._uri}/{table}: {error}. Rows stored before are intact"
+            ) from error
 
-    def read(self, table: str, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None) -> list[dict[str, Any]]:
+    def read(
+        self, table: str, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None
+    ) -> list[dict[str, Any]]:
         """Rows of a table, of its latest or of a pinned version, in the order of row_id."""
         if table not in self._names():
             return []

@@ -63,9 +63,7 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
 def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, Any]) -> nn.Module:
     if random_init:
         return AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder_or_id, **arguments))
-    return AutoModelForCausalLM.from_pretrained(
-        folder_or_id, use_safetensors=True, dtype=torch.float32, **arguments
-    )
+    return AutoModelForCausalLM.from_pretrained(folder_or_id, use_safetensors=True, dtype=torch.float32, **arguments)
 
 
 def new_tiny_model(

@@ -1,4 +1,4 @@
-"""Calibration: does the dream agree with the real environment? (paper, section 5: epsilon_R and epsilon_P)
+"""Calibration: does the dream agree with the real environment? (paper, appendix B: epsilon_R and epsilon_P).
 
 Two measures, because each is blind to what the other sees. Replaying dreamt actions for real shows where
 a dream grants or refuses wrongly, but not that it ended an episode too early; the gap between dreamt and
@@ -50,7 +50,9 @@ def replay(dreamt: Sequence[Trajectory], environment: Environment) -> list[list[
     return replays
 
 
-def calibrate(dreamt: Sequence[Trajectory], replays: Sequence[Sequence[Step]], real: Sequence[Trajectory]) -> Calibration:
+def calibrate(
+    dreamt: Sequence[Trajectory], replays: Sequence[Sequence[Step]], real: Sequence[Trajectory]
+) -> Calibration:
     """Compare dreamt episodes with their replays, and with real episodes of the same policy on the same tasks.
 
     Broken dreams are left out of the agreement and of dream success.

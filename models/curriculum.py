@@ -25,8 +25,12 @@ def group_entropies(groups: Sequence[Sequence[Trajectory]]) -> dict[str, float]:
 
 
 def draw_tasks(
-    tasks: Sequence[AgentTask], entropies: Mapping[str, float], num_tasks: int, max_generated_share: float,
-    rng: random.Random, floor: float = 0.05,
+    tasks: Sequence[AgentTask],
+    entropies: Mapping[str, float],
+    num_tasks: int,
+    max_generated_share: float,
+    rng: random.Random,
+    floor: float = 0.05,
 ) -> list[AgentTask]:
     """Distinct tasks for a round, drawn with weights proportional to reward entropy.
 
@@ -47,9 +51,7 @@ def draw_tasks(
     return (generated + originals)[:num_tasks]
 
 
-def tasks_to_vary(
-    tasks: Sequence[AgentTask], entropies: Mapping[str, float], num_tasks: int
-) -> list[AgentTask]:
+def tasks_to_vary(tasks: Sequence[AgentTask], entropies: Mapping[str, float], num_tasks: int) -> list[AgentTask]:
     """The original tasks at the edge of the policy's ability: highest reward entropy first."""
     edge = [task for task in tasks if entropies.get(task.task_id, 0.0) > 0 and not task.generated]
     return sorted(edge, key=lambda task: -entropies[task.task_id])[:num_tasks]

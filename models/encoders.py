@@ -42,7 +42,9 @@ class SentenceEncoder:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
-            raise InputError("retrieval.encoder names a sentence-transformers model: pip install 'dreamgym[embed]'") from error
+            raise InputError(
+                "retrieval.encoder names a sentence-transformers model: pip install 'dreamgym[embed]'"
+            ) from error
         self._model = SentenceTransformer(
             folder_or_id, revision=revision, trust_remote_code=False, model_kwargs={"use_safetensors": True}
         )

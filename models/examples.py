@@ -1,6 +1,5 @@
 """From annotated trajectories to SFT examples, for the experience model, the policy and the task generator."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from models.prompts import PromptFormat, Situation
@@ -18,7 +17,9 @@ def situations_of(trajectory: Trajectory, history_length: int) -> list[Situation
     ]
 
 
-def experience_example(format: PromptFormat, situation: Situation, trajectory: Trajectory, turn: int, *, with_reasoning: bool = True) -> Example:
+def experience_example(
+    format: PromptFormat, situation: Situation, trajectory: Trajectory, turn: int, *, with_reasoning: bool = True
+) -> Example:
     """One transition: the reasoning, the changed lines and the outcome are to be learnt (paper, Eq. 5)."""
     step = trajectory.turns[turn].step
     changes = changes_between(trajectory.turns[turn].state, step.state)
@@ -47,8 +48,8 @@ def language_example(format: PromptFormat, trajectory: Trajectory, max_turns: in
     return Example(example.ids, [True] * len(example.ids))
 
 
-def variation_example(format: PromptFormat, task: AgentTask, state: str, varied: AgentTask, varied_state: str) -> Example:
+def variation_example(
+    format: PromptFormat, task: AgentTask, state: str, varied: AgentTask, varied_state: str
+) -> Example:
     """One task turned into another of the same family, for the task generator."""
-    return Example.of(
-        (format.variation_prompt(task, state), False), (format.variation(varied, varied_state), True)
-    )
+    return Example.of((format.variation_prompt(task, state), False), (format.variation(varied, varied_state), True))

@@ -1,7 +1,7 @@
 """The experience model: a reasoning LM that plays the environment (paper, section 4.1, Eq. 4).
 
-    predict   situations -> reasoning, changed lines, outcome, parsed under constraint
-    Dream     an Environment made of predictions, for as many episodes at once as there are slots
+predict   situations -> reasoning, changed lines, outcome, parsed under constraint
+Dream     an Environment made of predictions, for as many episodes at once as there are slots
 """
 
 import re
@@ -36,9 +36,9 @@ class DreamOptions:
     num_votes: int = 1
     """A dreamt success counts only if this many sampled predictions all say so: pessimism where the
     model disagrees with itself. 1 asks once."""
-    num_retries: int = 2
+    num_retries: int = 1
     """How often an unparsable prediction is sampled again before it counts as a failure."""
-    max_new_tokens: int = 256
+    max_new_tokens: int = 128
     batch_size: int = 256
 
 
@@ -46,8 +46,12 @@ class ExperienceModel:
     """Predicts what an environment would answer."""
 
     def __init__(
-        self, weights: EngineWeights, format: PromptFormat, demonstrations: Demonstrations | None,
-        options: DreamOptions, generator: torch.Generator,
+        self,
+        weights: EngineWeights,
+        format: PromptFormat,
+        demonstrations: Demonstrations | None,
+        options: DreamOptions,
+        generator: torch.Generator,
     ) -> None:
         """A model ready to predict; without demonstrations it is not grounded."""
         self._weights, self.format, self._demonstrations = weights, format, demonstrations
@@ -119,8 +123,12 @@ def parse_prediction(situation: Situation, text: str) -> Step:
         return broken
     success = match["outcome"] == "success"
     return Step(
-        state, float(success), done=match["outcome"] != "continue", success=success,
-        reasoning=(match["reasoning"] or "").strip(), demonstrations=situation.demonstrations,
+        state,
+        float(success),
+        done=match["outcome"] != "continue",
+        success=success,
+        reasoning=(match["reasoning"] or "").strip(),
+        demonstrations=situation.demonstrations,
     )
 
 
@@ -143,7 +151,9 @@ class Dream:
         """Start from each task's recorded or generated first state."""
         for slot, task in tasks.items():
             if not task.initial_state:
-                raise InputError(f"agent task {task.task_id} has no initial state to dream from: ingest a trajectory of it")
+                raise InputError(
+                    f"agent task {task.task_id} has no initial state to dream from: ingest a trajectory of it"
+                )
             self._episodes[slot] = _Episode(task, task.initial_state)
         return {slot: task.initial_state for slot, task in tasks.items()}
 

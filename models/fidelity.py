@@ -10,7 +10,9 @@ from schemas.ports import Encoder
 from schemas.records import Step
 
 
-def fidelity(model: ExperienceModel, situations: Sequence[Situation], truth: Sequence[Step], encoder: Encoder) -> dict[str, float]:
+def fidelity(
+    model: ExperienceModel, situations: Sequence[Situation], truth: Sequence[Step], encoder: Encoder
+) -> dict[str, float]:
     """Teacher-forced agreement of predictions with what really happened.
 
     Returns:

@@ -28,8 +28,12 @@ class Verdict:
 
 
 def judge(
-    candidate: Mapping[str, bool], baseline: Mapping[str, bool], families: Mapping[str, str],
-    outcome_agreement: float, dream_real_gap: float, options: GateOptions,
+    candidate: Mapping[str, bool],
+    baseline: Mapping[str, bool],
+    families: Mapping[str, str],
+    outcome_agreement: float,
+    dream_real_gap: float,
+    options: GateOptions,
 ) -> Verdict:
     """Compare two policies on the same held-out real tasks.
 
@@ -61,12 +65,16 @@ def _objections(
 ) -> list[str]:
     reasons: list[str] = []
     if gain.low <= -options.margin:
-        reasons.append(f"real gain {gain.mean:+.1%} may be as low as {gain.low:+.1%}, which is not above {-options.margin:+.1%}")
+        reasons.append(
+            f"real gain {gain.mean:+.1%} may be as low as {gain.low:+.1%}, which is not above {-options.margin:+.1%}"
+        )
     for family, change in family_gains.items():
         if change < -options.family_margin:
             reasons.append(f"family {family} lost {-change:.1%}, more than {options.family_margin:.1%}")
     if agreement < options.min_outcome_agreement:
-        reasons.append(f"only {agreement:.1%} of dreamt outcomes hold for real, below {options.min_outcome_agreement:.1%}")
+        reasons.append(
+            f"only {agreement:.1%} of dreamt outcomes hold for real, below {options.min_outcome_agreement:.1%}"
+        )
     if abs(gap) > options.max_dream_real_gap:
         reasons.append(f"dream and real success differ by {gap:+.1%}, more than {options.max_dream_real_gap:.1%}")
     return reasons

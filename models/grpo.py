@@ -112,9 +112,7 @@ def informative_groups(
 
 
 def _scored(group: Sequence[Trajectory], rewards: list[float], options: GrpoOptions) -> ScoredGroup:
-    advantages = group_advantages(
-        rewards, normalise_std=options.normalise_std, leave_one_out=options.leave_one_out
-    )
+    advantages = group_advantages(rewards, normalise_std=options.normalise_std, leave_one_out=options.leave_one_out)
     if options.mask_truncated:
         advantages = [0.0 if t.truncated else a for t, a in zip(group, advantages, strict=True)]
     streams = [(stream, a) for t, a in zip(group, advantages, strict=True) for stream in t.tokens]
@@ -163,7 +161,10 @@ def token_advantages(groups: Sequence[ScoredGroup]) -> Tensor:
 
 
 def objective(
-    logprobs_N: Tensor, old_logprobs_N: Tensor, reference_logprobs_N: Tensor | None, advantages_N: Tensor,
+    logprobs_N: Tensor,
+    old_logprobs_N: Tensor,
+    reference_logprobs_N: Tensor | None,
+    advantages_N: Tensor,
     options: GrpoOptions,
 ) -> tuple[Tensor, dict[str, float]]:
     """Sum over action tokens of the clipped surrogate loss plus the k3 estimate of the KL to the reference.

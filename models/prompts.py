@@ -82,8 +82,15 @@ class PromptFormat:
         """Prompt of the experience model."""
         demos = [part for demo in situation.demonstrations for part in ("[demo]", demo)]
         return self.ids(
-            "[task]", f" {situation.task.instruction}", *demos, "[history]", " " + "; ".join(situation.history),
-            "[state]", f"\n{situation.state}", "[action]", f" {situation.action}",
+            "[task]",
+            f" {situation.task.instruction}",
+            *demos,
+            "[history]",
+            " " + "; ".join(situation.history),
+            "[state]",
+            f"\n{situation.state}",
+            "[action]",
+            f" {situation.action}",
         )
 
     def prediction(self, step: Step, changes: str, *, with_reasoning: bool = True) -> list[int]:

@@ -10,17 +10,10 @@ from schemas.records import AgentTask, Trajectory, Turn
 
 Renamer = Callable[[str], str]
 
-PLAIN_WORDS = (
-    "red orange yellow green blue purple white black brown grey small large fresh dry sweet bitter hot cold round "
-    "flat soft hard bell block leg wing breast of the apron basket bottle bowl box brush bucket button candle card "
-    "cart chain cloth coat coin cord cup curtain desk dish drum feather flag flute fork frame glass glove hammer hat "
-    "helmet jar jug kettle key ladder lamp lantern leaf lid lock log map mat mirror mug nail needle net oar paper "
-    "pebble pen pillow pin pipe plank plate pot purse ribbon ring rope rug ruler sack saddle scarf shell shoe "
-    "sock spoon stick stone string thread ticket tool towel toy tray vase wagon wheel whistle wire yarn"
-).split()
+PLAIN_WORDS = ["red", "orange", "yellow", "green", "blue", "purple", "white", "black", "brown", "grey", "small", "large", "fresh", "dry", "sweet", "bitter", "hot", "cold", "round", "flat", "soft", "hard", "bell", "block", "leg", "wing", "breast", "of", "the", "apron", "basket", "bottle", "bowl", "box", "brush", "bucket", "button", "candle", "card", "cart", "chain", "cloth", "coat", "coin", "cord", "cup", "curtain", "desk", "dish", "drum", "feather", "flag", "flute", "fork", "frame", "glass", "glove", "hammer", "hat", "helmet", "jar", "jug", "kettle", "key", "ladder", "lamp", "lantern", "leaf", "lid", "lock", "log", "map", "mat", "mirror", "mug", "nail", "needle", "net", "oar", "paper", "pebble", "pen", "pillow", "pin", "pipe", "plank", "plate", "pot", "purse", "ribbon", "ring", "rope", "rug", "ruler", "sack", "saddle", "scarf", "shell", "shoe", "sock", "spoon", "stick", "stone", "string", "thread", "ticket", "tool", "towel", "toy", "tray", "vase", "wagon", "wheel", "whistle", "wire", "yarn"]
 """Words of invented names beside made-up ones: none of them names a food."""
 
-_ONSETS = "b c d f g h j k l m n p r s t v w z ch sh br cr gr pl st tr".split()
+_ONSETS = ["b", "c", "d", "f", "g", "h", "j", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "z", "ch", "sh", "br", "cr", "gr", "pl", "st", "tr"]
 _CODAS = ("", "", "", "n", "r", "l", "t", "s", "m", "ck", "p")
 SYLLABLES = [onset + vowel + coda for onset in _ONSETS for vowel in "aeiou" for coda in _CODAS]
 
@@ -50,7 +43,9 @@ def invented_names(
 def name_pieces(vocabulary: Iterable[str]) -> list[str]:
     """Short lower-case pieces of a byte-level vocabulary."""
     letters = {token.removeprefix("\u0120") for token in vocabulary}
-    return sorted(piece for piece in letters if piece.isascii() and piece.isalpha() and piece.islower() and len(piece) <= 4)
+    return sorted(
+        piece for piece in letters if piece.isascii() and piece.isalpha() and piece.islower() and len(piece) <= 4
+    )
 
 
 def _name(rng: random.Random, pieces: Sequence[str]) -> str:
@@ -73,7 +68,11 @@ def renamer(names: Mapping[str, str]) -> Renamer:
 def renamed(trajectory: Trajectory, new: Renamer) -> Trajectory:
     """The same episode with other names in task, states, actions and reasoning."""
     turns = [
-        Turn(new(turn.state), new(turn.action), replace(turn.step, state=new(turn.step.state), reasoning=new(turn.step.reasoning)))
+        Turn(
+            new(turn.state),
+            new(turn.action),
+            replace(turn.step, state=new(turn.step.state), reasoning=new(turn.step.reasoning)),
+        )
         for turn in trajectory.turns
     ]
     return replace(trajectory, task=_renamed_task(trajectory.task, new), turns=turns)
@@ -82,8 +81,12 @@ def renamed(trajectory: Trajectory, new: Renamer) -> Trajectory:
 def renamed_situation(situation: Situation, new: Renamer) -> Situation:
     """The same situation with other names, in what it retrieved too."""
     return replace(
-        situation, task=_renamed_task(situation.task, new), state=new(situation.state), action=new(situation.action),
-        history=tuple(map(new, situation.history)), demonstrations=tuple(map(new, situation.demonstrations)),
+        situation,
+        task=_renamed_task(situation.task, new),
+        state=new(situation.state),
+        action=new(situation.action),
+        history=tuple(map(new, situation.history)),
+        demonstrations=tuple(map(new, situation.demonstrations)),
     )
 
 

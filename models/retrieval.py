@@ -79,7 +79,10 @@ class ReplayIndex:
         if not self._entries or k == 0:
             return [[] for _ in queries]
         vectors = join(
-            self._encoder, [q.task.instruction for q in queries], [q.state for q in queries], [q.action for q in queries]
+            self._encoder,
+            [q.task.instruction for q in queries],
+            [q.state for q in queries],
+            [q.action for q in queries],
         )
         found = self.search(vectors, k + _SPARE)
         return [self._choose(rows, query, k) for rows, query in zip(found, queries, strict=True)]

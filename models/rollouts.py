@@ -1,6 +1,6 @@
 """Rollouts: one function for dream and real. Episodes share a batch, and a finished one frees its place.
 
-    repeat: fill free slots -> states into the cache -> sample actions -> environment steps
+repeat: fill free slots -> states into the cache -> sample actions -> environment steps
 """
 
 from collections import deque
@@ -74,8 +74,13 @@ class Rollout:
     """Plays agent tasks with a policy, in order, as many at once as there are slots."""
 
     def __init__(
-        self, weights: EngineWeights, format: PromptFormat, environment: Environment, origin: Origin,
-        options: RolloutOptions, generator: torch.Generator,
+        self,
+        weights: EngineWeights,
+        format: PromptFormat,
+        environment: Environment,
+        origin: Origin,
+        options: RolloutOptions,
+        generator: torch.Generator,
     ) -> None:
         """A rollout of one policy in one environment."""
         self._weights, self._format = weights, format

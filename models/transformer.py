@@ -103,6 +103,7 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def norm(x: Tensor, weight: Tensor, epsilon: float, dtype: torch.dtype) -> Tensor:
+    """RMSNorm over the last axis, computed in the input's precision."""
     return F.rms_norm(x, (x.shape[-1],), weight.to(x.dtype), epsilon).to(dtype)
 
 

@@ -1,12 +1,12 @@
 """The tree of errors. Each says what failed, where, and what to do; the command line maps it to an exit code.
 
-    DreamGymError            exit 1: the run failed
-    |-- InputError           exit 2: a recipe, a file or a command is wrong
-    |   |-- RecipeError
-    |   `-- DataError
-    |-- IntegrityError       exit 1: bytes are not what their digest says
-    |-- StorageError         exit 1: a store cannot be read or written
-    `-- GateRefused          exit 3: evaluated, but not good enough
+DreamGymError            exit 1: the run failed
+|-- InputError           exit 2: a recipe, a file or a command is wrong
+|   |-- RecipeError
+|   `-- DataError
+|-- IntegrityError       exit 1: bytes are not what their digest says
+|-- StorageError         exit 1: a store cannot be read or written
+`-- GateRefused          exit 3: evaluated, but not good enough
 """
 
 

@@ -39,7 +39,7 @@ class EnvironmentRecipe(Section):
     """Families of tasks by name; tasks are dealt to them in turn, and the gate looks at each."""
     num_train_tasks: int = Field(200, ge=2)
     """Tasks of the train split: logs, dreams and real fine-tuning use them."""
-    num_valid_tasks: int = Field(100, ge=2)
+    num_valid_tasks: int = Field(80, ge=2)
     """Tasks of the valid split: calibration during training."""
     num_test_tasks: int = Field(400, ge=2)
     """Held-out tasks of the test split: evaluated and reported, never trained or tuned on."""
@@ -115,6 +115,8 @@ class ExperienceRecipe(Section):
     """Of its predictions; 0 is the likeliest."""
     num_votes: int = Field(1, ge=1)
     """Predictions that must agree before a dreamt success counts."""
+    max_new_tokens: int = Field(128, ge=16)
+    """Longest prediction."""
     num_refit_episodes: int = Field(200, ge=0)
     """Real episodes of the starting policy added to the logs: its own mistakes."""
 
@@ -158,7 +160,7 @@ class CurriculumRecipe(Section):
 class GrpoRecipe(Section):
     """Reinforcement learning, in the dream and in the real environment alike."""
 
-    groups_per_round: int = Field(24, ge=1)
+    groups_per_round: int = Field(16, ge=1)
     """P: tasks per round."""
     group_size: int = Field(8, ge=2)
     """G: episodes per task."""
@@ -185,9 +187,9 @@ class GrpoRecipe(Section):
 class DreamRecipe(Section):
     """Training inside the experience model."""
 
-    num_rounds: int = Field(20, ge=0)
+    num_rounds: int = Field(15, ge=0)
     """Rounds of propose, dream, train."""
-    calibrate_every: int = Field(10, ge=1)
+    calibrate_every: int = Field(5, ge=1)
     """Rounds between two comparisons of dream and real on valid tasks."""
     max_gap: float = Field(0.15, ge=0, le=1)
     """Dream minus real success, either way, beyond which training in the dream stops early."""

@@ -1,11 +1,11 @@
-"""How an abstract state is written: one line per thing, `- name: value`, and what changed between two.
+r"""How an abstract state is written: one line per thing, `- name: value`, and what changed between two.
 
 The paper calls for an abstract textual state that drops what does not matter for acting (section 4.1).
 A state of named lines has a further use: the experience model needs to write only the lines that
 change, which a small model learns far better than copying the whole state.
 
 Example:
-    state    "- you: kitchen\\n- carrot: counter raw uncut"
+    state    "- you: kitchen\n- carrot: counter raw uncut"
     changes  "- carrot: held raw uncut"
 """
 

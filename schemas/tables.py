@@ -17,7 +17,9 @@ MAX_TEXT_BYTES = 32_768
 """A state, action or instruction beyond this is not a textual abstraction any more."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_TEMPLATE = re.compile(r"\[(?:end|task|state|action|demo|history|think|next|outcome|vary)\]|<\|[^|>]{1,40}\|>|</?s>|\[/?INST\]")
+_TEMPLATE = re.compile(
+    r"\[(?:end|task|state|action|demo|history|think|next|outcome|vary)\]|<\|[^|>]{1,40}\|>|</?s>|\[/?INST\]"
+)
 _PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 
 
@@ -28,7 +30,9 @@ def _column_check(test: "np.ufunc | object", message: str) -> pa.Check:
 def _text(*, nullable: bool = False, empty: bool = False) -> pa.Column:
     """A text column that no control character, template token or flood can enter."""
     checks = [
-        _column_check(lambda t: len(str(t).encode(errors="replace")) <= MAX_TEXT_BYTES, f"longer than {MAX_TEXT_BYTES} bytes"),
+        _column_check(
+            lambda t: len(str(t).encode(errors="replace")) <= MAX_TEXT_BYTES, f"longer than {MAX_TEXT_BYTES} bytes"
+        ),
         _column_check(lambda t: not _CONTROL.search(str(t)), "contains control characters"),
         _column_check(lambda t: not _TEMPLATE.search(str(t)), "contains a prompt marker or chat-template token"),
     ]
@@ -48,7 +52,9 @@ LOGGED_TRANSITIONS = pa.DataFrameSchema(
         "state": _text(),
         "action": _text(),
         "next_state": _text(),
-        "reward": pa.Column(float, _column_check(lambda r: bool(np.isfinite(r)) and 0 <= r <= 1, "is not between 0 and 1"), coerce=True),
+        "reward": pa.Column(
+            float, _column_check(lambda r: bool(np.isfinite(r)) and 0 <= r <= 1, "is not between 0 and 1"), coerce=True
+        ),
         "done": pa.Column(bool, coerce=True),
         "success": pa.Column(bool, coerce=True),
         "truncated": pa.Column(bool, coerce=True),
@@ -67,7 +73,10 @@ def transitions_schema(num_dimensions: int) -> arrow.Schema:
     return arrow.schema(
         [
             arrow.field("row_id", text, nullable=False, metadata=_PRIMARY_KEY),
-            *(arrow.field(n, text, nullable=False) for n in ("trajectory_id", "task_id", "instruction", "family", "split")),
+            *(
+                arrow.field(n, text, nullable=False)
+                for n in ("trajectory_id", "task_id", "instruction", "family", "split")
+            ),
             arrow.field("turn", number, nullable=False),
             *(arrow.field(n, text, nullable=False) for n in ("state", "action", "reasoning", "next_state")),
             arrow.field("origin", text, nullable=False),
@@ -96,8 +105,10 @@ QUARANTINE_SCHEMA = arrow.schema(
 AGENT_TASKS_SCHEMA = arrow.schema(
     [
         arrow.field("row_id", arrow.string(), nullable=False, metadata=_PRIMARY_KEY),
-        *(arrow.field(n, arrow.string(), nullable=False) for n in (
-            "task_id", "instruction", "split", "family", "initial_state", "parent_id", "recipe")),
+        *(
+            arrow.field(n, arrow.string(), nullable=False)
+            for n in ("task_id", "instruction", "split", "family", "initial_state", "parent_id", "recipe")
+        ),
         arrow.field("seed", arrow.int64(), nullable=False),
         arrow.field("round", arrow.int64(), nullable=False),
         arrow.field("reward_entropy", arrow.float64()),

@@ -20,7 +20,11 @@ from tasks.versioned import versioned_task
 
 @versioned_task(version=1)
 def annotate(
-    trajectories: Reference, recipe: AnnotateRecipe, environment: EnvironmentRecipe, retrieval: RetrievalRecipe, seed: int
+    trajectories: Reference,
+    recipe: AnnotateRecipe,
+    environment: EnvironmentRecipe,
+    retrieval: RetrievalRecipe,
+    seed: int,
 ) -> Reference:
     """The trajectories with a reasoning trace on every turn.
 

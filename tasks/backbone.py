@@ -25,7 +25,9 @@ def fetch_backbone(recipe: BackboneRecipe, files_sha256: str) -> Reference:
         files_sha256: Digest of its files if it is a folder, part of the cache key.
     """
     with cycle().display.stage("backbone"):
-        model = load_model(backbone_folder(recipe) or recipe.model, revision=recipe.revision, random_init=recipe.random_init)
+        model = load_model(
+            backbone_folder(recipe) or recipe.model, revision=recipe.revision, random_init=recipe.random_init
+        )
         return put_model(model, name=recipe.model)
 
 
@@ -46,9 +48,13 @@ def folder_digest(recipe: BackboneRecipe) -> str:
     folder = backbone_folder(recipe)
     if folder is None:
         return ""
-    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir()) if path.is_file()}
+    found = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir()) if path.is_file()
+    }
     recorded = json.loads((folder / "digests.json").read_text()) if "digests.json" in found else {}
     for name, sha256 in recorded.items():
         if found.get(name) != sha256:
-            raise IntegrityError(f"{folder / name} is missing or corrupt: its digest is not the one in digests.json. Restore the file")
+            raise IntegrityError(
+                f"{folder / name} is missing or corrupt: its digest is not the one in digests.json. Restore the file"
+            )
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()

@@ -23,7 +23,9 @@ def clone_policy(backbone: Reference, trajectories: Reference, recipe: StartReci
         raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")
     shortest_per_task = {t.task.task_id: t for t in sorted(successes, key=lambda t: -len(t.turns))}
     demonstrations = list(shortest_per_task.values())[-recipe.num_demonstrations :]
-    examples = [e for t in demonstrations for e in policy_examples(model.format, t, remember_episode=recipe.remember_episode)]
+    examples = [
+        e for t in demonstrations for e in policy_examples(model.format, t, remember_episode=recipe.remember_episode)
+    ]
     train(model.network, examples, recipe.sft, seed, "start policy")
     return put_model(model, num_demonstrations=len(demonstrations))
 

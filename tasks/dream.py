@@ -16,7 +16,12 @@ from tasks.versioned import versioned_task
 
 @versioned_task(version=1)
 def dream(
-    tasks: Reference, policy: Reference, experience_model: Reference, experience: list[Reference], recipe: Recipe, round: int
+    tasks: Reference,
+    policy: Reference,
+    experience_model: Reference,
+    experience: list[Reference],
+    recipe: Recipe,
+    round: int,
 ) -> Reference:
     """Groups of dreamt episodes, group_size of each task next to each other."""
     use_threads()
@@ -24,8 +29,14 @@ def dream(
     environment = dream_environment(experience_model, experience, recipe.experience, recipe.retrieval, seed)
     repeated = [task for task in get_tasks(tasks) for _ in range(recipe.grpo.group_size)]
     episodes = play(
-        "dream", get_model(policy), environment, "dream", repeated,
-        recipe, recipe.grpo.temperature, seed,
+        "dream",
+        get_model(policy),
+        environment,
+        "dream",
+        repeated,
+        recipe,
+        recipe.grpo.temperature,
+        seed,
     )
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
     with cycle().display.stage("storage"):

@@ -25,8 +25,13 @@ _NUM_SAMPLES = 24
 
 @versioned_task(version=1)
 def evaluate(
-    name: str, policy: Reference, experience_model: Reference, experience: list[Reference], recipe: Recipe,
-    split: str, num_tasks: int,
+    name: str,
+    policy: Reference,
+    experience_model: Reference,
+    experience: list[Reference],
+    recipe: Recipe,
+    split: str,
+    num_tasks: int,
 ) -> dict[str, Any]:
     """Play every task once for real and once in the dream, greedily, and replay the dreams for real.
 

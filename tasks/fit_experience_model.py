@@ -23,8 +23,12 @@ from tasks.versioned import versioned_task
 
 @versioned_task(version=1)
 def fit_experience_model(
-    backbone: Reference, trajectories: list[Reference], recipe: ExperienceRecipe, retrieval: RetrievalRecipe,
-    environment: EnvironmentRecipe, seed: int,
+    backbone: Reference,
+    trajectories: list[Reference],
+    recipe: ExperienceRecipe,
+    retrieval: RetrievalRecipe,
+    environment: EnvironmentRecipe,
+    seed: int,
 ) -> Reference:
     """The backbone, taught to play the environment, with the demonstrations that retrieval would give it."""
     use_threads()
@@ -35,11 +39,11 @@ def fit_experience_model(
     real = open_environment(environment)
     pieces = name_pieces(model.tokenizer.get_vocab())
     examples: list[Example] = []
-    for episode in get_trajectories(*trajectories):
+    for episode in episodes:
         situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
         for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
             examples += _examples(model.format, episode, situations, new, recipe)
-    examples += _variation_examples(model.format, get_trajectories(*trajectories), rng)
+    examples += _variation_examples(model.format, episodes, rng)
     train(model.network, examples, recipe.sft, seed, "experience model")
     return put_model(model, num_examples=len(examples))
 
@@ -52,7 +56,9 @@ def grounded(episode: Trajectory, index: ReplayIndex, history_length: int, k: in
     return [replace(s, demonstrations=tuple(demos)) for s, demos in zip(situations, found, strict=True)]
 
 
-def _renamers(episode: Trajectory, real: RealEnvironment, share: float, pieces: Sequence[str], rng: random.Random) -> list[Renamer]:
+def _renamers(
+    episode: Trajectory, real: RealEnvironment, share: float, pieces: Sequence[str], rng: random.Random
+) -> list[Renamer]:
     """The episode as it is and, for a share of episodes, once more with invented names."""
     as_it_is = renamer({})
     if rng.random() >= share:
@@ -85,6 +91,4 @@ def _variation_examples(format: PromptFormat, episodes: Sequence[Trajectory], rn
     by_family: dict[str, list[tuple[AgentTask, str]]] = defaultdict(list)
     for start in starts.values():
         by_family[start[0].family].append(start)
-    return [
-        variation_example(format, *start, *rng.choice(by_family[start[0].family])) for start in starts.values()
-    ]
+    return [variation_example(format, *start, *rng.choice(by_family[start[0].family])) for start in starts.values()]

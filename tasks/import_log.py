@@ -74,7 +74,7 @@ def file_digest(path: str) -> str:
 def _quarantine(log: ReadLog, reason: str, where: str, raw: str) -> None:
     key = hashlib.sha256(f"{where}\x1f{raw}".encode(errors="replace")).hexdigest()
     log.quarantined.append({"row_id": key, "reason": reason, "where": where, "raw": raw[:_RAW_CHARACTERS]})
-    log.reasons[reason.split(" (")[0]] += 1
+    log.reasons[reason.split(" (", maxsplit=1)[0]] += 1
 
 
 def _frame(path: Path) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
@@ -96,7 +96,7 @@ def _frame(path: Path) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
 def _row_reasons(frame: pd.DataFrame) -> dict[Any, str]:
     """First reason of each row that breaks the schema."""
     reasons: dict[Any, str] = {}
-    for name, column in LOGGED_TRANSITIONS.columns.items():
+    for name in LOGGED_TRANSITIONS.columns:
         for index in frame.index[frame[name].isna()]:
             reasons.setdefault(index, f"{name} is missing")
     whole = frame.drop(index=list(reasons))
@@ -154,7 +154,9 @@ def _trajectories(frame: pd.DataFrame) -> list[Trajectory]:
 
 def _trajectory(rows: pd.DataFrame) -> Trajectory:
     first = rows.iloc[0]
-    task = AgentTask(first["task_id"], first["instruction"], first["split"], first["family"], int(first["seed"]), first["state"])
+    task = AgentTask(
+        first["task_id"], first["instruction"], first["split"], first["family"], int(first["seed"]), first["state"]
+    )
     turns = [
         Turn(r["state"], r["action"], Step(r["next_state"], float(r["reward"]), bool(r["done"]), bool(r["success"])))
         for r in rows.to_dict("records")

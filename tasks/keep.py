@@ -38,7 +38,9 @@ def get_tasks(reference: Reference) -> list[AgentTask]:
     return [AgentTask(**plain) for plain in objects().get_json(reference)]
 
 
-def put_model(model: LanguageModel, optimizer: torch.optim.Optimizer | None = None, **notes: float | int | str) -> Reference:
+def put_model(
+    model: LanguageModel, optimizer: torch.optim.Optimizer | None = None, **notes: float | int | str
+) -> Reference:
     """Store weights, tokenizer and, if given, the state of the optimiser: safetensors only."""
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder))
@@ -63,7 +65,9 @@ def resume_optimizer(optimizer: torch.optim.Optimizer, reference: Reference) -> 
 
 def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
     state = optimizer.state_dict()["state"]
-    return {f"{index}.{name}": torch.as_tensor(value) for index, slots in state.items() for name, value in slots.items()}
+    return {
+        f"{index}.{name}": torch.as_tensor(value) for index, slots in state.items() for name, value in slots.items()
+    }
 
 
 def _restore(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:

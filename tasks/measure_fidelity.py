@@ -10,8 +10,8 @@ import torch
 
 from infra.doors import cycle
 from infra.environments.catalogue import open_environment
-from models.examples import situations_of
 from models.engine import EngineWeights
+from models.examples import situations_of
 from models.experience_model import DreamOptions, ExperienceModel
 from models.fidelity import fidelity
 from schemas.recipe import Recipe
@@ -24,7 +24,9 @@ from tasks.versioned import versioned_task
 
 
 @versioned_task(version=1)
-def measure_fidelity(experience_model: Reference, policy: Reference, experience: list[Reference], recipe: Recipe) -> dict[str, float]:
+def measure_fidelity(
+    experience_model: Reference, policy: Reference, experience: list[Reference], recipe: Recipe
+) -> dict[str, float]:
     """Agreement with reality on the distribution that matters: what the policy does."""
     use_threads()
     tasks = open_environment(recipe.environment).tasks("valid", recipe.environment.num_valid_tasks)
@@ -40,6 +42,8 @@ def measure_fidelity(experience_model: Reference, policy: Reference, experience:
     index = index_over(recipe.retrieval, experience)
     predictor = ExperienceModel(EngineWeights.of(model.network), model.format, index, options, torch.Generator())
     with cycle().display.stage("fidelity"):
-        metrics = fidelity(predictor, situations, truth, encoder_of(recipe.retrieval.encoder, recipe.retrieval.revision))
+        metrics = fidelity(
+            predictor, situations, truth, encoder_of(recipe.retrieval.encoder, recipe.retrieval.revision)
+        )
     cycle().tracker.stage("experience model fidelity").log_metrics(metrics)
     return metrics

@@ -18,12 +18,20 @@ from tasks.retrieval_index import index_over
 
 
 def dream_environment(
-    experience_model: Reference, experience: list[Reference], recipe: ExperienceRecipe, retrieval: RetrievalRecipe, seed: int
+    experience_model: Reference,
+    experience: list[Reference],
+    recipe: ExperienceRecipe,
+    retrieval: RetrievalRecipe,
+    seed: int,
 ) -> Dream:
     """The experience model as an environment, grounded in these trajectories."""
     model = get_model(experience_model)
     options = DreamOptions(
-        retrieval.num_demonstrations, recipe.history_length, recipe.temperature, recipe.num_votes
+        retrieval.num_demonstrations,
+        recipe.history_length,
+        recipe.temperature,
+        recipe.num_votes,
+        max_new_tokens=recipe.max_new_tokens,
     )
     index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
     randomness = torch.Generator().manual_seed(seed)
@@ -31,13 +39,23 @@ def dream_environment(
 
 
 def play(
-    stage: str, policy: LanguageModel, environment: Environment, origin: Origin, tasks: Sequence[AgentTask],
-    recipe: Recipe, temperature: float, seed: int,
+    stage: str,
+    policy: LanguageModel,
+    environment: Environment,
+    origin: Origin,
+    tasks: Sequence[AgentTask],
+    recipe: Recipe,
+    temperature: float,
+    seed: int,
 ) -> list[Trajectory]:
     """One episode per task, shown under a stage's name; dreamt success is called dream."""
     rollout = Rollout(
-        EngineWeights.of(policy.network), policy.format, environment, origin,
-        RolloutOptions(recipe.start.remember_episode, temperature, recipe.environment.max_steps), torch.Generator().manual_seed(seed),
+        EngineWeights.of(policy.network),
+        policy.format,
+        environment,
+        origin,
+        RolloutOptions(recipe.start.remember_episode, temperature, recipe.environment.max_steps),
+        torch.Generator().manual_seed(seed),
     )
     with cycle().display.stage(stage) as report:
 

@@ -24,7 +24,12 @@ def play_policy(policy: Reference, recipe: Recipe) -> Reference:
     tasks = environment.tasks("train", recipe.environment.num_train_tasks)
     wanted = [tasks[i % len(tasks)] for i in range(recipe.experience.num_refit_episodes)]
     episodes = play_real(
-        "own mistakes", get_model(policy), recipe, with_first_states(environment, wanted), recipe.grpo.temperature, recipe.seed
+        "own mistakes",
+        get_model(policy),
+        recipe,
+        with_first_states(environment, wanted),
+        recipe.grpo.temperature,
+        recipe.seed,
     )
     made_by = Provenance(cycle().recipe_digest, recipe.seed, 0, policy.sha256)
     store_rows(episodes, made_by, recipe.retrieval)

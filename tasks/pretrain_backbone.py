@@ -40,7 +40,7 @@ FAMILIES = {
     "one rooms": {**_SETTINGS, "go": 6, "open": True},
     "two rooms": {**_SETTINGS, "recipe": 2, "take": 2, "go": 6, "open": True},
 }
-_ONSETS = "b c d f g h j k l m n p r s t v w z ch sh br cr gr pl st tr".split()
+_ONSETS = ["b", "c", "d", "f", "g", "h", "j", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "z", "ch", "sh", "br", "cr", "gr", "pl", "st", "tr"]
 _CODAS = ["", "", "", "n", "r", "l", "t", "s", "m", "ck", "p"]
 _NOISE = (0.3, 0.5, 0.8)
 _EPISODES_PER_GAME = 3
@@ -72,7 +72,11 @@ class BackbonePlan:
     num_heads: int = 4
     vocab_size: int = 1024
     tokens_per_update: int = 2_048
-    legs: tuple[Leg, ...] = (Leg(7_500, 2e-3, False, 0, planned_updates=20_000), Leg(9_500, 1.5e-3, True, 1, planned_updates=14_000), Leg(5_000, 1.2e-3, True, 2))
+    legs: tuple[Leg, ...] = (
+        Leg(7_500, 2e-3, False, 0, planned_updates=20_000),
+        Leg(9_500, 1.5e-3, True, 1, planned_updates=14_000),
+        Leg(5_000, 1.2e-3, True, 2),
+    )
 
 
 def corpus(seed: int, pieces: Sequence[str] = SYLLABLES) -> Iterator[list[Trajectory]]:
@@ -89,7 +93,9 @@ def corpus(seed: int, pieces: Sequence[str] = SYLLABLES) -> Iterator[list[Trajec
         yield [renamed(with_reasoning(episode, trace), new) for episode, trace in zip(episodes, traces, strict=True)]
 
 
-def game_examples(format: PromptFormat, episodes: list[Trajectory], previous: list[Trajectory], rng: random.Random) -> list[Example]:
+def game_examples(
+    format: PromptFormat, episodes: list[Trajectory], previous: list[Trajectory], rng: random.Random
+) -> list[Example]:
     """All that is learnt from the episodes of one game."""
     examples = [language_example(format, episode, _MAX_POLICY_TURNS) for episode in rng.sample(episodes, 2)]
     for episode in episodes:
@@ -100,9 +106,7 @@ def game_examples(format: PromptFormat, episodes: list[Trajectory], previous: li
             examples += [example] * (_RARE_COPIES if episode.turns[i].step.done else 1)
     if previous and rng.random() < 0.5:
         first, other = previous[0], episodes[0]
-        examples.append(
-            variation_example(format, first.task, first.turns[0].state, other.task, other.turns[0].state)
-        )
+        examples.append(variation_example(format, first.task, first.turns[0].state, other.task, other.turns[0].state))
     return examples
 
 
@@ -115,7 +119,9 @@ def _neighbour(action: str, turns: list[Turn], rng: random.Random) -> list[str]:
     return [demonstration_text(turn.action, changes_between(turn.state, turn.step.state))]
 
 
-def batch_stream(format: PromptFormat, leg: Leg, tokens_per_update: int, games_per_pool: int = 40) -> Iterator[list[Example]]:
+def batch_stream(
+    format: PromptFormat, leg: Leg, tokens_per_update: int, games_per_pool: int = 40
+) -> Iterator[list[Example]]:
     """Batches of similar length, drawn from pools of many games."""
     rng = random.Random(leg.seed)
     pieces = name_pieces(format.tokenizer.get_vocab()) if leg.names_from_vocabulary else SYLLABLES
@@ -151,7 +157,9 @@ def train_leg(model: LanguageModel, leg: Leg, tokens_per_update: int, folder: Pa
         losses.append(progress.loss)
         if progress.update % 100 == 0:
             minutes = (time.monotonic() - started) / 60
-            print(f"{progress.update}/{leg.num_updates} loss {sum(losses[-100:]) / 100:.4f} {minutes:.1f} min", flush=True)
+            print(
+                f"{progress.update}/{leg.num_updates} loss {sum(losses[-100:]) / 100:.4f} {minutes:.1f} min", flush=True
+            )
         if progress.update % 500 == 0:
             model.save(folder)
 

@@ -20,7 +20,11 @@ from tasks.versioned import versioned_task
 
 @versioned_task(version=1)
 def judge_candidate(
-    candidate: Reference, evaluation: dict[str, Any], baseline: Reference, baseline_evaluation: dict[str, Any], recipe: GateRecipe
+    candidate: Reference,
+    evaluation: dict[str, Any],
+    baseline: Reference,
+    baseline_evaluation: dict[str, Any],
+    recipe: GateRecipe,
 ) -> dict[str, Any]:
     """The gate's verdict with the digests of all it rests on.
 
@@ -32,8 +36,12 @@ def judge_candidate(
         recipe: Thresholds.
     """
     verdict = judge(
-        evaluation["successes"], baseline_evaluation["successes"], evaluation["families"],
-        evaluation["outcome_agreement"], evaluation["dream_real_gap"], GateOptions(**recipe.model_dump()),
+        evaluation["successes"],
+        baseline_evaluation["successes"],
+        evaluation["families"],
+        evaluation["outcome_agreement"],
+        evaluation["dream_real_gap"],
+        GateOptions(**recipe.model_dump()),
     )
     gate = {
         "candidate": candidate.sha256,
@@ -43,7 +51,9 @@ def judge_candidate(
         **asdict(verdict),
     }
     gate["report"] = objects().put_json(gate, "gate")
-    cycle().tracker.stage("gate").log_metrics({"gain": verdict.gain.mean, "gain_low": verdict.gain.low, "passed": float(verdict.passed)})
+    cycle().tracker.stage("gate").log_metrics(
+        {"gain": verdict.gain.mean, "gain_low": verdict.gain.low, "passed": float(verdict.passed)}
+    )
     return gate
 
 
@@ -54,7 +64,11 @@ def promote(candidate: Reference, gate: dict[str, Any]) -> str:
     """
     registry = Registry(here())
     run_id = cycle().tracker.parent.info.run_id
-    tags = {"gate": "passed" if gate["passed"] else "refused", "gate_sha256": gate["report"].sha256, "cycle_id": cycle().cycle_id}
+    tags = {
+        "gate": "passed" if gate["passed"] else "refused",
+        "gate_sha256": gate["report"].sha256,
+        "cycle_id": cycle().cycle_id,
+    }
     version = registry.register(candidate, run_id, tags)
     registry.point(CHALLENGER, version)
     if gate["passed"]:

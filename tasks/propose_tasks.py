@@ -33,8 +33,13 @@ def propose_tasks(
 
 @versioned_task(version=1)
 def vary_tasks(
-    pool: Reference, entropies: dict[str, float], experience_model: Reference, recipe: CurriculumRecipe,
-    environment: EnvironmentRecipe, seed: int, round: int,
+    pool: Reference,
+    entropies: dict[str, float],
+    experience_model: Reference,
+    recipe: CurriculumRecipe,
+    environment: EnvironmentRecipe,
+    seed: int,
+    round: int,
 ) -> Reference:
     """The pool with selected variations of its high-entropy tasks."""
     use_threads()
@@ -52,7 +57,9 @@ def _generator(reference: Reference, seed: int, round: int) -> ExperienceModel:
     """The task generator: the experience model's own weights, asked another question."""
     model = get_model(reference)
     randomness = torch.Generator().manual_seed(seed * 1_000_003 + round)
-    return ExperienceModel(EngineWeights.of(model.network), model.format, None, DreamOptions(max_new_tokens=512), randomness)
+    return ExperienceModel(
+        EngineWeights.of(model.network), model.format, None, DreamOptions(max_new_tokens=512), randomness
+    )
 
 
 def generate(generator: ExperienceModel, tasks: Sequence[AgentTask], temperature: float) -> list[AgentTask]:

@@ -29,10 +29,16 @@ def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
     """
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     page = environment.from_string(_TEMPLATE.read_text()).render(
-        recipe=recipe, summary=summary, results=summary["results"], fidelity=made.fidelity, gate=made.gate,
+        recipe=recipe,
+        summary=summary,
+        results=summary["results"],
+        fidelity=made.fidelity,
+        gate=made.gate,
         policies=[(name, label) for name, label in _POLICIES if name in summary["results"]],
         figures=[(title, caption, _html(figure)) for title, caption, figure in _figures(summary, made)],
-        episodes=_sample_episodes(made), plotly=get_plotlyjs(), cycle_id=cycle().cycle_id,
+        episodes=_sample_episodes(made),
+        plotly=get_plotlyjs(),
+        cycle_id=cycle().cycle_id,
     )
     folder = here().home.absolute() / "reports"
     folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +53,10 @@ _POLICIES = (("start", "starting policy"), ("dream", "after dream-only RL"), ("s
 
 def _html(figure: plot.Figure) -> str:
     figure.update_layout(
-        template="plotly_white", height=340, margin={"l": 50, "r": 20, "t": 20, "b": 45}, font={"color": _INK},
+        template="plotly_white",
+        height=340,
+        margin={"l": 50, "r": 20, "t": 20, "b": 45},
+        font={"color": _INK},
         legend={"orientation": "h", "y": 1.12},
     )
     return figure.to_html(full_html=False, include_plotlyjs=False, config={"responsive": True, "displaylogo": False})
@@ -78,7 +87,10 @@ def _success_figure(results: dict[str, Any]) -> plot.Figure:
     rates = [one["real_success"] for _, one in shown]
     figure = plot.Figure()
     figure.add_bar(
-        x=labels, y=rates, name="real", marker_color=_REAL,
+        x=labels,
+        y=rates,
+        name="real",
+        marker_color=_REAL,
         error_y={
             "array": [one["interval"][1] - one["real_success"] for _, one in shown],
             "arrayminus": [one["real_success"] - one["interval"][0] for _, one in shown],
@@ -91,10 +103,15 @@ def _success_figure(results: dict[str, Any]) -> plot.Figure:
 def _learning_figure(rounds: Sequence[dict[str, float]], calibrations: Sequence[dict[str, float]]) -> plot.Figure:
     figure = plot.Figure()
     numbers = list(range(1, len(rounds) + 1))
-    figure.add_scatter(x=numbers, y=[r.get("dream_success") for r in rounds], name="dream, training groups", line={"color": _DREAM})
     figure.add_scatter(
-        x=[c["round"] for c in calibrations], y=[c["real_success"] for c in calibrations], name="real, valid tasks",
-        mode="lines+markers", line={"color": _REAL},
+        x=numbers, y=[r.get("dream_success") for r in rounds], name="dream, training groups", line={"color": _DREAM}
+    )
+    figure.add_scatter(
+        x=[c["round"] for c in calibrations],
+        y=[c["real_success"] for c in calibrations],
+        name="real, valid tasks",
+        mode="lines+markers",
+        line={"color": _REAL},
         error_y={
             "array": [c["interval_high"] - c["real_success"] for c in calibrations],
             "arrayminus": [c["real_success"] - c["interval_low"] for c in calibrations],
@@ -106,17 +123,29 @@ def _learning_figure(rounds: Sequence[dict[str, float]], calibrations: Sequence[
 def _curriculum_figure(rounds: Sequence[dict[str, float]]) -> plot.Figure:
     figure = plot.Figure()
     numbers = list(range(1, len(rounds) + 1))
-    for key, label, colour in (("groups_all_succeeded", "all succeed", _REAL), ("groups_all_failed", "all fail", "#c0392b"), ("groups_broken", "broken", "#7b8794")):
+    for key, label, colour in (
+        ("groups_all_succeeded", "all succeed", _REAL),
+        ("groups_all_failed", "all fail", "#c0392b"),
+        ("groups_broken", "broken", "#7b8794"),
+    ):
         figure.add_bar(x=numbers, y=[r.get(key, 0) for r in rounds], name=label, marker_color=colour)
-    figure.add_scatter(x=numbers, y=[r["reward_entropy"] for r in rounds], name="mean reward entropy", yaxis="y2", line={"color": _INK})
-    figure.update_layout(barmode="stack", yaxis2={"overlaying": "y", "side": "right", "range": [0, 0.26], "showgrid": False})
+    figure.add_scatter(
+        x=numbers, y=[r["reward_entropy"] for r in rounds], name="mean reward entropy", yaxis="y2", line={"color": _INK}
+    )
+    figure.update_layout(
+        barmode="stack", yaxis2={"overlaying": "y", "side": "right", "range": [0, 0.26], "showgrid": False}
+    )
     return figure.update_xaxes(title="round")
 
 
 def _calibration_figure(calibrations: Sequence[dict[str, float]]) -> plot.Figure:
     figure = plot.Figure()
     rounds = [c["round"] for c in calibrations]
-    for key, label in (("outcome_agreement", "outcomes agree"), ("state_agreement", "states agree"), ("dream_real_gap", "dream minus real success")):
+    for key, label in (
+        ("outcome_agreement", "outcomes agree"),
+        ("state_agreement", "states agree"),
+        ("dream_real_gap", "dream minus real success"),
+    ):
         figure.add_scatter(x=rounds, y=[c[key] for c in calibrations], name=label, mode="lines+markers")
     return figure.update_yaxes(tickformat=".0%").update_xaxes(title="round")
 
@@ -128,8 +157,12 @@ def _entropy_map(pool: Reference, entropies: dict[str, float]) -> plot.Figure:
     for generated, label, colour in ((False, "environment's own", _REAL), (True, "generated", _DREAM)):
         chosen = [(i, task) for i, task in enumerate(order) if task.generated is generated]
         figure.add_scatter(
-            x=[i for i, _ in chosen], y=[entropies[task.task_id] for _, task in chosen], mode="markers", name=label,
-            marker={"color": colour}, text=[_escaped(f"{task.family}: {task.instruction}") for _, task in chosen],
+            x=[i for i, _ in chosen],
+            y=[entropies[task.task_id] for _, task in chosen],
+            mode="markers",
+            name=label,
+            marker={"color": colour},
+            text=[_escaped(f"{task.family}: {task.instruction}") for _, task in chosen],
         )
     return figure.update_yaxes(range=[-0.01, 0.26]).update_xaxes(title="task", showticklabels=False)
 

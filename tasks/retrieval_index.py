@@ -40,12 +40,15 @@ def index_over(retrieval: RetrievalRecipe, references: Sequence[Reference]) -> R
 
 def _add(index: ReplayIndex, trajectories: Sequence[Trajectory], encoder: Encoder) -> None:
     """Store the whole trajectories; a broken dream is not shown to anybody."""
-    whole = [t for t in {trajectory_id(t): t for t in trajectories if not t.failure}.items()]
+    whole = list({trajectory_id(t): t for t in trajectories if not t.failure}.items())
     turns = [(name, t, turn) for name, t in whole for turn in t.turns]
     if not turns:
         return
     vectors = join(
-        encoder, [t.task.instruction for _, t, _ in turns], [u.state for _, _, u in turns], [u.action for _, _, u in turns]
+        encoder,
+        [t.task.instruction for _, t, _ in turns],
+        [u.state for _, _, u in turns],
+        [u.action for _, _, u in turns],
     )
     index.add(
         vectors,

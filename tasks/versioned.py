@@ -44,7 +44,11 @@ def versioned_task(version: int, retries: int = 0) -> Callable[[Callable[..., An
             return cache_key(name, version, code, arguments)
 
         @task(
-            name=name, retries=retries, persist_result=True, result_serializer="json", log_prints=False,
+            name=name,
+            retries=retries,
+            persist_result=True,
+            result_serializer="json",
+            log_prints=False,
             cache_policy=CacheKeyFnPolicy(cache_key_fn=key),
         )
         @functools.wraps(function)

@@ -75,8 +75,17 @@ def test_greedy_is_the_likeliest_token():
 
 def test_grouped_logprobs_are_those_of_single_forwards():
     network = tiny_network()
-    first = ScoredGroup([Tokens([1, 2, 3, 4, 5], [False, False, True, False, True], [0] * 5), Tokens([1, 2, 9], [False, False, True], [0] * 3)], [1, -1])
-    second = ScoredGroup([Tokens([7, 8, 6], [False, True, True], [0] * 3), Tokens([7, 9, 9, 2], [False, True, False, True], [0] * 4)], [1, -1])
+    first = ScoredGroup(
+        [
+            Tokens([1, 2, 3, 4, 5], [False, False, True, False, True], [0] * 5),
+            Tokens([1, 2, 9], [False, False, True], [0] * 3),
+        ],
+        [1, -1],
+    )
+    second = ScoredGroup(
+        [Tokens([7, 8, 6], [False, True, True], [0] * 3), Tokens([7, 9, 9, 2], [False, True, False, True], [0] * 4)],
+        [1, -1],
+    )
     found = action_logprobs(weights_of(network, torch.float32), [first, second], GrpoOptions().temperature)
     expected = [
         true_logprobs(network, one.ids)[i - 1, token]

@@ -11,7 +11,9 @@ OPTIONS = GateOptions(margin=0.0, family_margin=0.05, min_outcome_agreement=0.9,
 def verdict(candidate, baseline, agreement=0.95, gap=0.02, families=None):
     ids = [str(i) for i in range(len(candidate))]
     families = families or dict.fromkeys(ids, "f")
-    return judge(dict(zip(ids, candidate, strict=True)), dict(zip(ids, baseline, strict=True)), families, agreement, gap, OPTIONS)
+    return judge(
+        dict(zip(ids, candidate, strict=True)), dict(zip(ids, baseline, strict=True)), families, agreement, gap, OPTIONS
+    )
 
 
 def test_a_clear_gain_passes():

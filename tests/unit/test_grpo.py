@@ -5,7 +5,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.grpo import GrpoOptions, GrpoTrainer, ScoredGroup, group_advantages, informative_groups, micro_batches, objective
+from models.grpo import (
+    GrpoOptions,
+    GrpoTrainer,
+    ScoredGroup,
+    group_advantages,
+    informative_groups,
+    micro_batches,
+    objective,
+)
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
 from tests.unit.tiny import tiny_network
 
@@ -24,7 +32,9 @@ def test_advantages_by_hand():
 
 def test_leave_one_out_by_hand():
     # the winner against the mean of the others: 1 - 0; a loser: 0 - 1/3
-    assert group_advantages([1, 0, 0, 0], normalise_std=False, leave_one_out=True) == pytest.approx([1, -1 / 3, -1 / 3, -1 / 3])
+    assert group_advantages([1, 0, 0, 0], normalise_std=False, leave_one_out=True) == pytest.approx(
+        [1, -1 / 3, -1 / 3, -1 / 3]
+    )
 
 
 def test_a_lone_episode_is_refused():

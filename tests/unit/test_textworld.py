@@ -85,5 +85,7 @@ def test_a_generated_task_is_checked(environment):
     state = environment.reset({0: task})[0]
     good = replace(task, initial_state=state, parent_id=task.task_id)
     assert environment.task_error(good) is None
-    assert "nothing to cook" in (environment.task_error(replace(good, instruction="recipe: unicorn fried sliced")) or "")
+    assert "nothing to cook" in (
+        environment.task_error(replace(good, instruction="recipe: unicorn fried sliced")) or ""
+    )
     assert environment.task_error(replace(good, initial_state="nonsense")) is not None

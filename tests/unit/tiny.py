@@ -14,8 +14,18 @@ def tiny_network(seed: int = 0, kind: str = "qwen3", vocab_size: int = 64):
     torch.manual_seed(seed)
     config_class, model_class = _KINDS[kind]
     config = config_class(
-        vocab_size=vocab_size, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, head_dim=8, max_position_embeddings=512, tie_word_embeddings=True,
-        initializer_range=0.2, eos_token_id=0, pad_token_id=0, bos_token_id=None,
+        vocab_size=vocab_size,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        max_position_embeddings=512,
+        tie_word_embeddings=True,
+        initializer_range=0.2,
+        eos_token_id=0,
+        pad_token_id=0,
+        bos_token_id=None,
     )
     return model_class(config).eval()

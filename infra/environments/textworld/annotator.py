@@ -75,7 +75,11 @@ def _effect(verb: str, thing: str, tool: str, recipe: dict[str, str]) -> list[st
 def _line(name: str, state: dict[str, str]) -> str:
     if name in state:
         return f"{name}: {state[name]}"
-    ways = [f"{where}: {way}" for where, way in state.items() if way.startswith(f"{name} ") and where.startswith(state["you"] + " ")]
+    ways = [
+        f"{where}: {way}"
+        for where, way in state.items()
+        if way.startswith(f"{name} ") and where.startswith(state["you"] + " ")
+    ]
     if ways:
         return ways[0]
     here = state.get(state["you"], "").split()

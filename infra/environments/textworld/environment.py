@@ -57,9 +57,7 @@ class CookingEnvironment:
     def tasks(self, split: str, num_tasks: int, first_seed: int = 0) -> list[AgentTask]:
         """The first tasks of a split, dealt to the families in turn."""
         names = list(self._families)
-        return [
-            self._task(split, names[i % len(names)], first_seed + i // len(names)) for i in range(num_tasks)
-        ]
+        return [self._task(split, names[i % len(names)], first_seed + i // len(names)) for i in range(num_tasks)]
 
     def _task(self, split: str, family: str, seed: int) -> AgentTask:
         wanted = self._game(split, family, seed).metadata["ingredients"]
@@ -83,7 +81,9 @@ class CookingEnvironment:
     @staticmethod
     def _play(episode: _Episode, action: str) -> Step:
         game = episode.progression
-        valid = dict(zip(episode.commands.gen_commands_from_actions(game.valid_actions), game.valid_actions, strict=True))
+        valid = dict(
+            zip(episode.commands.gen_commands_from_actions(game.valid_actions), game.valid_actions, strict=True)
+        )
         if action in valid and not action.startswith(_CHANGES_NOTHING):
             game.update(valid[action])
             episode.look()
