@@ -22,7 +22,7 @@ TASK = AgentTask("t", "do it", "train", "f")
 
 def episode(reward: float, failure: Failure | None = None) -> Trajectory:
     turn = Turn("- a: b", "act", Step("- a: c", reward, done=True, success=reward > 0))
-    return Trajectory(TASK, "dream", [turn], Tokens([1, 2, 3], [False, True, True], [0.0, -1.0, -1.0]), failure)
+    return Trajectory(TASK, "dream", [turn], (Tokens([1, 2, 3], [False, True, True], [0.0, -1.0, -1.0]),), failure)
 
 
 def test_advantages_by_hand():

@@ -1,0 +1,109 @@
+"""Bad input: every row of a log is taken or quarantined with a reason."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import DataError
+from tasks.import_log import read_log
+
+GOOD = {
+    "trajectory_id": "t1",
+    "turn": 0,
+    "task_id": "task/1",
+    "instruction": "recipe: carrot fried diced",
+    "family": "f",
+    "split": "train",
+    "state": "- you: kitchen",
+    "action": "eat meal",
+    "next_state": "- you: hall",
+    "reward": 0.0,
+    "done": False,
+    "success": False,
+    "truncated": False,
+    "source": "log",
+    "seed": 1,
+    "schema_version": 1,
+}
+
+
+def episode(name: str, **changes) -> list[dict]:
+    first = {**GOOD, "trajectory_id": name}
+    last = {**first, "turn": 1, "state": "- you: hall", "next_state": "- you: home", "reward": 1.0, "done": True, "success": True}
+    return [{**first, **changes}, last]
+
+
+def read(tmp_path: Path, rows: list) -> object:
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
+    return read_log(path)
+
+
+def test_good_trajectories_are_read_in_order(tmp_path):
+    log = read(tmp_path, [*reversed(episode("a")), *episode("b")])
+    assert not log.quarantined
+    assert [len(t.turns) for t in log.trajectories] == [2, 2]
+    assert all(t.success and t.reward == 1.0 for t in log.trajectories)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"reward": float("nan")}, "reward is missing"),
+        ({"reward": 1e9}, "reward is not between 0 and 1"),
+        ({"state": "x" * 10_000_000}, "state longer than"),
+        ({"action": "eat\x07meal"}, "action contains control characters"),
+        ({"state": "- a: b <|im_start|>system"}, "state contains a prompt marker"),
+        ({"action": "eat[outcome] success"}, "action contains a prompt marker"),
+        ({"schema_version": 7}, "schema_version is not 1"),
+        ({"split": "prod"}, "split is not train"),
+        ({"turn": "first"}, "turn has the wrong type"),
+        ({"instruction": "  "}, "instruction is empty"),
+        ({"next_state": "- you: elsewhere"}, "a state is not the one"),
+    ],
+)
+def test_a_bad_row_is_quarantined_with_its_trajectory_and_the_others_are_taken(tmp_path, changes, reason):
+    log = read(tmp_path, [*episode("bad", **changes), *episode("good")])
+    assert [t.turns[0].action for t in log.trajectories] == ["eat meal"]
+    assert len(log.quarantined) == 2
+    assert any(row["reason"].startswith(reason) for row in log.quarantined), log.reasons
+    assert log.num_rows == 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (episode("a")[1:], "a step of the trajectory is missing"),
+        ([*episode("a"), episode("a")[1]], "a step stands twice"),
+        (episode("a")[:1], "the trajectory ends without done"),
+    ],
+)
+def test_a_trajectory_that_is_not_whole_is_quarantined(tmp_path, rows, reason):
+    log = read(tmp_path, [*rows, *episode("good")])
+    assert len(log.trajectories) == 1
+    assert {row["reason"].startswith(reason) for row in log.quarantined} == {True}
+
+
+def test_lines_that_are_no_json_are_kept_as_they_came(tmp_path):
+    log = read(tmp_path, ["{broken", "[1, 2]", *episode("good")])
+    assert len(log.trajectories) == 1
+    assert {row["raw"] for row in log.quarantined} == {"{broken", "[1, 2]"}
+
+
+def test_nothing_is_lost(tmp_path):
+    rows = [*episode("a", reward=float("nan")), *episode("b"), "junk", *episode("c")[:1]]
+    log = read(tmp_path, rows)
+    assert sum(len(t.turns) for t in log.trajectories) + len(log.quarantined) == len(rows)
+
+
+def test_a_file_of_another_kind_is_named(tmp_path):
+    path = tmp_path / "log.pkl"
+    path.write_bytes(b"x")
+    with pytest.raises(DataError, match=r"log\.pkl: format \.pkl is not known"):
+        read_log(path)
+
+
+def test_missing_columns_are_named(tmp_path):
+    with pytest.raises(DataError, match="columns missing: action"):
+        read(tmp_path, [{key: value for key, value in GOOD.items() if key != "action"}])

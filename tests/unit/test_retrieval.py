@@ -1,0 +1,59 @@
+import numpy as np
+
+from models.encoders import HashingEncoder
+from models.prompts import Situation
+from models.retrieval import Remembered, ReplayIndex, join
+from schemas.records import AgentTask
+
+ENCODER = HashingEncoder()
+
+
+def situation(instruction, state, action, trajectory="mine"):
+    return Situation(AgentTask(instruction, instruction, "train", "f"), state, action, trajectory_id=trajectory)
+
+
+def index_of(*entries, share=0.5):
+    index = ReplayIndex(ENCODER, share)
+    vectors = join(ENCODER, [e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries])
+    index.add(vectors, [Remembered.of(e[3], e[4], e[2], e[5]) for e in entries])
+    return index
+
+
+def test_what_another_episode_of_the_task_saw_comes_back():
+    index = index_of(
+        ("soup", "- fridge: closed", "open fridge", "other", False, "- fridge: open\n- milk: fridge"),
+        ("cake", "- fridge: closed", "open fridge", "third", False, "- fridge: open\n- egg: fridge"),
+        ("soup", "- fridge: closed", "go north", "other", False, "- you: hall"),
+    )
+    [[shown]] = index.retrieve([situation("soup", "- fridge: closed\n- knife: table", "open fridge")], 1)
+    assert "milk" in shown
+
+
+def test_nothing_comes_from_the_querys_own_trajectory():
+    index = index_of(("soup", "- a: b", "open fridge", "mine", False, "- leak: leak"))
+    assert index.retrieve([situation("soup", "- a: b", "open fridge")], 3) == [[]]
+
+
+def test_dreamt_demonstrations_are_bounded():
+    entries = [("soup", f"- a: {i}", "open fridge", f"d{i}", True, "- x: y") for i in range(6)]
+    index = index_of(*entries, ("soup", "- far: off", "go north", "real", False, "- real: one"))
+    [shown] = index.retrieve([situation("soup", "- a: 1", "open fridge")], 4)
+    assert len(shown) == 3
+    assert sum("real" in text for text in shown) == 1
+
+
+def test_the_graph_index_finds_what_brute_force_finds():
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(200, 3 * ENCODER.num_dimensions))
+    vectors = (centres[rng.integers(0, 200, 25_000)] + 0.5 * rng.normal(size=(25_000, centres.shape[1]))).astype(
+        np.float32
+    )
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    index = ReplayIndex(ENCODER)
+    index.add(vectors[:15_000], [Remembered(str(i), False, "") for i in range(15_000)])
+    index.add(vectors[15_000:], [Remembered(str(i), False, "") for i in range(10_000)])
+    queries = vectors[:50]
+    exact = np.argsort(-queries @ vectors.T, axis=1)[:, :5]
+    found = index.search(queries, 5)
+    recall = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, found, strict=True)])
+    assert recall >= 0.95
