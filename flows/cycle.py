@@ -85,7 +85,7 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
         return
     backbone = fetch_backbone(recipe.backbone, folder_digest(recipe.backbone))
     annotated = annotate(logs, recipe.annotate, environment, recipe.retrieval, seed)
-    start = clone_policy(backbone, annotated, recipe.start, seed)
+    start = clone_policy(backbone, annotated, recipe.start, environment, seed)
     own = annotate(play_policy(start, recipe), recipe.annotate, environment, recipe.retrieval, seed)
     experience = [annotated, own]
     model = fit_experience_model(backbone, experience, recipe.experience, recipe.retrieval, environment, seed)

@@ -1,6 +1,5 @@
 """Embedded Prefect: its settings for a process that has no server. Call before Prefect is imported."""
 
-import logging
 import os
 from pathlib import Path
 
@@ -24,11 +23,11 @@ def embed_prefect(settings: Settings) -> None:
         "PREFECT_LOGGING_LEVEL": "ERROR",
         "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
         "DO_NOT_TRACK": "1",
+        "MLFLOW_LOGGING_LEVEL": "ERROR",
+        "OMP_WAIT_POLICY": "PASSIVE",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "TRANSFORMERS_VERBOSITY": "error",
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
     Path(os.environ["PREFECT_HOME"]).mkdir(parents=True, exist_ok=True)
-    for noisy in ("alembic", "mlflow"):
-        logging.getLogger(noisy).setLevel(logging.ERROR)

@@ -45,12 +45,23 @@ def _play(
 
 
 def _mistake(environment: RealEnvironment, rng: random.Random) -> str:
-    """Half the time something possible, half the time something that is likely refused.
+    """A slip, something else that is possible, or something that is likely refused; a third of the time each.
 
-    The verb is drawn first, so that the few fatal actions (to cook with the wrong tool, say) come as often
-    as the many harmless ones: they are what a dream must get right.
+    The verb of the latter two is drawn first, so that the few fatal actions (to eat an ingredient, say) come
+    as often as the many harmless ones: they are what a dream must get right.
     """
     possible = environment.admissible_actions(0)
-    actions = possible if possible and rng.random() < 0.5 else environment.near_misses(0)
+    kind = rng.choice(("slip", "possible", "near miss"))
+    if kind == "slip" and possible:
+        return rng.choice(_slips(environment.expert(0), possible))
+    actions = possible if kind == "possible" and possible else environment.near_misses(0)
     verb = rng.choice(sorted({action.split(" ")[0] for action in actions}))
     return rng.choice([action for action in actions if action.split(" ")[0] == verb])
+
+
+def _slips(meant: str, possible: Sequence[str]) -> list[str]:
+    """The possible actions that share most words with what an expert meant to do: the wrong tool, the wrong cut."""
+    words = set(meant.split(" "))
+    overlaps = {action: len(words & set(action.split(" "))) for action in possible if action != meant}
+    best = max(overlaps.values(), default=0)
+    return [action for action, overlap in overlaps.items() if overlap == best] or list(possible)

@@ -236,3 +236,8 @@ def renamed_situation(situation: Situation, new: Renamer) -> Situation:
 
 def _renamed_task(task: AgentTask, new: Renamer) -> AgentTask:
     return replace(task, instruction=new(task.instruction), initial_state=new(task.initial_state))
+
+
+def states_text(episodes: Sequence[Trajectory]) -> str:
+    """All states of some episodes in one text."""
+    return "\n".join(turn.step.state for episode in episodes for turn in episode.turns)

@@ -102,14 +102,14 @@ class SftRecipe(Section):
 class ExperienceRecipe(Section):
     """The experience model."""
 
-    sft: SftRecipe = SftRecipe()
+    sft: SftRecipe = SftRecipe(epochs=1.5)
     with_reasoning: bool = True
     """Reason before the next state; False is the paper's ablation."""
     history_length: int = Field(1, ge=0)
     """Earlier actions it is shown."""
-    rename_share: float = Field(0.5, ge=0, le=1)
+    rename_share: float = Field(0.3, ge=0, le=1)
     """Share of trajectories also shown with names replaced, so that it copies instead of memorising."""
-    rare_outcome_copies: int = Field(3, ge=1)
+    rare_outcome_copies: int = Field(4, ge=1)
     """How often a transition that ends the episode is shown per pass."""
     temperature: float = Field(0.0, ge=0)
     """Of its predictions; 0 is the likeliest."""
@@ -139,9 +139,11 @@ class StartRecipe(Section):
 
     remember_episode: bool = False
     """The policy sees the whole episode so far; else the task and the present state, which here remembers."""
-    num_demonstrations: int = Field(60, ge=1)
+    num_demonstrations: int = Field(30, ge=1)
     """Expert episodes it is cloned from."""
-    sft: SftRecipe = SftRecipe(epochs=16, learning_rate=5e-4, tokens_per_update=2_048)
+    renamed_copies: int = Field(3, ge=0)
+    """How often each demonstration is shown once more with names replaced, so that the policy copies names."""
+    sft: SftRecipe = SftRecipe(epochs=5, learning_rate=5e-4, tokens_per_update=2_048)
 
 
 class CurriculumRecipe(Section):
@@ -164,7 +166,7 @@ class GrpoRecipe(Section):
     """P: tasks per round."""
     group_size: int = Field(8, ge=2)
     """G: episodes per task."""
-    learning_rate: float = Field(4e-4, gt=0)
+    learning_rate: float = Field(1.5e-4, gt=0)
     """Constant."""
     updates_per_round: int = Field(2, ge=1)
     """Optimiser steps on each round's groups."""
@@ -191,7 +193,7 @@ class DreamRecipe(Section):
     """Rounds of propose, dream, train."""
     calibrate_every: int = Field(5, ge=1)
     """Rounds between two comparisons of dream and real on valid tasks."""
-    max_gap: float = Field(0.15, ge=0, le=1)
+    max_gap: float = Field(0.2, ge=0, le=1)
     """Dream minus real success, either way, beyond which training in the dream stops early."""
 
 

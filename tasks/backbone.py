@@ -58,3 +58,14 @@ def folder_digest(recipe: BackboneRecipe) -> str:
                 f"{folder / name} is missing or corrupt: its digest is not the one in digests.json. Restore the file"
             )
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()
+
+
+def write_digests(folder: Path) -> None:
+    """Record what the files that are loaded must be."""
+    loaded = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.name != "digests.json" and path.suffix in (".json", ".safetensors")
+    ]
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in loaded}
+    (folder / "digests.json").write_text(json.dumps(digests, indent=1))

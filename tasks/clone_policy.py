@@ -1,20 +1,28 @@
 """Clone the starting policy: supervised learning on logged successes (the paper's SFT baseline)."""
 
+import random
+
 import torch
 
 from infra.doors import cycle
+from infra.environments.catalogue import open_environment
+from models.backbone import LanguageModel
 from models.examples import policy_examples
+from models.renaming import invented_names, name_pieces, renamed, renamer, states_text
 from models.sft import Example, fit, repeated
 from schemas.errors import DataError
-from schemas.recipe import SftRecipe, StartRecipe
-from schemas.records import Reference
+from schemas.ports import RealEnvironment
+from schemas.recipe import EnvironmentRecipe, SftRecipe, StartRecipe
+from schemas.records import Reference, Trajectory
 from tasks.keep import get_model, get_trajectories, put_model, use_threads
 from tasks.training_report import SftReport
 from tasks.versioned import versioned_task
 
 
 @versioned_task(version=1)
-def clone_policy(backbone: Reference, trajectories: Reference, recipe: StartRecipe, seed: int) -> Reference:
+def clone_policy(
+    backbone: Reference, trajectories: Reference, recipe: StartRecipe, environment: EnvironmentRecipe, seed: int
+) -> Reference:
     """The backbone, taught to act like the shortest logged successes of a few tasks."""
     use_threads()
     model = get_model(backbone)
@@ -23,11 +31,24 @@ def clone_policy(backbone: Reference, trajectories: Reference, recipe: StartReci
         raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")
     shortest_per_task = {t.task.task_id: t for t in sorted(successes, key=lambda t: -len(t.turns))}
     demonstrations = list(shortest_per_task.values())[-recipe.num_demonstrations :]
-    examples = [
-        e for t in demonstrations for e in policy_examples(model.format, t, remember_episode=recipe.remember_episode)
-    ]
+    shown = with_renamed_copies(demonstrations, recipe.renamed_copies, model, open_environment(environment), seed)
+    examples = [e for t in shown for e in policy_examples(model.format, t, remember_episode=recipe.remember_episode)]
     train(model.network, examples, recipe.sft, seed, "start policy")
     return put_model(model, num_demonstrations=len(demonstrations))
+
+
+def with_renamed_copies(
+    episodes: list[Trajectory], copies: int, model: LanguageModel, environment: RealEnvironment, seed: int
+) -> list[Trajectory]:
+    """The episodes, and copies of each with invented names."""
+    rng = random.Random(seed)
+    pieces = name_pieces(model.tokenizer.get_vocab())
+    renamed_ones = [
+        renamed(one, renamer(invented_names(environment.names(one.task), rng, pieces, states_text([one]))))
+        for one in episodes
+        for _ in range(copies)
+    ]
+    return episodes + renamed_ones
 
 
 def train(network: torch.nn.Module, examples: list[Example], sft: SftRecipe, seed: int, stage: str) -> None:

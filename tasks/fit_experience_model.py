@@ -8,7 +8,7 @@ from dataclasses import replace
 from infra.environments.catalogue import open_environment
 from models.examples import experience_example, situations_of, variation_example
 from models.prompts import PromptFormat, Situation
-from models.renaming import Renamer, invented_names, name_pieces, renamed, renamed_situation, renamer
+from models.renaming import Renamer, invented_names, name_pieces, renamed, renamed_situation, renamer, states_text
 from models.retrieval import ReplayIndex
 from models.sft import Example
 from schemas.ports import RealEnvironment
@@ -64,11 +64,6 @@ def _renamers(
     if rng.random() >= share:
         return [as_it_is]
     return [as_it_is, renamer(invented_names(real.names(episode.task), rng, pieces, states_text([episode])))]
-
-
-def states_text(episodes: Sequence[Trajectory]) -> str:
-    """All states of some episodes in one text."""
-    return "\n".join(turn.step.state for episode in episodes for turn in episode.turns)
 
 
 def _examples(

@@ -19,13 +19,13 @@ from models.backbone import LanguageModel, load_model, new_tiny_model
 from models.behaviours import collect
 from models.examples import experience_example, language_example, situations_of, variation_example
 from models.prompts import CONTINUE, FAILURE, SUCCESS, PromptFormat, demonstration_text
-from models.renaming import SYLLABLES, invented_names, name_pieces, renamed, renamer
+from models.renaming import SYLLABLES, invented_names, name_pieces, renamed, renamer, states_text
 from models.sft import Example, SftProgress, batches, fit
 from models.vocabulary import train_tokenizer
 from schemas.records import Trajectory, Turn
 from schemas.state_text import changes_between
 from tasks.annotate import with_reasoning
-from tasks.fit_experience_model import states_text
+from tasks.backbone import write_digests
 
 FIRST_SEED = 1_000_000
 """Games of every recipe and every evaluation have seeds below."""
@@ -213,6 +213,7 @@ def main(folder: Path, first_leg: int = 0) -> None:
     model = load_model(folder) if first_leg else new_backbone(plan)
     for leg in plan.legs[first_leg:]:
         train_leg(model, leg, plan.tokens_per_update, folder)
+    write_digests(folder)
 
 
 if __name__ == "__main__":

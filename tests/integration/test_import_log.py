@@ -30,7 +30,15 @@ GOOD = {
 
 def episode(name: str, **changes) -> list[dict]:
     first = {**GOOD, "trajectory_id": name}
-    last = {**first, "turn": 1, "state": "- you: hall", "next_state": "- you: home", "reward": 1.0, "done": True, "success": True}
+    last = {
+        **first,
+        "turn": 1,
+        "state": "- you: hall",
+        "next_state": "- you: home",
+        "reward": 1.0,
+        "done": True,
+        "success": True,
+    }
     return [{**first, **changes}, last]
 
 

@@ -35,7 +35,10 @@ def completions() -> list[list[tuple[list[int], list[bool]]]]:
 def our_loss(network, reference, old, options, groups):
     scored = [
         ScoredGroup(
-            [Tokens(prompt + ids, [False] * len(prompt) + mask, [0.0] * (len(prompt) + len(ids))) for ids, mask in group],
+            [
+                Tokens(prompt + ids, [False] * len(prompt) + mask, [0.0] * (len(prompt) + len(ids)))
+                for ids, mask in group
+            ],
             group_advantages(rewards),
         )
         for prompt, group, rewards in zip(PROMPTS, groups, REWARDS, strict=True)
@@ -51,20 +54,35 @@ def our_loss(network, reference, old, options, groups):
 
 def trl_loss(network, reference, old, options, groups, tmp_path):
     from datasets import Dataset
-    from transformers import PreTrainedTokenizerFast
     from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
 
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer(models.WordLevel({str(i): i for i in range(64)}, unk_token="0")), eos_token="0", pad_token="0"
+        tokenizer_object=Tokenizer(models.WordLevel({str(i): i for i in range(64)}, unk_token="0")),
+        eos_token="0",
+        pad_token="0",
     )
     arguments = trl.GRPOConfig(
-        output_dir=str(tmp_path), per_device_train_batch_size=8, num_generations=4, beta=0.0, epsilon=options.clip_low,
-        epsilon_high=options.clip_high, loss_type="dapo", temperature=options.temperature, use_cpu=True, bf16=False,
-        report_to=[], use_bias_correction_kl=False, gradient_checkpointing=False,
+        output_dir=str(tmp_path),
+        per_device_train_batch_size=8,
+        num_generations=4,
+        beta=0.0,
+        epsilon=options.clip_low,
+        epsilon_high=options.clip_high,
+        loss_type="dapo",
+        temperature=options.temperature,
+        use_cpu=True,
+        bf16=False,
+        report_to=[],
+        use_bias_correction_kl=False,
+        gradient_checkpointing=False,
     )
     trainer = trl.GRPOTrainer(
-        network, reward_funcs=lambda completions, **_: [0.0] * len(completions), args=arguments,
-        train_dataset=Dataset.from_dict({"prompt": ["1"] * 8}), processing_class=tokenizer,
+        network,
+        reward_funcs=lambda completions, **_: [0.0] * len(completions),
+        args=arguments,
+        train_dataset=Dataset.from_dict({"prompt": ["1"] * 8}),
+        processing_class=tokenizer,
     )
     trainer.beta = options.kl_coefficient
     trainer.current_gradient_accumulation_steps = 1
@@ -98,7 +116,10 @@ def reference_logprobs(network, batch, temperature):
     attention = torch.cat([batch["prompt_mask"], batch["completion_mask"]], 1)
     positions = (attention.cumsum(1) - 1).clamp(min=0)
     length = batch["completion_ids"].shape[1]
-    logits = network(input_ids=ids, attention_mask=attention, position_ids=positions).logits[:, -length - 1 : -1] / temperature
+    logits = (
+        network(input_ids=ids, attention_mask=attention, position_ids=positions).logits[:, -length - 1 : -1]
+        / temperature
+    )
     return torch.log_softmax(logits, -1).gather(2, batch["completion_ids"][..., None])[..., 0]
 
 

@@ -3,7 +3,7 @@
 A trace puts the evidence first: it copies from the state the lines that decide, says what the rule and
 the recipe make of them, and ends with a verdict. What follows is then easy to predict.
 
-Example: carrot: held raw uncut. oven here. makes roasted. recipe: carrot roasted sliced. works.
+Example: carrot: held raw uncut. oven here. makes roasted. recipe: carrot roasted sliced. wanted roasted. works.
 
 Differs: the paper asks a strong teacher LLM; infra/teacher.py does that. Here hindsight is the real
 next state, which tells whether the action had an effect.
@@ -69,7 +69,10 @@ def _effect(verb: str, thing: str, tool: str, recipe: dict[str, str]) -> list[st
     makes = _MAKES.get(tool if verb == "cook" else verb)
     if makes is None:
         return []
-    return [f"makes {makes}", f"recipe: {thing} {recipe[thing]}" if thing in recipe else "not in recipe"]
+    if thing not in recipe:
+        return [f"makes {makes}", "not in recipe"]
+    cooking, cutting = recipe[thing].split(" ")
+    return [f"makes {makes}", f"recipe: {thing} {recipe[thing]}", f"wanted {cooking if verb == 'cook' else cutting}"]
 
 
 def _line(name: str, state: dict[str, str]) -> str:

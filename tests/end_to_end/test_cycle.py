@@ -1,0 +1,168 @@
+"""The command line, end to end, on a small recipe: it learns, resumes after kill -9, and refuses bad input."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SMALL = [
+    "environment.num_train_tasks=24",
+    "environment.num_valid_tasks=10",
+    "environment.num_test_tasks=40",
+    "ingest.episodes_per_task=4",
+    "experience.num_refit_episodes=24",
+    "experience.sft.epochs=0.7",
+    "start.num_demonstrations=20",
+    "dream.num_rounds=2",
+    "grpo.groups_per_round=6",
+    "grpo.group_size=4",
+    "real.num_rounds=1",
+    "gate.margin=1.0",
+    "gate.family_margin=1.0",
+    "gate.min_outcome_agreement=0.0",
+    "gate.max_dream_real_gap=1.0",
+]
+COMMAND = Path(sys.executable).with_name("dreamgym")
+
+
+def environment(home: Path) -> dict[str, str]:
+    return {**os.environ, "DREAMGYM_HOME": str(home), "DREAMGYM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def dreamgym(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, *arguments], env=environment(home), capture_output=True, text=True, timeout=600, check=False
+    )
+
+
+def small(*more: str) -> list[str]:
+    return [part for change in (*SMALL, *more) for part in ("--set", change)]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> tuple[Path, dict]:
+    home = tmp_path_factory.mktemp("home")
+    done = dreamgym(home, "run", "textworld-tiny", *small(), "--json")
+    assert done.returncode == 0, done.stderr
+    return home, json.loads(done.stdout)
+
+
+@pytest.mark.e2e
+def test_a_cycle_proves_what_it_claims(finished):
+    _, summary = finished
+    results = summary["results"]
+    for policy in ("start", "dream", "sim_to_real"):
+        low, high = results[policy]["interval"]
+        assert 0 <= low <= results[policy]["real_success"] <= high <= 1
+    assert results["start"]["real_interactions"] == results["dream"]["real_interactions"] == 0
+    assert results["sim_to_real"]["real_interactions"] > 0
+    assert results["outcome_agreement"] > 0.5
+    assert summary["gate"]["passed"]
+    page = Path(summary["report"]).read_text()
+    assert "dream success" in page
+    assert "http-equiv" not in page
+
+
+@pytest.mark.e2e
+def test_run_again_does_nothing_again_and_says_so(finished):
+    home, summary = finished
+    started = time.monotonic()
+    again = dreamgym(home, "run", "textworld-tiny", *small(), "--json")
+    assert again.returncode == 0, again.stderr
+    assert "was begun before" in again.stderr
+    assert json.loads(again.stdout)["lineage"] == summary["lineage"]
+    assert time.monotonic() - started < 90
+
+
+@pytest.mark.e2e
+def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(finished, tmp_path):
+    _, summary = finished
+    command = [COMMAND, "run", "textworld-tiny", *small(), "--json"]
+    for seconds in (25, 40):
+        process = subprocess.Popen(
+            command,
+            env=environment(tmp_path),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    resumed = dreamgym(tmp_path, *command[1:])
+    assert resumed.returncode == 0, resumed.stderr
+    lineage = json.loads(resumed.stdout)["lineage"]
+    for name in ("logs", "experience", "start", "experience_model", "dream", "sim_to_real"):
+        assert digests(lineage[name]) == digests(summary["lineage"][name]), name
+
+
+def digests(value) -> list[str]:
+    return [one["__reference__"]["sha256"] for one in (value if isinstance(value, list) else [value])]
+
+
+@pytest.mark.e2e
+def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
+    home, summary = finished
+    shown = json.loads(dreamgym(home, "show", "--json").stdout)
+    assert shown["results"] == summary["results"]
+    cycle = summary["cycle_id"]
+    assert dreamgym(home, "compare", cycle, cycle).returncode == 0
+    promoted = dreamgym(home, "promote", cycle)
+    assert "champion is now version" in promoted.stdout
+    dreamt = json.loads(dreamgym(home, "trajectories", "--origin", "dream", "--limit", "2", "--json").stdout)
+    assert len(dreamt) == 2
+    for episode in dreamt:
+        assert all(turn["real_reward"] is None for turn in episode["turns"])
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "no-such-recipe"], "no recipe 'no-such-recipe'"),
+        (["check", "textworld-tiny", "--set", "grpo.group_sise=8"], "grpo.group_sise"),
+        (["check", "textworld-tiny", "--set", "grpo.group_size=many"], "grpo.group_size"),
+        (["check", "textworld-tiny", "--set", "grpo.group_size=1"], "greater than or equal to 2"),
+        (["check", "textworld-tiny", "--set", "annotate.annotator=teacher"], "needs annotate.teacher_model"),
+        (["run", "textworld-tiny", "--set", "backbone.model=nobody/nothing"], "backbone.revision"),
+        (["run", "textworld-tiny", "--set", "ingest.path=missing.jsonl"], "no such file"),
+        (["show", "nothing"], "no finished cycle"),
+    ],
+)
+def test_bad_input_is_named_and_exits_with_2(tmp_path, arguments, message):
+    done = dreamgym(tmp_path, *arguments)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.e2e
+def test_a_misspelt_setting_is_refused(tmp_path):
+    done = subprocess.run(
+        [COMMAND, "show"],
+        env={**environment(tmp_path), "DREAMGYM_HOEM": "x"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "DREAMGYM_HOEM" in done.stderr
+
+
+@pytest.mark.e2e
+def test_a_gate_that_says_no_exits_with_3(finished):
+    home, _ = finished
+    refused = dreamgym(
+        home,
+        "run",
+        "textworld-tiny",
+        *small("gate.margin=0.0", "gate.min_outcome_agreement=1.0", "gate.max_dream_real_gap=0.0"),
+        "--json",
+    )
+    assert refused.returncode == 3, refused.stderr
+    assert json.loads(refused.stdout)["gate"]["reasons"]
