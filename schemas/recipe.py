@@ -139,7 +139,7 @@ class StartRecipe(Section):
 
     remember_episode: bool = False
     """The policy sees the whole episode so far; else the task and the present state, which here remembers."""
-    num_demonstrations: int = Field(30, ge=1)
+    num_demonstrations: int = Field(50, ge=1)
     """Expert episodes it is cloned from."""
     renamed_copies: int = Field(3, ge=0)
     """How often each demonstration is shown once more with names replaced, so that the policy copies names."""

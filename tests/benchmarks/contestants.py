@@ -1,0 +1,212 @@
+"""The contestants: each measures itself in its own process and prints one number, units per second.
+
+python -m tests.benchmarks.contestants NAME
+"""
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+PROMPT, COMPLETION, GROUP, NUM_GROUPS = 128, 64, 8, 4
+
+
+def model(vocab_size: int = 2048):
+    """3.4 million random weights, the same for everybody."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=vocab_size,
+        hidden_size=256,
+        intermediate_size=768,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=64,
+        max_position_embeddings=1024,
+        tie_word_embeddings=True,
+        eos_token_id=None,
+        pad_token_id=0,
+        bos_token_id=None,
+    )
+    return Qwen3ForCausalLM(config).eval()
+
+
+def prompts() -> list[list[int]]:
+    """One prompt per group, repeated for its members."""
+    generator = torch.Generator().manual_seed(1)
+    groups = torch.randint(1, 2048, (NUM_GROUPS, PROMPT), generator=generator).tolist()
+    return [prompt for prompt in groups for _ in range(GROUP)]
+
+
+def rate(work: Callable[[], object], units: int, repeats: int = 3) -> float:
+    """Units per second of the median repeat, after a warm-up."""
+    work()
+    seconds = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - started)
+    return units / float(np.median(seconds))
+
+
+def rollout_ours() -> float:
+    """Our engine on groups of equal prompts."""
+    from models.engine import EngineWeights, Sampling, Sessions
+
+    weights, rows = EngineWeights.of(model()), prompts()
+
+    def work() -> None:
+        sessions = Sessions(weights, len(rows), torch.Generator().manual_seed(0), PROMPT + COMPLETION)
+        sessions.extend(range(len(rows)), rows)
+        sessions.generate(range(len(rows)), Sampling(COMPLETION, -1))
+
+    return rate(work, len(rows) * COMPLETION)
+
+
+def rollout_transformers() -> float:
+    """Hugging Face generate with its static-free default cache, the faster of its settings on a CPU."""
+    network, ids = model(), torch.tensor(prompts())
+
+    def work() -> None:
+        with torch.no_grad():
+            network.generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                max_new_tokens=COMPLETION,
+                min_new_tokens=COMPLETION,
+                do_sample=True,
+                top_k=0,
+                top_p=1.0,
+                pad_token_id=0,
+            )
+
+    return rate(work, len(ids) * COMPLETION)
+
+
+def update_ours() -> float:
+    """One GRPO update in bfloat16, logical tokens."""
+    from models.grpo import GrpoOptions, GrpoTrainer, ScoredGroup, group_advantages
+    from schemas.records import Tokens
+
+    rows, generator = prompts(), torch.Generator().manual_seed(2)
+    completions = torch.randint(1, 2048, (len(rows), COMPLETION), generator=generator).tolist()
+    mask = [False] * PROMPT + [True] * COMPLETION
+    tokens = [Tokens(p + c, mask, [0.0] * len(mask)) for p, c in zip(rows, completions, strict=True)]
+    groups = [
+        ScoredGroup(tokens[i : i + GROUP], group_advantages([1, 0] * (GROUP // 2))) for i in range(0, len(rows), GROUP)
+    ]
+    options = GrpoOptions(updates_per_round=1, kl_coefficient=0.0, learning_rate=1e-6)
+    trainer = GrpoTrainer(model(), None, options, torch.bfloat16)
+    return rate(lambda: trainer.train(groups), len(rows) * (PROMPT + COMPLETION))
+
+
+def update_trl() -> float:
+    """The same update by TRL's trainer: its own loss, bf16 autocast, AdamW."""
+    import tempfile
+
+    import trl
+    from datasets import Dataset
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    words = Tokenizer(models.WordLevel({str(i): i for i in range(2048)}, unk_token="0"))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token="0", pad_token="0")
+    rows = torch.tensor(prompts())
+    arguments = trl.GRPOConfig(
+        output_dir=tempfile.mkdtemp(),
+        per_device_train_batch_size=len(rows),
+        num_generations=GROUP,
+        beta=0.0,
+        bf16=True,
+        use_cpu=True,
+        report_to=[],
+        gradient_checkpointing=False,
+        learning_rate=1e-6,
+    )
+    trainer = trl.GRPOTrainer(
+        model(),
+        reward_funcs=lambda completions, **_: [0.0] * len(completions),
+        args=arguments,
+        train_dataset=Dataset.from_dict({"prompt": ["1"] * len(rows)}),
+        processing_class=tokenizer,
+    )
+    trainer.create_optimizer()
+    trainer.current_gradient_accumulation_steps = 1
+    generator = torch.Generator().manual_seed(2)
+    ones = torch.ones(len(rows), COMPLETION, dtype=torch.long)
+    batch = {
+        "prompt_ids": rows,
+        "prompt_mask": torch.ones_like(rows),
+        "completion_ids": torch.randint(1, 2048, (len(rows), COMPLETION), generator=generator),
+        "completion_mask": ones,
+        "advantages": torch.tensor([1.0, -1.0] * (len(rows) // 2)),
+        "num_items_in_batch": ones.sum(),
+    }
+
+    def work() -> None:
+        with trainer.accelerator.autocast():
+            loss = trainer._compute_loss(trainer.model, dict(batch))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trainer.model.parameters(), 1.0)
+        trainer.optimizer.step()
+        trainer.optimizer.zero_grad()
+
+    return rate(work, len(rows) * (PROMPT + COMPLETION))
+
+
+NUM_VECTORS, SIZE, NUM_QUERIES = 100_000, 384, 50
+
+
+def vectors() -> np.ndarray:
+    """Clustered unit vectors, as states of tasks are."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(2_000, SIZE))
+    raw = centres[rng.integers(0, 2_000, NUM_VECTORS)] + 0.5 * rng.normal(size=(NUM_VECTORS, SIZE))
+    return (raw / np.linalg.norm(raw, axis=1, keepdims=True)).astype(np.float32)
+
+
+def retrieval_ours() -> float:
+    """Queries per second, one at a time, median; recall@5 against brute force goes to standard error."""
+    from models.encoders import HashingEncoder
+    from models.retrieval import Remembered, ReplayIndex
+
+    stored = vectors()
+    index = ReplayIndex(HashingEncoder())
+    index.add(stored, [Remembered("", False, "")] * len(stored))
+    queries = stored[:NUM_QUERIES]
+    exact = np.argsort(-queries @ stored.T, axis=1)[:, :5]
+    found = index.search(queries, 5)
+    recall = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, found, strict=True)])
+    sys.stderr.write(f"recall@5 {recall:.3f}\n")
+    return 1 / _median_seconds(lambda query: index.search(query[None], 5), queries)
+
+
+def retrieval_lancedb() -> float:
+    """LanceDB's brute force, one query at a time, median."""
+    import tempfile
+
+    import lancedb
+
+    stored = vectors()
+    table = lancedb.connect(tempfile.mkdtemp()).create_table("t", [{"vector": v} for v in stored])
+    return 1 / _median_seconds(
+        lambda query: table.search(query).metric("cosine").limit(5).to_arrow(), stored[:NUM_QUERIES]
+    )
+
+
+def _median_seconds(search: Callable[[np.ndarray], object], queries: np.ndarray) -> float:
+    search(queries[0])
+    seconds = []
+    for query in queries:
+        started = time.perf_counter()
+        search(query)
+        seconds.append(time.perf_counter() - started)
+    return float(np.median(seconds))
+
+
+if __name__ == "__main__":
+    print(globals()[sys.argv[1]]())

@@ -1,0 +1,71 @@
+"""Ratios against what people use today, in one run, interleaved, each contestant in its own process.
+
+    make bench
+
+Exits with 1 below a floor, and refuses to measure on a loaded machine.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+ROWS = (
+    ("rollout tokens/s, group 8", "rollout_ours", "rollout_transformers", "Hugging Face generate", 2.5, 1.8),
+    ("GRPO update, tokens/s", "update_ours", "update_trl", "TRL 1.16, bf16", 3.0, 2.0),
+    ("retrieval, queries/s at 100k", "retrieval_ours", "retrieval_lancedb", "LanceDB brute force", 20.0, 20.0),
+)
+ROUNDS = 3
+
+
+def measure(name: str) -> float:
+    """One contestant, once, in a fresh process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks.contestants", name],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
+    )
+    note = next((line for line in done.stderr.splitlines() if line.startswith("recall")), "")
+    if note:
+        Console().print(f"{name}: {note}")
+    return float(done.stdout.splitlines()[-1])
+
+
+def main() -> int:
+    """Measure every row; return the exit code."""
+    if os.getloadavg()[0] > 0.5 * (os.cpu_count() or 1):
+        Console().print(f"the machine is busy (load {os.getloadavg()[0]:.1f}): ratios would mean nothing")
+        return 1
+    table = Table("what", "against", "ours", "theirs", "ratio", "range", "aim", "floor")
+    below = False
+    for what, ours, theirs, peer, aim, floor in ROWS:
+        pairs = []
+        for number in range(ROUNDS):
+            order = (ours, theirs) if number % 2 == 0 else (theirs, ours)
+            measured = {name: measure(name) for name in order}
+            pairs.append((measured[ours], measured[theirs]))
+        ratios = [a / b for a, b in pairs]
+        ratio = statistics.median(ratios)
+        below |= ratio < floor
+        own, other = (statistics.median(values) for values in zip(*pairs, strict=True))
+        table.add_row(
+            what,
+            peer,
+            f"{own:,.0f}",
+            f"{other:,.0f}",
+            f"{ratio:.2f}x",
+            f"{min(ratios):.2f} to {max(ratios):.2f}",
+            f"{aim}x",
+            f"{floor}x",
+        )
+    Console().print(table)
+    return int(below)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

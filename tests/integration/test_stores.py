@@ -1,0 +1,189 @@
+"""The object store, the replay store and tracking, real ones, with faults."""
+
+import json
+import multiprocessing
+import os
+from pathlib import Path
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from infra.object_store import ObjectStore
+from infra.replay_store import ReplayStore
+from infra.settings import Settings
+from infra.tracking import Tracker
+from schemas.errors import IntegrityError, StorageError
+
+SECRET = "planted-canary-93f1"
+
+
+def row(name: str, task: str = "t") -> dict:
+    return {
+        "row_id": name,
+        "task_id": task,
+        "instruction": "i",
+        "split": "train",
+        "family": "f",
+        "initial_state": "",
+        "parent_id": "",
+        "recipe": "r",
+        "seed": 0,
+        "round": 0,
+        "reward_entropy": 0.25,
+    }
+
+
+@pytest.fixture(scope="module")
+def s3():
+    server = ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    address = f"http://{host}:{port}"
+    boto3.client(
+        "s3", endpoint_url=address, aws_access_key_id="key", aws_secret_access_key=SECRET, region_name="us-east-1"
+    ).create_bucket(Bucket="dreams")
+    yield address
+    server.stop()
+
+
+@pytest.fixture(params=["folder", "s3"])
+def settings(request, tmp_path, s3, monkeypatch) -> Settings:
+    if request.param == "folder":
+        return Settings(home=tmp_path)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    return Settings(
+        home=tmp_path,
+        object_store="s3://dreams/objects",
+        replay_store=f"s3://dreams/{tmp_path.name}",
+        s3_endpoint=s3,
+        s3_access_key="key",
+        s3_secret_key=SECRET,
+    )
+
+
+@pytest.mark.integration
+def test_objects_come_back_and_equal_bytes_are_one_object(settings):
+    store = ObjectStore(settings)
+    first, second = store.put(b"dream", "report"), store.put(b"dream", "report")
+    assert first.sha256 == second.sha256
+    assert store.get(first) == b"dream"
+
+
+@pytest.mark.integration
+def test_a_folder_comes_back_file_by_file(settings, tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "a.json").write_text("{}")
+    (folder / "b.bin").write_bytes(bytes(1000))
+    store = ObjectStore(settings)
+    back = store.get_folder(store.put_folder(folder, "model"), tmp_path / "back")
+    assert {p.name: p.read_bytes() for p in back.iterdir()} == {"a.json": b"{}", "b.bin": bytes(1000)}
+
+
+@pytest.mark.integration
+def test_upserting_twice_adds_nothing(settings):
+    store = ReplayStore(settings, 6)
+    rows = [row(f"r{i}") for i in range(50)]
+    assert store.upsert("agent_tasks", rows).num_rows == 50
+    assert store.upsert("agent_tasks", rows).num_rows == 50
+    assert {r["row_id"] for r in store.read("agent_tasks")} == {r["row_id"] for r in rows}
+
+
+@pytest.mark.integration
+def test_a_pinned_version_stays_as_it_was(settings):
+    store = ReplayStore(settings, 6)
+    pinned = store.upsert("agent_tasks", [row("a")])
+    store.upsert("agent_tasks", [row("b")])
+    assert [r["row_id"] for r in store.read("agent_tasks", version=pinned.version)] == ["a"]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "damage", [lambda b: bytes([b[0] ^ 1]) + b[1:], lambda b: b[:-1]], ids=["bit flip", "truncated"]
+)
+def test_a_corrupt_object_is_refused_and_named(tmp_path, damage):
+    store = ObjectStore(Settings(home=tmp_path))
+    reference = store.put(b"weights" * 100, "model")
+    path = Path(reference.uri)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(IntegrityError, match=reference.sha256[:12]):
+        store.get(reference)
+
+
+@pytest.mark.integration
+def test_a_missing_object_is_named(tmp_path):
+    store = ObjectStore(Settings(home=tmp_path))
+    reference = store.put(b"x", "model")
+    Path(reference.uri).unlink()
+    with pytest.raises(StorageError, match="is not in"):
+        store.get(reference)
+
+
+@pytest.mark.integration
+def test_a_table_of_another_embedding_size_is_refused(tmp_path):
+    ReplayStore(Settings(home=tmp_path), 6).upsert("transitions", [])
+    with pytest.raises(StorageError, match="vectors of 6 numbers"):
+        ReplayStore(Settings(home=tmp_path), 12).upsert("transitions", [])
+
+
+@pytest.mark.integration
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    with pytest.raises(StorageError, match="cannot write object"):
+        ObjectStore(Settings(home=tmp_path, object_store=str(blocked / "objects"))).put(b"x", "model")
+
+
+def _write_until_killed(home: Path, acknowledged: Path) -> None:
+    store = ReplayStore(Settings(home=home), 6)
+    for batch in range(10_000):
+        store.upsert("agent_tasks", [row(f"{batch}/{i}") for i in range(20)])
+        with acknowledged.open("a") as file:
+            file.write(f"{batch}\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@pytest.mark.integration
+def test_kill_9_loses_no_acknowledged_row_and_leaves_no_half_batch(tmp_path):
+    acknowledged = tmp_path / "acknowledged"
+    for _ in range(3):
+        writer = multiprocessing.get_context("spawn").Process(target=_write_until_killed, args=(tmp_path, acknowledged))
+        writer.start()
+        writer.join(timeout=6)
+        writer.kill()
+        writer.join()
+    stored = [r["row_id"] for r in ReplayStore(Settings(home=tmp_path), 6).read("agent_tasks")]
+    assert len(stored) == len(set(stored))
+    assert len(stored) % 20 == 0
+    assert {f"{batch}/19" for batch in acknowledged.read_text().split()} <= set(stored)
+
+
+@pytest.mark.integration
+def test_metrics_survive_in_the_journal_and_are_counted_once(tmp_path):
+    settings = Settings(home=tmp_path)
+    first = Tracker(settings, "cycle-1", {})
+    first.stage("dream").log_metrics({"loss": 1.0}, step=0)
+    journal = tmp_path / "journal" / "cycle-1" / "dream.jsonl"
+    entry = {"step": 1, "time_ms": 1_700_000_000_000, "metrics": {"loss": 0.5}}
+    with journal.open("a") as file:
+        file.write(json.dumps(entry) + "\n" + '{"step": 2, "time')  # acknowledged, never shipped; then cut off
+    for _ in range(2):
+        resumed = Tracker(settings, "cycle-1", {})
+        stage = resumed.stage("dream")
+        stage.log_metrics({"loss": 9.0}, step=1)
+    assert resumed.resumed
+    history = resumed.client.get_metric_history(stage.run_id, "loss")
+    assert sorted((m.step, m.value) for m in history) == [(0, 1.0), (1, 0.5)]
+    runs = resumed.client.search_runs([resumed._experiment_id])
+    assert len(runs) == 2
+    resumed.close("FINISHED")
+    assert {run.info.status for run in resumed.client.search_runs([resumed._experiment_id])} == {"FINISHED"}
+
+
+@pytest.mark.integration
+def test_secrets_are_not_shown(tmp_path):
+    settings = Settings(home=tmp_path, s3_access_key="key", s3_secret_key=SECRET, teacher_api_key=SECRET)
+    assert SECRET not in repr(settings)
+    assert SECRET not in settings.model_dump_json()
