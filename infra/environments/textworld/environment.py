@@ -110,6 +110,7 @@ class CookingEnvironment:
         places = sorted(name for name, kind in kinds.items() if kind in ("s", "c") and name in seen)
         things = sorted(name for name, kind in kinds.items() if kind in ("o", "f") and name in episode.lines)
         garbled = [f"{one.split()[0]} {other.split()[-1]}" for one, other in pairwise(things)]
+        garbled += [one[: len(one) // 2] + other[len(other) // 2 :] for one, other in pairwise(things)]
         things += [name for name in garbled if name not in things]
         takes = [f"take {thing} from {place}" for thing in things for place in places]
         cooks = [f"cook {thing} with {tool}" for thing in things for tool in APPLIANCE_FOR.values()]
