@@ -45,13 +45,13 @@ def _play(
 
 
 def _mistake(environment: RealEnvironment, rng: random.Random) -> str:
-    """A slip, something else that is possible, or something that is likely refused; a third of the time each.
+    """Mostly a slip; else something that is possible, or something that is likely refused.
 
     The verb of the latter two is drawn first, so that the few fatal actions (to eat an ingredient, say) come
     as often as the many harmless ones: they are what a dream must get right.
     """
     possible = environment.admissible_actions(0)
-    kind = rng.choice(("slip", "possible", "near miss"))
+    kind = rng.choices(("slip", "possible", "near miss"), weights=(3, 1, 1))[0]
     if kind == "slip" and possible:
         return rng.choice(_slips(environment.expert(0), possible))
     actions = possible if kind == "possible" and possible else environment.near_misses(0)

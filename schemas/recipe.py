@@ -54,7 +54,7 @@ class IngestRecipe(Section):
     """JSONL or Parquet file of logged transitions; empty: collect with the behaviours below."""
     episodes_per_task: int = Field(4, ge=1)
     """Logged episodes of each train task."""
-    noise: tuple[float, ...] = (0.0, 0.2, 0.4, 0.7)
+    noise: tuple[float, ...] = (0.0, 0.15, 0.25, 0.5)
     """Error rates of the behaviours: 0 is the expert, 1 random."""
     max_bad_share: float = Field(0.2, ge=0, le=1)
     """Quarantined share above which ingest stops."""
@@ -117,7 +117,7 @@ class ExperienceRecipe(Section):
     """Predictions that must agree before a dreamt success counts."""
     max_new_tokens: int = Field(128, ge=16)
     """Longest prediction."""
-    num_refit_episodes: int = Field(200, ge=0)
+    num_refit_episodes: int = Field(300, ge=0)
     """Real episodes of the starting policy added to the logs: its own mistakes."""
 
 
@@ -139,7 +139,7 @@ class StartRecipe(Section):
 
     remember_episode: bool = False
     """The policy sees the whole episode so far; else the task and the present state, which here remembers."""
-    num_demonstrations: int = Field(50, ge=1)
+    num_demonstrations: int = Field(45, ge=1)
     """Expert episodes it is cloned from."""
     renamed_copies: int = Field(3, ge=0)
     """How often each demonstration is shown once more with names replaced, so that the policy copies names."""
