@@ -79,11 +79,12 @@ def cycle(recipe: Recipe, until: Stage = Stage.REAL) -> Lineage:
 def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
     """Logs, reasoning, the starting policy, its mistakes, and the experience model."""
     environment, seed = recipe.environment, recipe.seed
-    logs = ingest(environment, recipe.ingest, recipe.retrieval, seed, file_digest(recipe.ingest.path))
+    log_file, backbone_files = file_digest(recipe.ingest.path), folder_digest(recipe.backbone)
+    logs = ingest(environment, recipe.ingest, recipe.retrieval, seed, log_file)
     made.references["logs"] = logs
     if only_ingest:
         return
-    backbone = fetch_backbone(recipe.backbone, folder_digest(recipe.backbone))
+    backbone = fetch_backbone(recipe.backbone, backbone_files)
     annotated = annotate(logs, recipe.annotate, environment, recipe.retrieval, seed)
     start = clone_policy(backbone, annotated, recipe.start, environment, seed)
     own = annotate(play_policy(start, recipe), recipe.annotate, environment, recipe.retrieval, seed)

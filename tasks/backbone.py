@@ -6,7 +6,7 @@ from pathlib import Path
 
 from infra.doors import cycle
 from models.backbone import load_model
-from schemas.errors import IntegrityError
+from schemas.errors import InputError, IntegrityError
 from schemas.recipe import BackboneRecipe
 from schemas.records import Reference
 from tasks.keep import put_model
@@ -43,9 +43,15 @@ def folder_digest(recipe: BackboneRecipe) -> str:
     """Digest over the backbone's files; empty for a hub model, whose revision is in the recipe.
 
     Raises:
+        InputError: a hub model without its revision.
         IntegrityError: a shipped file is not what digests.json says.
     """
     folder = backbone_folder(recipe)
+    if folder is None and recipe.revision is None:
+        raise InputError(
+            f"backbone.model {recipe.model!r} is no folder and not shipped; for a hub model set backbone.revision to the "
+            "commit hash, so that the run can be repeated"
+        )
     if folder is None:
         return ""
     found = {
