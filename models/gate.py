@@ -66,7 +66,7 @@ def _objections(
     reasons: list[str] = []
     if gain.low <= -options.margin:
         reasons.append(
-            f"real gain {gain.mean:+.1%} may be as low as {gain.low:+.1%}, which is not above {-options.margin:+.1%}"
+            f"real gain {gain.mean:+.1%} may be as low as {gain.low:+.1%}, which is not above {0.0 - options.margin:+.1%}"
         )
     for family, change in family_gains.items():
         if change < -options.family_margin:

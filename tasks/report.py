@@ -59,7 +59,7 @@ def _html(figure: plot.Figure) -> str:
         font={"color": _INK},
         legend={"orientation": "h", "y": 1.12},
     )
-    return figure.to_html(full_html=False, include_plotlyjs=False, config={"responsive": True, "displaylogo": False})
+    return figure.to_html(full_html=False, include_plotlyjs=False, config={"responsive": True, "displayModeBar": False})
 
 
 def _figures(summary: dict[str, Any], made: Any) -> list[tuple[str, str, plot.Figure]]:
