@@ -5,10 +5,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from schemas.recipe import flat_fields
+
 
 def comparison(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     """What differs in the recipes, and the results of both."""
-    flat_a, flat_b = _flat(a["recipe"]), _flat(b["recipe"])
+    flat_a, flat_b = flat_fields(a["recipe"]), flat_fields(b["recipe"])
     keys = sorted(flat_a.keys() | flat_b.keys())
     return {
         "cycles": [a["cycle_id"], b["cycle_id"]],
@@ -44,10 +46,3 @@ def _cell(policy: dict[str, Any] | None) -> str:
 
 def _number(value: float | None) -> str:
     return "not run" if value is None else f"{value:.3g}"
-
-
-def _flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in plain.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat

@@ -10,7 +10,7 @@ from infra.cycles import read_summary, save_summary
 from infra.doors import Cycle, begin, here
 from infra.progress import Display
 from infra.tracking import Tracker
-from schemas.recipe import Recipe
+from schemas.recipe import Recipe, flat_fields
 from tasks.report import write_report
 from tasks.versioned import code_digest, plain, restored
 
@@ -25,9 +25,8 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
     """Run a cycle to the end of a stage and return its summary, which is also kept in home."""
     cycle_id = cycle_id_of(recipe)
     earlier = read_summary(cycle_id)
-    tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed)}
-    tracker = Tracker(here(), cycle_id, tags)
-    tracker.cycle().log_params(_flat(recipe.model_dump(mode="json")))
+    tracker = _tracker(recipe, cycle_id)
+    tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
     begin(Cycle(cycle_id, recipe.digest, tracker, display))
     started = time.monotonic()
     if tracker.resumed:
@@ -47,13 +46,16 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
 def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> dict[str, Any]:
     """The real-only baseline beside a cycle that ran before: its success and what it cost."""
     cycle_id = f"{summary['cycle_id']}-real-only"
-    tracker = Tracker(
-        here(), cycle_id, {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed)}
-    )
+    tracker = _tracker(recipe, cycle_id)
     begin(Cycle(cycle_id, recipe.digest, tracker, display))
     evaluation = real_only(recipe, restored(summary["lineage"]))
     tracker.close("FINISHED")
     return policy_results(evaluation, evaluation["real_interactions"])
+
+
+def _tracker(recipe: Recipe, cycle_id: str) -> Tracker:
+    tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed)}
+    return Tracker(here(), cycle_id, tags)
 
 
 def _summary(
@@ -72,10 +74,3 @@ def _summary(
         "gate": plain(made.gate),
         "version": made.version,
     }
-
-
-def _flat(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in plain.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat

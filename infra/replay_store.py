@@ -77,15 +77,6 @@ class ReplayStore:
             query = query.select(list(columns))
         return query.to_arrow().to_pylist()
 
-    def tag(self, table: str, name: str) -> None:
-        """Pin the latest version of a table under a name, so that cleaning up spares it."""
-        opened = self._open(table)
-        tags = opened.tags
-        if name in tags.list():
-            tags.update(name, opened.version)
-        else:
-            tags.create(name, opened.version)
-
     def _names(self) -> list[str]:
         return list(self._database.list_tables(limit=100).tables)
 

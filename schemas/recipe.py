@@ -251,3 +251,11 @@ def digest_of(value: BaseModel | dict[str, Any] | list[Any] | str | int) -> str:
     """Sha256 of a section or of plain data, independent of the order of keys."""
     plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def flat_fields(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A recipe as plain data with dotted names, as `--set` and MLflow's parameters write them."""
+    flat: dict[str, Any] = {}
+    for key, value in plain.items():
+        flat |= flat_fields(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat

@@ -3,7 +3,7 @@
 A *group* is simply a list of trajectories of one agent task that were rolled out together.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
@@ -107,10 +107,6 @@ class Trajectory:
     def actions(self) -> list[str]:
         """The actions in order."""
         return [turn.action for turn in self.turns]
-
-    def failed(self, failure: Failure) -> "Trajectory":
-        """The same episode, marked as broken."""
-        return replace(self, failure=failure)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,35 +40,6 @@ FAMILIES = {
     "one rooms": {**_SETTINGS, "go": 6, "open": True},
     "two rooms": {**_SETTINGS, "recipe": 2, "take": 2, "go": 6, "open": True},
 }
-_ONSETS = [
-    "b",
-    "c",
-    "d",
-    "f",
-    "g",
-    "h",
-    "j",
-    "k",
-    "l",
-    "m",
-    "n",
-    "p",
-    "r",
-    "s",
-    "t",
-    "v",
-    "w",
-    "z",
-    "ch",
-    "sh",
-    "br",
-    "cr",
-    "gr",
-    "pl",
-    "st",
-    "tr",
-]
-_CODAS = ["", "", "", "n", "r", "l", "t", "s", "m", "ck", "p"]
 _NOISE = (0.3, 0.5, 0.8)
 _EPISODES_PER_GAME = 3
 _MAX_STEPS = 16
