@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
 
-from infra.replay_store import open_table_rows
+from infra.replay_store import ReplayStore
 from infra.settings import settings
 from schemas.state_text import changes_between
 
@@ -32,9 +32,11 @@ _COLUMNS = (
 )
 
 
-def browse(*, task: str, origin: str, success: bool | None, round: int | None, limit: int) -> list[dict[str, Any]]:
+def browse(
+    *, task: str, origin: str, success: bool | None, round: int | None, as_of: str | None, limit: int
+) -> list[dict[str, Any]]:
     """Up to limit episodes that fit, each with its turns in order."""
-    rows = open_table_rows(settings(), "transitions", _where(origin, round), _COLUMNS)
+    rows = ReplayStore(settings()).read("transitions", _where(origin, round), _COLUMNS, as_of)
     episodes: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         if task in row["task_id"] or task in row["instruction"]:

@@ -112,13 +112,16 @@ def trajectories(
     origin: Annotated[str, typer.Option(help="real or dream.")] = "",
     success: Annotated[bool | None, typer.Option("--success/--failure", help="Only episodes that ended so.")] = None,
     round: Annotated[int | None, typer.Option(help="Only this round.")] = None,
+    as_of: Annotated[
+        str | None, typer.Option(help="Only what was stored at a tag: CYCLE-logs, CYCLE-dream-3.", metavar="TAG")
+    ] = None,
     limit: Annotated[int, typer.Option(help="How many episodes.", min=1)] = 3,
     as_json: AsJson = False,
 ) -> None:
     """Browse stored episodes: states, actions, reasoning, rewards, retrieved demonstrations."""
     from flows.browse import browse, print_episodes
 
-    episodes = browse(task=task, origin=origin, success=success, round=round, limit=limit)
+    episodes = browse(task=task, origin=origin, success=success, round=round, as_of=as_of, limit=limit)
     print_json(episodes) if as_json else print_episodes(episodes)
 
 

@@ -46,9 +46,9 @@ def objects() -> ObjectStore:
 
 
 @lru_cache
-def replay_store(num_dimensions: int) -> ReplayStore:
-    """The replay store of this process, for vectors of this size."""
-    return ReplayStore(settings(), num_dimensions)
+def replay_store() -> ReplayStore:
+    """The replay store of this process."""
+    return ReplayStore(settings())
 
 
 def here() -> Settings:

@@ -1,6 +1,7 @@
-"""The replay store: LanceDB tables with idempotent writes and pinned versions."""
+"""The replay store: LanceDB tables with idempotent writes and pinned, tagged versions."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,11 @@ import lancedb
 import pyarrow as arrow
 
 from infra.settings import Settings
-from schemas.errors import StorageError
+from schemas.errors import InputError, StorageError
 from schemas.tables import AGENT_TASKS_SCHEMA, EVALUATIONS_SCHEMA, QUARANTINE_SCHEMA, transitions_schema
 
 _UPSERT_ROWS = 20_000
+_SCHEMAS = {"quarantine": QUARANTINE_SCHEMA, "agent_tasks": AGENT_TASKS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +31,34 @@ class TableVersion:
 class ReplayStore:
     """Tables of transitions, agent tasks, evaluations and quarantined rows."""
 
-    def __init__(self, settings: Settings, num_dimensions: int) -> None:
-        """Connect; tables are made when first written.
-
-        Args:
-            settings: Say where.
-            num_dimensions: Of the vectors of transitions.
-        """
+    def __init__(self, settings: Settings) -> None:
+        """Connect to where the settings say; tables are made when first written."""
         self._uri = settings.replay_store_uri
-        self._schemas = {
-            "transitions": transitions_schema(num_dimensions),
-            "quarantine": QUARANTINE_SCHEMA,
-            "agent_tasks": AGENT_TASKS_SCHEMA,
-            "evaluations": EVALUATIONS_SCHEMA,
-        }
         try:
             self._database = lancedb.connect(self._uri, storage_options=_storage_options(settings))
         except (OSError, RuntimeError, ValueError) as error:
             raise StorageError(f"cannot open the replay store {self._uri}: {error}") from error
 
-    def upsert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> TableVersion:
-        """Write rows by their row_id; a row that is already there is replaced, so a retry writes nothing twice."""
+    def upsert(self, table: str, rows: Sequence[Mapping[str, Any]], tag: str = "") -> TableVersion | None:
+        """Write rows by their row_id; a row that is already there is replaced, so a retry writes nothing twice.
+
+        Args:
+            table: transitions, agent_tasks, evaluations or quarantine.
+            rows: With the columns of the table's schema.
+            tag: Name to pin the version that holds them by; a tag that exists moves to it.
+
+        Returns:
+            The version that holds the rows; None if there are none.
+        """
+        if not rows:
+            return None
         try:
-            opened = self._open(table)
+            opened = self._open_for(table, _schema_of(table, rows[0]))
             for start in range(0, len(rows), _UPSERT_ROWS):
-                batch = arrow.Table.from_pylist(list(rows[start : start + _UPSERT_ROWS]), schema=self._schemas[table])
+                batch = arrow.Table.from_pylist(list(rows[start : start + _UPSERT_ROWS]), schema=opened.schema)
                 (opened.merge_insert("row_id").when_matched_update_all().when_not_matched_insert_all().execute(batch))
+            if tag:
+                _pin(opened, tag)
             return TableVersion(table, opened.version, opened.count_rows())
         except (OSError, RuntimeError) as error:
             raise StorageError(
@@ -62,14 +66,18 @@ class ReplayStore:
             ) from error
 
     def read(
-        self, table: str, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None
+        self, table: str, where: str | None = None, columns: Sequence[str] | None = None, as_of: str | int | None = None
     ) -> list[dict[str, Any]]:
-        """Rows of a table, of its latest or of a pinned version, in the order of row_id."""
+        """Rows of a table, of its latest version or as of a tag or version; none if there is no such table.
+
+        Raises:
+            InputError: no such tag or version.
+        """
         if table not in self._names():
             return []
-        opened = self._open(table)
-        if version is not None:
-            opened.checkout(version)
+        opened = self._database.open_table(table)
+        if as_of is not None:
+            _check_out(opened, as_of)
         query = opened.search().limit(max(1, opened.count_rows()))
         if where:
             query = query.where(where)
@@ -80,11 +88,10 @@ class ReplayStore:
     def _names(self) -> list[str]:
         return list(self._database.list_tables(limit=100).tables)
 
-    def _open(self, table: str) -> Any:
+    def _open_for(self, table: str, expected: arrow.Schema) -> Any:
         if table not in self._names():
-            return self._database.create_table(table, schema=self._schemas[table], exist_ok=True)
+            return self._database.create_table(table, schema=expected, exist_ok=True)
         opened = self._database.open_table(table)
-        expected = self._schemas[table]
         if opened.schema.names != expected.names or _vector_size(opened.schema) != _vector_size(expected):
             raise StorageError(
                 f"table {table} in {self._uri} has another schema: vectors of {_vector_size(opened.schema)} numbers, "
@@ -93,8 +100,29 @@ class ReplayStore:
         return opened
 
 
+def _schema_of(table: str, row: Mapping[str, Any]) -> arrow.Schema:
+    return transitions_schema(len(row["vector"])) if table == "transitions" else _SCHEMAS[table]
+
+
 def _vector_size(schema: arrow.Schema) -> int:
     return schema.field("vector").type.list_size if "vector" in schema.names else 0
+
+
+def _pin(opened: Any, tag: str) -> None:
+    """Tag the present version; versions that are tagged are never cleaned up."""
+    name = re.sub(r"[^\w.-]", "-", tag)
+    known = opened.tags.list()
+    (opened.tags.update if name in known else opened.tags.create)(name, opened.version)
+
+
+def _check_out(opened: Any, as_of: str | int) -> None:
+    try:
+        opened.checkout(as_of)
+    except (ValueError, RuntimeError, OSError) as error:
+        known = ", ".join(sorted(opened.tags.list())[-12:]) or "none"
+        raise InputError(
+            f"table {opened.name} has no version or tag {as_of!r}; its tags, at most 12 of them: {known}"
+        ) from error
 
 
 def _storage_options(settings: Settings) -> dict[str, str] | None:
@@ -107,13 +135,3 @@ def _storage_options(settings: Settings) -> dict[str, str] | None:
         options["aws_access_key_id"] = settings.s3_access_key.get_secret_value()
         options["aws_secret_access_key"] = settings.s3_secret_key.get_secret_value()
     return options
-
-
-def open_table_rows(settings: Settings, table: str, where: str | None, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows of a table as it is stored, without knowing the size of its vectors; empty if it is not there."""
-    database = lancedb.connect(settings.replay_store_uri, storage_options=_storage_options(settings))
-    if table not in database.list_tables(limit=100).tables:
-        return []
-    opened = database.open_table(table)
-    query = opened.search().select(list(columns)).limit(max(1, opened.count_rows()))
-    return (query.where(where) if where else query).to_arrow().to_pylist()

@@ -45,18 +45,31 @@ def _play(
 
 
 def _mistake(environment: RealEnvironment, rng: random.Random) -> str:
-    """Mostly a slip; else something that is possible, or something that is likely refused.
+    """Mostly a slip; else something that is possible, something that is likely refused, or babble.
 
-    The verb of the latter two is drawn first, so that the few fatal actions (to eat an ingredient, say) come
+    The verb of the middle two is drawn first, so that the few fatal actions (to eat an ingredient, say) come
     as often as the many harmless ones: they are what a dream must get right.
     """
-    possible = environment.admissible_actions(0)
-    kind = rng.choices(("slip", "possible", "near miss"), weights=(3, 1, 1))[0]
+    meant, possible = environment.expert(0), environment.admissible_actions(0)
+    kind = rng.choices(("slip", "possible", "near miss", "garbled"), weights=(3, 1, 1, 1))[0]
+    if kind == "garbled":
+        return garbled(rng.choice([meant, *possible]), rng)
     if kind == "slip" and possible:
-        return rng.choice(_slips(environment.expert(0), possible))
+        return rng.choice(_slips(meant, possible))
     actions = possible if kind == "possible" and possible else environment.near_misses(0)
     verb = rng.choice(sorted({action.split(" ")[0] for action in actions}))
     return rng.choice([action for action in actions if action.split(" ")[0] == verb])
+
+
+def garbled(action: str, rng: random.Random) -> str:
+    """An action as a language model that is still learning might misspell it."""
+    words = action.split(" ")
+    for _ in range(rng.randint(1, 3)):
+        place = rng.randrange(len(words))
+        word = words[place]
+        half = word[: max(1, len(word) // 2)]
+        words[place] = rng.choice((half, word + half, f"{word} {word}", rng.choice(words), word[::-1]))
+    return " ".join(words)
 
 
 def _slips(meant: str, possible: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 
+from models.grpo import without_failures
 from schemas.records import AgentTask, Trajectory
 
 
@@ -16,11 +17,11 @@ def reward_entropy(rewards_G: Sequence[float]) -> float:
 
 
 def group_entropies(groups: Sequence[Sequence[Trajectory]]) -> dict[str, float]:
-    """Reward entropy by task id; groups with a failed episode tell nothing."""
+    """Reward entropy by task id, of the episodes that were played to an end."""
     return {
         group[0].task.task_id: reward_entropy([t.reward for t in group])
-        for group in groups
-        if not any(t.failure for t in group)
+        for group in map(without_failures, groups)
+        if len(group) > 1
     }
 
 

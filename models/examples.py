@@ -43,9 +43,10 @@ def _policy_example(format: PromptFormat, trajectory: Trajectory) -> Example:
 
 
 def language_example(format: PromptFormat, trajectory: Trajectory, max_turns: int) -> Example:
-    """The start of an episode, all of it to be learnt: states repeat, so this is where copying is learnt."""
+    """The start of an episode, to be learnt after its first state: states repeat, so this is where copying is learnt."""
     example = _policy_example(format, replace(trajectory, turns=trajectory.turns[:max_turns]))
-    return Example(example.ids, [True] * len(example.ids))
+    first = example.is_target.index(True)
+    return Example(example.ids, [place >= first for place in range(len(example.ids))])
 
 
 def variation_example(

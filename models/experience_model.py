@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from models.engine import EngineWeights, Sampling, Sessions
-from models.prompts import PromptFormat, Situation
+from models.prompts import MARKERS, PromptFormat, Situation
 from schemas.errors import InputError
 from schemas.ports import Demonstrations
 from schemas.records import AgentTask, Failure, Step
@@ -68,6 +68,8 @@ class ExperienceModel:
 
     def predict(self, situations: Sequence[Situation]) -> list[Step]:
         """One step per situation; an unparsable prediction is a step with a typed failure."""
+        if not situations:
+            return []
         grounded = self.ground(situations)
         steps = self._steps(grounded, self.options.temperature)
         for _ in range(self.options.num_retries):
@@ -132,6 +134,16 @@ def parse_prediction(situation: Situation, text: str) -> Step:
     )
 
 
+def is_well_formed(action: str) -> bool:
+    """Whether an action is a line of text, without the markers that structure a prompt."""
+    return bool(action) and "\n" not in action and not any(marker in action for marker in MARKERS)
+
+
+def _refused(state: str) -> Step:
+    """What every environment answers to an action that is no line of text: nothing changes."""
+    return Step(state, 0.0, done=False, success=False, reasoning="not an action: refused.")
+
+
 @dataclass(frozen=True, slots=True)
 class _Episode:
     task: AgentTask
@@ -140,7 +152,10 @@ class _Episode:
 
 
 class Dream:
-    """An environment that the experience model imagines."""
+    """An environment that the experience model imagines.
+
+    Differs: an action that is not a line of text is refused without asking the model.
+    """
 
     def __init__(self, model: ExperienceModel) -> None:
         """An environment with no episode yet."""
@@ -159,11 +174,14 @@ class Dream:
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
         """Predict what each action leads to."""
-        steps = self._model.predict([self._situation(slot, action) for slot, action in actions.items()])
-        for (slot, action), step in zip(actions.items(), steps, strict=True):
+        understood = {slot: action for slot, action in actions.items() if is_well_formed(action)}
+        predicted = self._model.predict([self._situation(slot, action) for slot, action in understood.items()])
+        steps = dict(zip(understood, predicted, strict=True))
+        for slot, action in actions.items():
             episode = self._episodes[slot]
+            step = steps.setdefault(slot, _refused(episode.state))
             self._episodes[slot] = replace(episode, state=step.state, actions=(*episode.actions, action))
-        return dict(zip(actions, steps, strict=True))
+        return {slot: steps[slot] for slot in actions}
 
     def _situation(self, slot: int, action: str) -> Situation:
         episode = self._episodes[slot]

@@ -35,6 +35,10 @@ class GrpoOptions:
     updates_per_round: int = 2
     tokens_per_batch: int = 16_000
     max_grad_norm: float = 1.0
+    warmup_updates: int = 0
+    """Updates until the learning rate is reached: Adam's first steps are as long as all others, and blind."""
+    negative_scale: float = 1.0
+    """Weight of negative advantages."""
     mask_truncated: bool = False
     """Leave episodes that met the step limit out of the loss; else they count as failures."""
 
@@ -95,14 +99,14 @@ def informative_groups(
 ) -> tuple[list[ScoredGroup], dict[str, int]]:
     """Groups that teach something, and how many were left out and why.
 
-    A group with a failed episode is left out whole. A group whose returns are all exactly equal has no
-    advantage; it is counted as solved or unsolved.
+    A failed episode has no reward, so the group goes on without it; of one episode alone nothing can be
+    said. A group whose returns are all exactly equal has no advantage; it is counted as solved or unsolved.
     """
     scored: list[ScoredGroup] = []
     counts = {"broken": 0, "all_succeeded": 0, "all_failed": 0}
-    for group in groups:
+    for group in map(without_failures, groups):
         rewards = [trajectory.reward for trajectory in group]
-        if any(trajectory.failure for trajectory in group):
+        if len(group) < 2:
             counts["broken"] += 1
         elif len(set(rewards)) == 1:
             counts["all_succeeded" if rewards[0] > 0 else "all_failed"] += 1
@@ -111,10 +115,16 @@ def informative_groups(
     return scored, counts
 
 
+def without_failures(group: Sequence[Trajectory]) -> list[Trajectory]:
+    """The episodes that were played to an end."""
+    return [trajectory for trajectory in group if not trajectory.failure]
+
+
 def _scored(group: Sequence[Trajectory], rewards: list[float], options: GrpoOptions) -> ScoredGroup:
     advantages = group_advantages(rewards, normalise_std=options.normalise_std, leave_one_out=options.leave_one_out)
     if options.mask_truncated:
         advantages = [0.0 if t.truncated else a for t, a in zip(group, advantages, strict=True)]
+    advantages = [a if a > 0 else a * options.negative_scale for a in advantages]
     streams = [(stream, a) for t, a in zip(group, advantages, strict=True) for stream in t.tokens]
     return ScoredGroup([stream for stream, _ in streams], [a for _, a in streams])
 
@@ -233,6 +243,13 @@ class GrpoTrainer:
             return old, None
         return old, action_logprobs(self._reference, groups, temperature)
 
+    def _warm_up(self) -> None:
+        """Set the learning rate of the next update; how many there were is in the optimiser's own state."""
+        done = max((int(state["step"]) for state in self.optimizer.state.values()), default=0)
+        share = min(1.0, (done + 1) / max(1, self.options.warmup_updates))
+        for group in self.optimizer.param_groups:
+            group["lr"] = share * self.options.learning_rate
+
     def _update(self, batch: list[list[ScoredGroup]], frozen: list[tuple[Tensor, Tensor | None]]) -> dict[str, float]:
         """One optimiser step; the sum over micro-batches does not depend on how they were cut."""
         num_tokens = sum(group.num_actions for micro in batch for group in micro)
@@ -244,6 +261,7 @@ class GrpoTrainer:
             totals["loss"] += loss.item()
             for key, value in sums.items():
                 totals[key] += value
+        self._warm_up()
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.options.max_grad_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)

@@ -117,8 +117,10 @@ class ExperienceRecipe(Section):
     """Predictions that must agree before a dreamt success counts."""
     max_new_tokens: int = Field(128, ge=16)
     """Longest prediction."""
-    num_refit_episodes: int = Field(300, ge=0)
+    num_refit_episodes: int = Field(400, ge=0)
     """Real episodes of the starting policy added to the logs: its own mistakes."""
+    refit_temperatures: tuple[float, ...] = Field((1.0, 1.3), min_length=1)
+    """Temperatures at which these are sampled: a hot policy shows the mistakes that training will yet try."""
 
 
 class RetrievalRecipe(Section):
@@ -162,14 +164,18 @@ class CurriculumRecipe(Section):
 class GrpoRecipe(Section):
     """Reinforcement learning, in the dream and in the real environment alike."""
 
-    groups_per_round: int = Field(16, ge=1)
+    groups_per_round: int = Field(32, ge=1)
     """P: tasks per round."""
     group_size: int = Field(8, ge=2)
     """G: episodes per task."""
-    learning_rate: float = Field(1.5e-4, gt=0)
-    """Constant."""
+    learning_rate: float = Field(4e-4, gt=0)
+    """Constant after the warm-up."""
+    warmup_updates: int = Field(8, ge=0)
+    """Updates until the learning rate is reached."""
     updates_per_round: int = Field(2, ge=1)
     """Optimiser steps on each round's groups."""
+    negative_scale: float = Field(0.5, ge=0)
+    """Weight of negative advantages; 1 is the paper's GRPO."""
     clip_low: float = Field(0.2, gt=0, lt=1)
     """Lower bound of the ratio is 1 - clip_low."""
     clip_high: float = Field(0.28, gt=0)

@@ -16,7 +16,6 @@ from schemas.recipe import Recipe
 from schemas.records import AgentTask, Reference, Trajectory
 from tasks.keep import get_model, put_trajectories, use_threads
 from tasks.play import dream_environment, play, play_real
-from tasks.retrieval_index import encoder_of
 from tasks.versioned import versioned_task
 
 _GREEDY = 0.0
@@ -52,7 +51,7 @@ def evaluate(
     imagined = dream_environment(experience_model, experience, recipe.experience, recipe.retrieval, recipe.seed)
     dreamt = play(f"{name} dream", model, imagined, "dream", tasks, recipe, _GREEDY, recipe.seed)
     calibration = calibrate(dreamt, replay(dreamt, environment), real)
-    _store(real, dreamt, policy, recipe)
+    replay_store().upsert("evaluations", _rows(real, dreamt, policy, recipe))
     result = _summary(real, calibration)
     cycle().tracker.stage(name).log_metrics({k: v for k, v in result.items() if isinstance(v, float)})
     return result | {"samples": put_trajectories([*real[:_NUM_SAMPLES], *dreamt[:_NUM_SAMPLES]])}
@@ -76,9 +75,8 @@ def _summary(real: list[Trajectory], calibration: Calibration) -> dict[str, Any]
     }
 
 
-def _store(real: list[Trajectory], dreamt: list[Trajectory], policy: Reference, recipe: Recipe) -> None:
-    encoder = encoder_of(recipe.retrieval.encoder, recipe.retrieval.revision)
-    rows = [
+def _rows(real: list[Trajectory], dreamt: list[Trajectory], policy: Reference, recipe: Recipe) -> list[dict[str, Any]]:
+    return [
         {
             "row_id": f"{cycle().cycle_id}/{policy.sha256[:16]}/{one.task.task_id}",
             "task_id": one.task.task_id,
@@ -92,4 +90,3 @@ def _store(real: list[Trajectory], dreamt: list[Trajectory], policy: Reference, 
         }
         for one, other in zip(real, dreamt, strict=True)
     ]
-    replay_store(3 * encoder.num_dimensions).upsert("evaluations", rows)

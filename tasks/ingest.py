@@ -34,12 +34,12 @@ def ingest(
     """
     with cycle().display.stage("ingest"):
         trajectories = _imported(recipe) if recipe.path else _collected(environment, recipe, seed)
-    store_rows(trajectories, Provenance(cycle().recipe_digest, seed), retrieval)
+    tag = store_rows(trajectories, Provenance(cycle().recipe_digest, seed), retrieval, "logs")
     num_transitions = sum(len(t.turns) for t in trajectories)
     cycle().tracker.stage("ingest").log_metrics(
         {"episodes": len(trajectories), "transitions": num_transitions, "success": _success(trajectories)}
     )
-    return put_trajectories(trajectories)
+    return put_trajectories(trajectories, table_tag=tag)
 
 
 def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int) -> list[Trajectory]:
@@ -52,7 +52,7 @@ def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int) 
 def _imported(recipe: IngestRecipe) -> list[Trajectory]:
     path = Path(recipe.path)
     log = read_log(path)
-    replay_store(0).upsert("quarantine", log.quarantined)
+    replay_store().upsert("quarantine", log.quarantined)
     if log.bad_share > recipe.max_bad_share:
         reasons = ", ".join(f"{count} x {reason}" for reason, count in log.reasons.most_common(5))
         raise DataError(

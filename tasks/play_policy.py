@@ -18,19 +18,19 @@ from tasks.versioned import versioned_task
 
 @versioned_task(version=1)
 def play_policy(policy: Reference, recipe: Recipe) -> Reference:
-    """Real episodes of the starting policy on train tasks, sampled as GRPO samples."""
+    """Real episodes of the starting policy on train tasks, as many at each temperature of the recipe."""
     use_threads()
-    environment = open_environment(recipe.environment)
-    tasks = environment.tasks("train", recipe.environment.num_train_tasks)
+    environment, model = open_environment(recipe.environment), get_model(policy)
+    tasks = with_first_states(environment, environment.tasks("train", recipe.environment.num_train_tasks))
     wanted = [tasks[i % len(tasks)] for i in range(recipe.experience.num_refit_episodes)]
-    episodes = play_real(
-        "own mistakes",
-        get_model(policy),
-        recipe,
-        with_first_states(environment, wanted),
-        recipe.grpo.temperature,
-        recipe.seed,
-    )
+    temperatures = recipe.experience.refit_temperatures
+    episodes = [
+        episode
+        for i, temperature in enumerate(temperatures)
+        for episode in play_real(
+            "own mistakes", model, recipe, wanted[i :: len(temperatures)], temperature, recipe.seed + i
+        )
+    ]
     made_by = Provenance(cycle().recipe_digest, recipe.seed, 0, policy.sha256)
-    store_rows(episodes, made_by, recipe.retrieval)
-    return put_trajectories(episodes)
+    tag = store_rows(episodes, made_by, recipe.retrieval, "own-mistakes")
+    return put_trajectories(episodes, table_tag=tag)

@@ -27,5 +27,5 @@ def play_real_groups(tasks: Reference, policy: Reference, recipe: Recipe, round:
     seed = recipe.seed * 1_000_003 + 500_000 + round
     episodes = play_real(stage, get_model(policy), recipe, repeated, recipe.grpo.temperature, seed)
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256)
-    store_rows(episodes, made_by, recipe.retrieval)
-    return put_trajectories(episodes)
+    tag = store_rows(episodes, made_by, recipe.retrieval, f"{stage}-{round}")
+    return put_trajectories(episodes, table_tag=tag)

@@ -57,6 +57,8 @@ class Leg:
     names_from_vocabulary: bool
     """Names of any pieces of the vocabulary; else of syllables, which are easier to learn to copy first."""
     seed: int
+    tokens_per_update: int = 2_048
+    """Small batches at first: copying then forms sooner."""
     planned_updates: int = 0
     """Length that the learning-rate schedule was made for; 0: num_updates."""
 
@@ -69,11 +71,11 @@ class BackbonePlan:
     num_layers: int = 4
     num_heads: int = 4
     vocab_size: int = 1024
-    tokens_per_update: int = 2_048
     legs: tuple[Leg, ...] = (
         Leg(7_500, 2e-3, False, 0, planned_updates=20_000),
         Leg(9_500, 1.5e-3, True, 1, planned_updates=14_000),
         Leg(5_000, 1.2e-3, True, 2),
+        Leg(9_000, 8e-4, True, 3, tokens_per_update=4_096),
     )
 
 
@@ -117,9 +119,7 @@ def _neighbour(action: str, turns: list[Turn], rng: random.Random) -> list[str]:
     return [demonstration_text(turn.action, changes_between(turn.state, turn.step.state))]
 
 
-def batch_stream(
-    format: PromptFormat, leg: Leg, tokens_per_update: int, games_per_pool: int = 40
-) -> Iterator[list[Example]]:
+def batch_stream(format: PromptFormat, leg: Leg, games_per_pool: int = 40) -> Iterator[list[Example]]:
     """Batches of similar length, drawn from pools of many games."""
     rng = random.Random(leg.seed)
     pieces = name_pieces(format.tokenizer.get_vocab()) if leg.names_from_vocabulary else SYLLABLES
@@ -131,7 +131,7 @@ def batch_stream(
             family = episodes[0].task.family
             pool += game_examples(format, episodes, previous.get(family, []), rng)
             previous[family] = episodes
-        yield from batches(pool, tokens_per_update, rng)
+        yield from batches(pool, leg.tokens_per_update, rng)
 
 
 def new_backbone(plan: BackbonePlan) -> LanguageModel:
@@ -146,7 +146,7 @@ def new_backbone(plan: BackbonePlan) -> LanguageModel:
     )
 
 
-def train_leg(model: LanguageModel, leg: Leg, tokens_per_update: int, folder: Path) -> None:
+def train_leg(model: LanguageModel, leg: Leg, folder: Path) -> None:
     """Train in place; the checkpoint in the folder is renewed every 500 updates."""
     started = time.monotonic()
     losses: list[float] = []
@@ -162,7 +162,7 @@ def train_leg(model: LanguageModel, leg: Leg, tokens_per_update: int, folder: Pa
             model.save(folder)
 
     planned = leg.planned_updates or leg.num_updates
-    stream = batch_stream(model.format, leg, tokens_per_update)
+    stream = batch_stream(model.format, leg)
     fit(model.network, itertools.islice(stream, leg.num_updates), planned, leg.learning_rate, report)
     model.save(folder)
 
@@ -183,7 +183,7 @@ def main(folder: Path, first_leg: int = 0) -> None:
     plan = BackbonePlan()
     model = load_model(folder) if first_leg else new_backbone(plan)
     for leg in plan.legs[first_leg:]:
-        train_leg(model, leg, plan.tokens_per_update, folder)
+        train_leg(model, leg, folder)
     write_digests(folder)
 
 

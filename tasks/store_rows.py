@@ -1,14 +1,22 @@
 """Store trajectories as rows of the replay store: the one place where tasks write transitions."""
 
-from infra.doors import replay_store
+from infra.doors import cycle, replay_store
 from schemas.recipe import RetrievalRecipe
 from schemas.records import Trajectory
 from tasks.retrieval_index import encoder_of
 from tasks.rows import Provenance, rows_of
 
 
-def store_rows(trajectories: list[Trajectory], provenance: Provenance, retrieval: RetrievalRecipe) -> None:
-    """Upsert the rows of trajectories into the replay store."""
-    encoder = encoder_of(retrieval.encoder, retrieval.revision)
-    store = replay_store(3 * encoder.num_dimensions)
-    store.upsert("transitions", rows_of(trajectories, provenance, encoder))
+def store_rows(trajectories: list[Trajectory], provenance: Provenance, retrieval: RetrievalRecipe, name: str) -> str:
+    """Upsert the rows of trajectories; returns the tag that pins the table as it is with them.
+
+    Args:
+        trajectories: All their turns are stored.
+        provenance: On every row.
+        retrieval: Names the encoder of the vectors.
+        name: What was stored, such as `logs` or `dream-3`; the tag says it after the cycle's id.
+    """
+    tag = f"{cycle().cycle_id}-{name}"
+    rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision))
+    replay_store().upsert("transitions", rows, tag)
+    return tag

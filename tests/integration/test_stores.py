@@ -3,9 +3,11 @@
 import json
 import multiprocessing
 import os
+import time
 from pathlib import Path
 
 import boto3
+import numpy as np
 import pytest
 from moto.server import ThreadedMotoServer
 
@@ -13,7 +15,9 @@ from infra.object_store import ObjectStore
 from infra.replay_store import ReplayStore
 from infra.settings import Settings
 from infra.tracking import Tracker
-from schemas.errors import IntegrityError, StorageError
+from schemas.errors import InputError, IntegrityError, StorageError
+from schemas.records import AgentTask, Step, Trajectory, Turn
+from tasks.rows import Provenance, rows_of
 
 SECRET = "planted-canary-93f1"
 
@@ -32,6 +36,16 @@ def row(name: str, task: str = "t") -> dict:
         "round": 0,
         "reward_entropy": 0.25,
     }
+
+
+def transition_rows(num_dimensions: int) -> list[dict]:
+    class Zeros:
+        def encode(self, texts):
+            return np.zeros((len(texts), num_dimensions // 3), np.float32)
+
+    task = AgentTask("t", "do it", "train", "f")
+    turn = Turn("- a: b", "act", Step("- a: c", 1.0, done=True, success=True))
+    return rows_of([Trajectory(task, "real", [turn])], Provenance("r", 0), Zeros())
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +97,7 @@ def test_a_folder_comes_back_file_by_file(settings, tmp_path):
 
 @pytest.mark.integration
 def test_upserting_twice_adds_nothing(settings):
-    store = ReplayStore(settings, 6)
+    store = ReplayStore(settings)
     rows = [row(f"r{i}") for i in range(50)]
     assert store.upsert("agent_tasks", rows).num_rows == 50
     assert store.upsert("agent_tasks", rows).num_rows == 50
@@ -92,10 +106,22 @@ def test_upserting_twice_adds_nothing(settings):
 
 @pytest.mark.integration
 def test_a_pinned_version_stays_as_it_was(settings):
-    store = ReplayStore(settings, 6)
+    store = ReplayStore(settings)
     pinned = store.upsert("agent_tasks", [row("a")])
     store.upsert("agent_tasks", [row("b")])
-    assert [r["row_id"] for r in store.read("agent_tasks", version=pinned.version)] == ["a"]
+    assert [r["row_id"] for r in store.read("agent_tasks", as_of=pinned.version)] == ["a"]
+
+
+@pytest.mark.integration
+def test_a_tag_pins_what_was_there_and_moves_when_it_is_given_again(settings):
+    store = ReplayStore(settings)
+    store.upsert("agent_tasks", [row("a")], tag="cycle-dream-0")
+    store.upsert("agent_tasks", [row("b")], tag="cycle-dream-1")
+    assert [r["row_id"] for r in store.read("agent_tasks", as_of="cycle-dream-0")] == ["a"]
+    store.upsert("agent_tasks", [row("c")], tag="cycle-dream-0")
+    assert len(store.read("agent_tasks", as_of="cycle-dream-0")) == 3
+    with pytest.raises(InputError, match="cycle-dream-1"):
+        store.read("agent_tasks", as_of="cycle-dream-9")
 
 
 @pytest.mark.integration
@@ -122,9 +148,11 @@ def test_a_missing_object_is_named(tmp_path):
 
 @pytest.mark.integration
 def test_a_table_of_another_embedding_size_is_refused(tmp_path):
-    ReplayStore(Settings(home=tmp_path), 6).upsert("transitions", [])
-    with pytest.raises(StorageError, match="vectors of 6 numbers"):
-        ReplayStore(Settings(home=tmp_path), 12).upsert("transitions", [])
+    store = ReplayStore(Settings(home=tmp_path))
+    store.upsert("transitions", transition_rows(6))
+    with pytest.raises(StorageError, match="vectors of 6 numbers, this recipe makes 12"):
+        store.upsert("transitions", transition_rows(12))
+    assert len(store.read("transitions")) == 1
 
 
 @pytest.mark.integration
@@ -136,7 +164,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 
 def _write_until_killed(home: Path, acknowledged: Path) -> None:
-    store = ReplayStore(Settings(home=home), 6)
+    store = ReplayStore(Settings(home=home))
     for batch in range(10_000):
         store.upsert("agent_tasks", [row(f"{batch}/{i}") for i in range(20)])
         with acknowledged.open("a") as file:
@@ -148,13 +176,16 @@ def _write_until_killed(home: Path, acknowledged: Path) -> None:
 @pytest.mark.integration
 def test_kill_9_loses_no_acknowledged_row_and_leaves_no_half_batch(tmp_path):
     acknowledged = tmp_path / "acknowledged"
+    acknowledged.touch()
     for _ in range(3):
+        before = acknowledged.stat().st_size
         writer = multiprocessing.get_context("spawn").Process(target=_write_until_killed, args=(tmp_path, acknowledged))
         writer.start()
-        writer.join(timeout=6)
+        while acknowledged.stat().st_size < before + 20:
+            time.sleep(0.01)
         writer.kill()
         writer.join()
-    stored = [r["row_id"] for r in ReplayStore(Settings(home=tmp_path), 6).read("agent_tasks")]
+    stored = [r["row_id"] for r in ReplayStore(Settings(home=tmp_path)).read("agent_tasks")]
     assert len(stored) == len(set(stored))
     assert len(stored) % 20 == 0
     assert {f"{batch}/19" for batch in acknowledged.read_text().split()} <= set(stored)

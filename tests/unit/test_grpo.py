@@ -75,6 +75,33 @@ def test_groups_that_teach_nothing_are_counted_and_left_out():
     assert counts == {"broken": 1, "all_succeeded": 1, "all_failed": 1}
 
 
+def test_a_failed_episode_is_no_reward_of_zero():
+    """The others are compared with each other, as if the failed one had not been played."""
+    failed = episode(0, Failure.UNPARSABLE)
+    with_it, _ = informative_groups([[episode(1), failed, episode(0), failed]], GrpoOptions())
+    without_it, _ = informative_groups([[episode(1), episode(0)]], GrpoOptions())
+    assert with_it == without_it
+    assert informative_groups([[episode(1), episode(1), failed]], GrpoOptions())[1]["all_succeeded"] == 1
+
+
+def test_negative_advantages_can_weigh_less_by_hand():
+    # rewards 1 0 0 0 without the deviation: 3/4 and -1/4, the latter halved
+    options = GrpoOptions(normalise_std=False, negative_scale=0.5)
+    scored, _ = informative_groups([[episode(r) for r in (1, 0, 0, 0)]], options)
+    assert scored[0].advantages == pytest.approx([0.75, -0.125, -0.125, -0.125])
+
+
+def test_the_learning_rate_warms_up_over_updates_and_not_over_rounds():
+    trainer = GrpoTrainer(
+        tiny_network(seed=1), None, GrpoOptions(learning_rate=0.4, warmup_updates=4, updates_per_round=1), torch.float32
+    )
+    rates = []
+    for _ in range(6):
+        trainer.train(random_groups(1))
+        rates.append(trainer.optimizer.param_groups[0]["lr"])
+    assert rates == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.4, 0.4])
+
+
 def random_groups(num_groups: int) -> list[ScoredGroup]:
     generator = torch.Generator().manual_seed(0)
 

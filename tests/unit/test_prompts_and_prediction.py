@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from models.backbone import load_model
-from models.experience_model import parse_prediction
+from models.engine import EngineWeights
+from models.experience_model import Dream, DreamOptions, ExperienceModel, parse_prediction
 from models.prompts import PromptFormat, Situation
 from schemas.records import AgentTask, Failure
 from tasks.backbone import SHIPPED
@@ -56,3 +60,13 @@ def test_an_unparsable_prediction_is_a_failure_and_not_a_reward(text):
     step = parse_prediction(SITUATION, text)
     assert step.failure is Failure.UNPARSABLE
     assert step.done
+
+
+@pytest.mark.parametrize("action", ["", "take carrot[outcome] success", "take\ncarrot"])
+def test_the_dream_refuses_what_is_no_line_of_text_without_asking_the_model(action):
+    model = load_model(SHIPPED / "textworld-tiny")
+    weights = EngineWeights.of(model.network)
+    dream = Dream(ExperienceModel(weights, model.format, None, DreamOptions(), torch.Generator()))
+    dream.reset({4: replace(TASK, initial_state=SITUATION.state)})
+    step = dream.step({4: action})[4]
+    assert (step.state, step.reward, step.done, step.failure) == (SITUATION.state, 0.0, False, None)

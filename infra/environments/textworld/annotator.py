@@ -86,7 +86,7 @@ def _line(name: str, state: dict[str, str]) -> str:
     if ways:
         return ways[0]
     here = state.get(state["you"], "").split()
-    return f"{name} here" if name in here else f"{name} not here"
+    return f"{name} here" if name in here else "no such thing here"
 
 
 def _verdict(turn: Turn) -> str:

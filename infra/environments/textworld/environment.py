@@ -103,15 +103,14 @@ class CookingEnvironment:
         return sorted({command for command in commands if not command.startswith(_CHANGES_NOTHING)})
 
     def near_misses(self, slot: int) -> list[str]:
-        """Well-formed commands about what was seen, and about names garbled from it; most are refused now."""
+        """Well-formed commands about what was seen, and about mixtures of two names; most are refused now."""
         episode = self._episodes[slot]
         kinds = episode.facts.types
         seen = {word for text in episode.lines.items() for word in (text[0], *text[1].split())}
         places = sorted(name for name, kind in kinds.items() if kind in ("s", "c") and name in seen)
         things = sorted(name for name, kind in kinds.items() if kind in ("o", "f") and name in episode.lines)
-        garbled = [f"{one.split()[0]} {other.split()[-1]}" for one, other in pairwise(things)]
-        garbled += [one[: len(one) // 2] + other[len(other) // 2 :] for one, other in pairwise(things)]
-        things += [name for name in garbled if name not in things]
+        mixed = [f"{one.split()[0]} {other.split()[-1]}" for one, other in pairwise(things)]
+        things += [name for name in mixed if name not in things]
         takes = [f"take {thing} from {place}" for thing in things for place in places]
         cooks = [f"cook {thing} with {tool}" for thing in things for tool in APPLIANCE_FOR.values()]
         cuts = [f"{verb} {thing} with knife" for thing in things for verb in VERB_FOR.values()]
