@@ -14,6 +14,7 @@ test: .venv/installed-dev lint
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.run

@@ -1,6 +1,8 @@
 """Run a recipe in this process: open the doors, run the flow, write down what came of it."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +33,11 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
     started = time.monotonic()
     if tracker.resumed:
         display.say(f"cycle {cycle_id} was begun before: going on from its last finished step")
-    try:
+    with closing(tracker):
         made = cycle(recipe, until)
-    except BaseException as error:
-        tracker.close("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
-        raise
-    summary = _summary(recipe, cycle_id, made, display, earlier, time.monotonic() - started)
-    summary["report"] = str(write_report(recipe, summary, made))
-    save_summary(summary)
-    tracker.close("FINISHED")
+        summary = _summary(recipe, cycle_id, made, display, earlier, time.monotonic() - started)
+        summary["report"] = str(write_report(recipe, summary, made))
+        save_summary(summary)
     return summary
 
 
@@ -48,9 +46,20 @@ def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> 
     cycle_id = f"{summary['cycle_id']}-real-only"
     tracker = _tracker(recipe, cycle_id)
     begin(Cycle(cycle_id, recipe.digest, tracker, display))
-    evaluation = real_only(recipe, restored(summary["lineage"]))
-    tracker.close("FINISHED")
+    with closing(tracker):
+        evaluation = real_only(recipe, restored(summary["lineage"]))
     return policy_results(evaluation, evaluation["real_interactions"])
+
+
+@contextmanager
+def closing(tracker: Tracker) -> Iterator[None]:
+    """End the MLflow runs truthfully, whatever happens inside."""
+    try:
+        yield
+    except BaseException as error:
+        tracker.close("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+        raise
+    tracker.close("FINISHED")
 
 
 def _tracker(recipe: Recipe, cycle_id: str) -> Tracker:

@@ -20,6 +20,9 @@ from infra.settings import Settings
 from schemas.errors import IntegrityError, StorageError
 from schemas.records import Reference
 
+_MODEL = "model"
+"""Kind of the references that are manifests of files."""
+
 
 class _Store(Protocol):
     """Where bytes lie by digest."""
@@ -29,6 +32,8 @@ class _Store(Protocol):
     def write(self, sha256: str, content: bytes) -> None: ...
 
     def read(self, sha256: str) -> bytes: ...
+
+    def holds(self, sha256: str) -> bool: ...
 
 
 class _Folder:
@@ -57,6 +62,9 @@ class _Folder:
             raise StorageError(
                 f"object {sha256[:12]} is not in {self.root}: {error.strerror}. Was the folder moved or cleaned?"
             ) from error
+
+    def holds(self, sha256: str) -> bool:
+        return self._path(sha256).exists()
 
 
 class _Bucket:
@@ -88,6 +96,17 @@ class _Bucket:
             return self._client.get_object(Bucket=self._bucket, Key=self._key(sha256))["Body"].read()
         except (BotoCoreError, ClientError) as error:
             raise StorageError(f"cannot read object {sha256[:12]} from {self.root}: {error}") from error
+
+    def holds(self, sha256: str) -> bool:
+        try:
+            self._client.head_object(Bucket=self._bucket, Key=self._key(sha256))
+        except ClientError as error:
+            if error.response["Error"]["Code"] in ("404", "NoSuchKey", "NotFound"):
+                return False
+            raise StorageError(f"cannot ask {self.root} for object {sha256[:12]}: {error}") from error
+        except BotoCoreError as error:
+            raise StorageError(f"cannot ask {self.root} for object {sha256[:12]}: {error}") from error
+        return True
 
 
 def write_durably(path: Path, content: bytes) -> None:
@@ -136,6 +155,13 @@ class ObjectStore:
             )
         return content
 
+    def holds(self, reference: Reference) -> bool:
+        """Whether a reference's bytes are there, and those of every file of a folder; nothing is verified."""
+        if not self._store.holds(reference.sha256):
+            return False
+        manifest = self.get_json(reference) if reference.kind == _MODEL else {}
+        return all(map(self._store.holds, manifest.values()))
+
     def put_json(self, value: Any, kind: str, **notes: float | int | str) -> Reference:
         """Store plain data."""
         return self.put(json.dumps(value, sort_keys=True).encode(), kind, **notes)
@@ -144,10 +170,10 @@ class ObjectStore:
         """Plain data of a reference."""
         return json.loads(self.get(reference))
 
-    def put_folder(self, folder: Path, kind: str, **notes: float | int | str) -> Reference:
-        """Store every file of a flat folder, and a manifest of their digests, which is the reference."""
-        manifest = {path.name: self.put(path.read_bytes(), kind).sha256 for path in _files(folder)}
-        return self.put_json(manifest, kind, **notes)
+    def put_folder(self, folder: Path, **notes: float | int | str) -> Reference:
+        """Store every file of a model's flat folder, and a manifest of their digests, which is the reference."""
+        manifest = {path.name: self.put(path.read_bytes(), "file").sha256 for path in _files(folder)}
+        return self.put_json(manifest, _MODEL, **notes)
 
     def get_folder(self, reference: Reference, folder: Path) -> Path:
         """Write the files of a stored folder, each verified, and return the folder."""

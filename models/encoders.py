@@ -1,6 +1,7 @@
 """Encoders for retrieval: one that needs no download, and sentence-transformers by id or path."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -14,9 +15,8 @@ class HashingEncoder:
     def __init__(self, num_dimensions: int = 128) -> None:
         """An encoder into this many dimensions."""
         self._num_dimensions = num_dimensions
-        self._vectorizer = HashingVectorizer(
-            n_features=num_dimensions, analyzer=_features, alternate_sign=True, norm="l2", dtype=np.float32
-        )
+        options: dict[str, Any] = {"analyzer": _features, "alternate_sign": True, "norm": "l2", "dtype": np.float32}
+        self._vectorizer: Any = HashingVectorizer(n_features=num_dimensions, **options)
 
     @property
     def num_dimensions(self) -> int:
@@ -40,7 +40,7 @@ class SentenceEncoder:
     def __init__(self, folder_or_id: str, revision: str | None = None) -> None:
         """Load the model; safetensors only, no remote code."""
         try:
-            from sentence_transformers import SentenceTransformer
+            from sentence_transformers import SentenceTransformer  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise InputError(
                 "retrieval.encoder names a sentence-transformers model: pip install 'dreamgym[embed]'"

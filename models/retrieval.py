@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import faiss
 import numpy as np
 
-from models.prompts import Situation, demonstration_text
-from schemas.ports import Encoder
+from models.prompts import demonstration_text
+from schemas.ports import DemonstrationQuery, Encoder
 
 TASK_WEIGHT, STATE_WEIGHT, ACTION_WEIGHT = 0.35, 0.25, 0.4
 _GRAPH_FROM = 20_000
@@ -74,7 +74,7 @@ class ReplayIndex:
         """Row numbers of the k nearest, [Q, k], nearest first; -1 where there are fewer."""
         return self._index.search(np.ascontiguousarray(vectors_QD, dtype=np.float32), k)[1]
 
-    def retrieve(self, queries: Sequence[Situation], k: int) -> list[list[str]]:
+    def retrieve(self, queries: Sequence[DemonstrationQuery], k: int) -> list[list[str]]:
         """Up to k demonstrations per query, never from its own trajectory, few of them dreamt."""
         if not self._entries or k == 0:
             return [[] for _ in queries]
@@ -87,7 +87,7 @@ class ReplayIndex:
         found = self.search(vectors, k + _SPARE)
         return [self._choose(rows, query, k) for rows, query in zip(found, queries, strict=True)]
 
-    def _choose(self, rows: np.ndarray, query: Situation, k: int) -> list[str]:
+    def _choose(self, rows: np.ndarray, query: DemonstrationQuery, k: int) -> list[str]:
         chosen: list[str] = []
         dreamt_left = int(self._max_dreamt_share * k)
         for row in rows:

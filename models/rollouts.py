@@ -84,7 +84,8 @@ class Rollout:
     ) -> None:
         """A rollout of one policy in one environment."""
         self._weights, self._format = weights, format
-        self._environment, self._origin, self._options = environment, origin, options
+        self._environment, self._options = environment, options
+        self._origin: Origin = origin
         self._generator = generator
         self.num_tokens = 0
 

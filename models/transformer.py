@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from schemas.errors import InputError
@@ -73,7 +73,7 @@ def weights_of(network: Any, dtype: torch.dtype) -> Weights:
     )
 
 
-def _layer(block: nn.Module, dtype: torch.dtype) -> Layer:
+def _layer(block: Any, dtype: torch.dtype) -> Layer:
     attention, mlp = block.self_attn, block.mlp
     projections = (attention.q_proj, attention.k_proj, attention.v_proj)
     biased = projections[0].bias is not None

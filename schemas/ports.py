@@ -83,7 +83,22 @@ class Demonstrations(Protocol):
 class DemonstrationQuery(Protocol):
     """What is asked of the replay store."""
 
-    task: AgentTask
-    state: str
-    action: str
-    trajectory_id: str
+    @property
+    def task(self) -> AgentTask:
+        """Whose task."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """The state that the action meets."""
+        ...
+
+    @property
+    def action(self) -> str:
+        """What is done."""
+        ...
+
+    @property
+    def trajectory_id(self) -> str:
+        """Of the trajectory that asks; its own transitions are not shown to it."""
+        ...

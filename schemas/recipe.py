@@ -19,7 +19,7 @@ class Section(BaseModel):
 class CookingFamily(Section):
     """One family of cooking games, in the words of TextWorld's tw-cooking."""
 
-    recipe: int = Field(1, ge=1, le=3)
+    recipe: int = Field(default=1, ge=1, le=3)
     """Ingredients."""
     go: Literal[1, 6, 9, 12] = 1
     """Rooms."""
@@ -37,13 +37,13 @@ class EnvironmentRecipe(Section):
     name: Literal["textworld-cooking"] = "textworld-cooking"
     families: dict[str, CookingFamily] = Field(default={"one-ingredient": CookingFamily()}, min_length=1)
     """Families of tasks by name; tasks are dealt to them in turn, and the gate looks at each."""
-    num_train_tasks: int = Field(200, ge=2)
+    num_train_tasks: int = Field(default=200, ge=2)
     """Tasks of the train split: logs, dreams and real fine-tuning use them."""
-    num_valid_tasks: int = Field(80, ge=2)
+    num_valid_tasks: int = Field(default=80, ge=2)
     """Tasks of the valid split: calibration during training."""
-    num_test_tasks: int = Field(400, ge=2)
+    num_test_tasks: int = Field(default=400, ge=2)
     """Held-out tasks of the test split: evaluated and reported, never trained or tuned on."""
-    max_steps: int = Field(12, ge=1)
+    max_steps: int = Field(default=12, ge=1)
     """Limit of an episode."""
 
 
@@ -52,11 +52,11 @@ class IngestRecipe(Section):
 
     path: str = ""
     """JSONL or Parquet file of logged transitions; empty: collect with the behaviours below."""
-    episodes_per_task: int = Field(4, ge=1)
+    episodes_per_task: int = Field(default=4, ge=1)
     """Logged episodes of each train task."""
     noise: tuple[float, ...] = (0.0, 0.15, 0.25, 0.5)
     """Error rates of the behaviours: 0 is the expert, 1 random."""
-    max_bad_share: float = Field(0.2, ge=0, le=1)
+    max_bad_share: float = Field(default=0.2, ge=0, le=1)
     """Quarantined share above which ingest stops."""
 
 
@@ -67,7 +67,7 @@ class AnnotateRecipe(Section):
     """facts: the environment's own rules, offline. teacher: an OpenAI-compatible endpoint."""
     teacher_model: str = ""
     """Model name at the endpoint."""
-    max_concurrency: int = Field(8, ge=1)
+    max_concurrency: int = Field(default=8, ge=1)
     """Requests at a time."""
 
     @model_validator(mode="after")
@@ -91,11 +91,11 @@ class BackboneRecipe(Section):
 class SftRecipe(Section):
     """A supervised fine-tuning."""
 
-    epochs: float = Field(2.0, gt=0)
+    epochs: float = Field(default=2.0, gt=0)
     """Passes over the examples."""
-    learning_rate: float = Field(5e-4, gt=0)
+    learning_rate: float = Field(default=5e-4, gt=0)
     """Peak; linear warm-up, cosine decay."""
-    tokens_per_update: int = Field(4_096, ge=256)
+    tokens_per_update: int = Field(default=4_096, ge=256)
     """Batch size in tokens, padding included."""
 
 
@@ -105,21 +105,21 @@ class ExperienceRecipe(Section):
     sft: SftRecipe = SftRecipe(epochs=1.5)
     with_reasoning: bool = True
     """Reason before the next state; False is the paper's ablation."""
-    history_length: int = Field(1, ge=0)
+    history_length: int = Field(default=1, ge=0)
     """Earlier actions it is shown."""
-    rename_share: float = Field(0.3, ge=0, le=1)
+    rename_share: float = Field(default=0.3, ge=0, le=1)
     """Share of trajectories also shown with names replaced, so that it copies instead of memorising."""
-    rare_outcome_copies: int = Field(4, ge=1)
+    rare_outcome_copies: int = Field(default=4, ge=1)
     """How often a transition that ends the episode is shown per pass."""
-    temperature: float = Field(0.0, ge=0)
+    temperature: float = Field(default=0.0, ge=0)
     """Of its predictions; 0 is the likeliest."""
-    num_votes: int = Field(1, ge=1)
+    num_votes: int = Field(default=1, ge=1)
     """Predictions that must agree before a dreamt success counts."""
-    max_new_tokens: int = Field(128, ge=16)
+    max_new_tokens: int = Field(default=128, ge=16)
     """Longest prediction."""
-    num_refit_episodes: int = Field(400, ge=0)
+    num_refit_episodes: int = Field(default=400, ge=0)
     """Real episodes of the starting policy added to the logs: its own mistakes."""
-    refit_temperatures: tuple[float, ...] = Field((1.0, 1.3), min_length=1)
+    refit_temperatures: tuple[float, ...] = Field(default=(1.0, 1.3), min_length=1)
     """Temperatures at which these are sampled: a hot policy shows the mistakes that training will yet try."""
 
 
@@ -130,9 +130,9 @@ class RetrievalRecipe(Section):
     """hashing, or a sentence-transformers model by folder or hub id."""
     revision: str | None = None
     """Commit of a hub model."""
-    num_demonstrations: int = Field(1, ge=0)
+    num_demonstrations: int = Field(default=1, ge=0)
     """k; 0 is the paper's ablation without replay."""
-    max_dreamt_share: float = Field(0.5, ge=0, le=1)
+    max_dreamt_share: float = Field(default=0.5, ge=0, le=1)
     """Bound on the dreamt share of the k."""
 
 
@@ -141,9 +141,9 @@ class StartRecipe(Section):
 
     remember_episode: bool = False
     """The policy sees the whole episode so far; else the task and the present state, which here remembers."""
-    num_demonstrations: int = Field(45, ge=1)
+    num_demonstrations: int = Field(default=45, ge=1)
     """Expert episodes it is cloned from."""
-    renamed_copies: int = Field(3, ge=0)
+    renamed_copies: int = Field(default=3, ge=0)
     """How often each demonstration is shown once more with names replaced, so that the policy copies names."""
     sft: SftRecipe = SftRecipe(epochs=5, learning_rate=5e-4, tokens_per_update=2_048)
 
@@ -153,34 +153,34 @@ class CurriculumRecipe(Section):
 
     generate: bool = True
     """Vary tasks; False is the paper's ablation."""
-    max_generated_share: float = Field(0.25, ge=0, le=1)
+    max_generated_share: float = Field(default=0.25, ge=0, le=1)
     """lambda: bound on generated tasks per round."""
-    variations_per_round: int = Field(8, ge=0)
+    variations_per_round: int = Field(default=8, ge=0)
     """Tasks at the edge of the policy's ability that are varied after each round."""
-    generator_temperature: float = Field(1.0, gt=0)
+    generator_temperature: float = Field(default=1.0, gt=0)
     """Of the task generator."""
 
 
 class GrpoRecipe(Section):
     """Reinforcement learning, in the dream and in the real environment alike."""
 
-    groups_per_round: int = Field(32, ge=1)
+    groups_per_round: int = Field(default=32, ge=1)
     """P: tasks per round."""
-    group_size: int = Field(8, ge=2)
+    group_size: int = Field(default=8, ge=2)
     """G: episodes per task."""
-    learning_rate: float = Field(4e-4, gt=0)
+    learning_rate: float = Field(default=4e-4, gt=0)
     """Constant after the warm-up."""
-    warmup_updates: int = Field(8, ge=0)
+    warmup_updates: int = Field(default=8, ge=0)
     """Updates until the learning rate is reached."""
-    updates_per_round: int = Field(2, ge=1)
+    updates_per_round: int = Field(default=2, ge=1)
     """Optimiser steps on each round's groups."""
-    negative_scale: float = Field(0.5, ge=0)
+    negative_scale: float = Field(default=0.5, ge=0)
     """Weight of negative advantages; 1 is the paper's GRPO."""
-    clip_low: float = Field(0.2, gt=0, lt=1)
+    clip_low: float = Field(default=0.2, gt=0, lt=1)
     """Lower bound of the ratio is 1 - clip_low."""
-    clip_high: float = Field(0.28, gt=0)
+    clip_high: float = Field(default=0.28, gt=0)
     """Upper bound of the ratio is 1 + clip_high."""
-    kl_coefficient: float = Field(0.01, ge=0)
+    kl_coefficient: float = Field(default=0.01, ge=0)
     """Weight of the k3 estimate of the KL to the starting policy."""
     normalise_std: bool = True
     """Divide advantages by the group's standard deviation."""
@@ -188,40 +188,40 @@ class GrpoRecipe(Section):
     """Compare with the mean of the other episodes."""
     mask_truncated: bool = False
     """Leave episodes that met the step limit out of the loss."""
-    temperature: float = Field(1.0, gt=0)
+    temperature: float = Field(default=1.0, gt=0)
     """Of the policy while it samples."""
 
 
 class DreamRecipe(Section):
     """Training inside the experience model."""
 
-    num_rounds: int = Field(15, ge=0)
+    num_rounds: int = Field(default=15, ge=0)
     """Rounds of propose, dream, train."""
-    calibrate_every: int = Field(5, ge=1)
+    calibrate_every: int = Field(default=5, ge=1)
     """Rounds between two comparisons of dream and real on valid tasks."""
-    max_gap: float = Field(0.2, ge=0, le=1)
+    max_gap: float = Field(default=0.2, ge=0, le=1)
     """Dream minus real success, either way, beyond which training in the dream stops early."""
 
 
 class RealRecipe(Section):
     """Sim-to-real: the same GRPO in the real environment, from the promoted policy."""
 
-    num_rounds: int = Field(2, ge=0)
+    num_rounds: int = Field(default=2, ge=0)
     """Rounds."""
-    learning_rate: float | None = Field(None, gt=0)
+    learning_rate: float | None = Field(default=None, gt=0)
     """Its own learning rate; empty: grpo.learning_rate."""
 
 
 class GateRecipe(Section):
     """What a candidate must show before it is promoted."""
 
-    margin: float = Field(0.0, ge=0, le=1)
+    margin: float = Field(default=0.0, ge=0, le=1)
     """The lower bound of the paired gain must be above minus this."""
-    family_margin: float = Field(0.05, ge=0, le=1)
+    family_margin: float = Field(default=0.05, ge=0, le=1)
     """No family of tasks may lose more than this."""
-    min_outcome_agreement: float = Field(0.9, ge=0, le=1)
+    min_outcome_agreement: float = Field(default=0.9, ge=0, le=1)
     """Of dreamt episodes with their real replay."""
-    max_dream_real_gap: float = Field(0.1, ge=0, le=1)
+    max_dream_real_gap: float = Field(default=0.1, ge=0, le=1)
     """Dream minus real success of the same policy on the same tasks, either way."""
 
 
@@ -232,7 +232,7 @@ class Recipe(Section):
     """Lower case, digits, dots and dashes."""
     description: str = ""
     """One sentence."""
-    seed: int = Field(0, ge=0)
+    seed: int = Field(default=0, ge=0)
     """Of everything that is random but the tasks."""
     environment: EnvironmentRecipe = EnvironmentRecipe()
     ingest: IngestRecipe = IngestRecipe()

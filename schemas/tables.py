@@ -114,7 +114,7 @@ AGENT_TASKS_SCHEMA = arrow.schema(
         arrow.field("reward_entropy", arrow.float64()),
     ]
 )
-"""Agent tasks and their reward entropy after each round."""
+"""The agent tasks of each round, and the reward entropy that they were drawn by; null: not tried before."""
 
 EVALUATIONS_SCHEMA = arrow.schema(
     [

@@ -39,8 +39,9 @@ def annotate(
     with cycle().display.stage("annotate"):
         traces = _annotator(recipe, environment).annotate(episodes)
     explained = [with_reasoning(episode, own) for episode, own in zip(episodes, traces, strict=True)]
-    store_rows(explained, Provenance(cycle().recipe_digest, seed), retrieval)
-    return put_trajectories(explained)
+    made_by = Provenance(cycle().recipe_digest, seed)
+    tag = store_rows(explained, made_by, retrieval, f"annotated-{trajectories.sha256[:8]}")
+    return put_trajectories(explained, table_tag=tag)
 
 
 def _annotator(recipe: AnnotateRecipe, environment: EnvironmentRecipe) -> Annotator:

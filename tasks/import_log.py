@@ -48,7 +48,7 @@ def read_log(path: Path) -> ReadLog:
         raise DataError(f"{path}: columns missing: {', '.join(missing)}")
     reasons = _row_reasons(frame)
     reasons |= _trajectory_reasons(frame, reasons)
-    good = frame[~frame.index.isin(reasons)]
+    good = frame.drop(index=list(reasons))
     log = ReadLog(len(frame) + len(unreadable), _trajectories(good))
     for index, reason in reasons.items():
         raw = frame.loc[index].to_json(default_handler=str)
@@ -86,18 +86,24 @@ def _frame(path: Path) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
     unreadable: list[tuple[str, str]] = []
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines()):
         try:
-            row = json.loads(line)
-            rows[number] = row if isinstance(row, dict) else {}[str(row)]
-        except (ValueError, KeyError):
+            rows[number] = _json_object(line)
+        except ValueError:
             unreadable.append((f"line {number + 1}", line))
     return pd.DataFrame.from_dict(rows, orient="index"), unreadable
+
+
+def _json_object(line: str) -> dict[str, Any]:
+    value = json.loads(line)
+    if not isinstance(value, dict):
+        raise ValueError("no object")
+    return value
 
 
 def _row_reasons(frame: pd.DataFrame) -> dict[Any, str]:
     """First reason of each row that breaks the schema."""
     reasons: dict[Any, str] = {}
     for name in LOGGED_TRANSITIONS.columns:
-        for index in frame.index[frame[name].isna()]:
+        for index in frame.loc[frame[name].isna()].index:
             reasons.setdefault(index, f"{name} is missing")
     whole = frame.drop(index=list(reasons))
     try:

@@ -46,7 +46,7 @@ def put_model(
         model.save(Path(folder))
         if optimizer is not None:
             save_file(_optimizer_tensors(optimizer), Path(folder) / _OPTIMIZER_FILE)
-        return objects().put_folder(Path(folder), "model", num_parameters=model.num_parameters, **notes)
+        return objects().put_folder(Path(folder), num_parameters=model.num_parameters, **notes)
 
 
 def get_model(reference: Reference) -> LanguageModel:

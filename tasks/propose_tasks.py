@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import torch
 
+from infra.doors import cycle, replay_store
 from infra.environments.catalogue import open_environment
 from models.curriculum import draw_tasks, tasks_to_vary
 from models.engine import EngineWeights
@@ -25,10 +26,28 @@ from tasks.versioned import versioned_task
 def propose_tasks(
     pool: Reference, entropies: dict[str, float], recipe: CurriculumRecipe, num_tasks: int, seed: int, round: int
 ) -> Reference:
-    """The tasks of a round, drawn by reward entropy, generated ones bounded by lambda."""
+    """The tasks of a round, drawn by reward entropy, generated ones bounded by lambda; kept in `agent_tasks`."""
     rng = random.Random(f"{seed}/propose/{round}")
     drawn = draw_tasks(get_tasks(pool), entropies, num_tasks, recipe.max_generated_share, rng)
+    replay_store().upsert("agent_tasks", _rows(drawn, entropies, seed, round))
     return put_tasks(drawn, num_generated=sum(task.generated for task in drawn))
+
+
+def _rows(
+    tasks: Sequence[AgentTask], entropies: dict[str, float], seed: int, round: int
+) -> list[dict[str, str | int | float | None]]:
+    columns = ("task_id", "instruction", "split", "family", "initial_state", "parent_id")
+    return [
+        {
+            **{name: getattr(task, name) for name in columns},
+            "row_id": f"{cycle().cycle_id}/{round}/{task.task_id}",
+            "recipe": cycle().recipe_digest,
+            "seed": seed,
+            "round": round,
+            "reward_entropy": entropies.get(task.task_id),
+        }
+        for task in tasks
+    ]
 
 
 @versioned_task(version=1)

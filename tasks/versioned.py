@@ -7,7 +7,7 @@ that was killed anywhere and is run again does again only what was cut off.
 
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, is_dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from prefect import task
 from prefect.cache_policies import CacheKeyFnPolicy
 from pydantic import BaseModel
 
+from infra.doors import cycle, objects
 from schemas.errors import DreamGymError
 from schemas.recipe import digest_of
 from schemas.records import Reference
@@ -57,7 +58,11 @@ def versioned_task(version: int, retries: int = 0) -> Callable[[Callable[..., An
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            return restored(run(*args, **kwargs))
+            result = restored(run(*args, **kwargs))
+            if all(map(objects().holds, references_in(result))):
+                return result
+            cycle().display.say(f"{name}: a part of what it made is no longer stored, so it is made again")
+            return restored(run.with_options(refresh_cache=True)(*args, **kwargs))
 
         return call
 
@@ -107,6 +112,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
+
+
+def references_in(value: Any) -> Iterator[Reference]:
+    """Every reference in a task's result."""
+    if isinstance(value, Reference):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from references_in(item)
 
 
 def restored(value: Any) -> Any:

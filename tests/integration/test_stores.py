@@ -3,6 +3,8 @@
 import json
 import multiprocessing
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from infra.replay_store import ReplayStore
 from infra.settings import Settings
 from infra.tracking import Tracker
 from schemas.errors import InputError, IntegrityError, StorageError
-from schemas.records import AgentTask, Step, Trajectory, Turn
+from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
 from tasks.rows import Provenance, rows_of
 
 SECRET = "planted-canary-93f1"
@@ -91,7 +93,7 @@ def test_a_folder_comes_back_file_by_file(settings, tmp_path):
     (folder / "a.json").write_text("{}")
     (folder / "b.bin").write_bytes(bytes(1000))
     store = ObjectStore(settings)
-    back = store.get_folder(store.put_folder(folder, "model"), tmp_path / "back")
+    back = store.get_folder(store.put_folder(folder), tmp_path / "back")
     assert {p.name: p.read_bytes() for p in back.iterdir()} == {"a.json": b"{}", "b.bin": bytes(1000)}
 
 
@@ -218,3 +220,54 @@ def test_secrets_are_not_shown(tmp_path):
     settings = Settings(home=tmp_path, s3_access_key="key", s3_secret_key=SECRET, teacher_api_key=SECRET)
     assert SECRET not in repr(settings)
     assert SECRET not in settings.model_dump_json()
+
+
+@pytest.mark.integration
+def test_a_model_is_held_only_with_all_its_files(settings, tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "weights.bin").write_bytes(bytes(100))
+    there = ObjectStore(settings).put_folder(folder)
+    assert ObjectStore(settings).holds(there)
+    nowhere = Reference("x", "0" * 64, "model", {})
+    assert not ObjectStore(settings).holds(nowhere)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own that is soon full."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", tmp_path], check=False)
+    if mounted.returncode:
+        pytest.skip("mounting a small file system needs root: run as root to test a full disk")
+    yield tmp_path
+    subprocess.run(["umount", "-l", tmp_path], check=True)
+
+
+@pytest.mark.integration
+def test_a_full_disk_is_named_and_leaves_nothing_half_written(small_disk):
+    store = ObjectStore(Settings(home=small_disk))
+    kept = store.put(b"first", "file")
+    with pytest.raises(StorageError, match="No space left on device"):
+        store.put(bytes(3_000_000), "file")
+    assert store.get(kept) == b"first"
+    assert [path.read_bytes() for path in small_disk.rglob("*") if path.is_file()] == [b"first"]
+
+
+@pytest.mark.integration
+def test_a_full_disk_leaves_the_rows_that_were_stored(small_disk):
+    store = ReplayStore(Settings(home=small_disk))
+    store.upsert("agent_tasks", [row("kept")])
+    with pytest.raises(StorageError, match="Rows stored before are intact"):
+        store.upsert("agent_tasks", [row(f"big {i}") | {"initial_state": os.urandom(500_000).hex()} for i in range(9)])
+    assert [r["row_id"] for r in store.read("agent_tasks")] == ["kept"]
+
+
+@pytest.mark.integration
+def test_a_home_that_cannot_be_written_exits_with_1_and_says_so():
+    command = Path(sys.executable).with_name("dreamgym")
+    home = {**os.environ, "DREAMGYM_HOME": "/sys/dreamgym"}
+    refused = subprocess.run([command, "run", "textworld-tiny"], env=home, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert "/sys/dreamgym" in refused.stderr
+    assert "Free space or fix permissions" in refused.stderr
+    assert "Traceback" not in refused.stderr

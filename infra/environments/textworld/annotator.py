@@ -3,7 +3,7 @@
 A trace puts the evidence first: it copies from the state the lines that decide, says what the rule and
 the recipe make of them, and ends with a verdict. What follows is then easy to predict.
 
-Example: carrot: held raw uncut. oven here. makes roasted. recipe: carrot roasted sliced. wanted roasted. works.
+Example: carrot: held raw uncut. oven here. makes roasted. recipe: carrot roasted sliced. wanted roasted. right. works.
 
 Differs: the paper asks a strong teacher LLM; infra/teacher.py does that. Here hindsight is the real
 next state, which tells whether the action had an effect.
@@ -23,6 +23,7 @@ _MAKES = {
     "dice": "diced",
     "chop": "chopped",
 }
+_CUTS = ("sliced", "diced", "chopped")
 _TWO_THINGS = re.compile(r"^(\w+) (.+) (?:from|with|on|into) (.+)$")
 _ONE_THING = re.compile(r"^(take|drop|eat|drink|open|close) (.+)$")
 
@@ -51,7 +52,7 @@ def _recipe(instruction: str) -> dict[str, str]:
 def _evidence(action: str, state: dict[str, str], recipe: dict[str, str]) -> list[str]:
     if match := _TWO_THINGS.match(action):
         verb, thing, place = match.groups()
-        return [_line(thing, state), _line(place, state), *_effect(verb, thing, place, recipe)]
+        return [_line(thing, state), _line(place, state), *_effect(verb, thing, place, state, recipe)]
     if action == "eat meal":
         eaten = [_line(name, state) for name in recipe]
         return [_line("meal", state), *eaten, *(f"recipe: {name} {wanted}" for name, wanted in recipe.items())]
@@ -65,14 +66,28 @@ def _evidence(action: str, state: dict[str, str], recipe: dict[str, str]) -> lis
     return ["no such action"]
 
 
-def _effect(verb: str, thing: str, tool: str, recipe: dict[str, str]) -> list[str]:
+def _effect(verb: str, thing: str, tool: str, state: dict[str, str], recipe: dict[str, str]) -> list[str]:
     makes = _MAKES.get(tool if verb == "cook" else verb)
     if makes is None:
         return []
     if thing not in recipe:
         return [f"makes {makes}", "not in recipe"]
     cooking, cutting = recipe[thing].split(" ")
-    return [f"makes {makes}", f"recipe: {thing} {recipe[thing]}", f"wanted {cooking if verb == 'cook' else cutting}"]
+    wanted = cooking if verb == "cook" else cutting
+    return [
+        f"makes {makes}",
+        f"recipe: {thing} {recipe[thing]}",
+        f"wanted {wanted}",
+        _judgement(makes, wanted, state.get(thing, "")),
+    ]
+
+
+def _judgement(makes: str, wanted: str, present: str) -> str:
+    """Said aloud, because a small model that leaps to the verdict grants what the recipe forbids."""
+    undone = ("uncut",) if makes in _CUTS else ("raw", "uncooked")
+    if not any(word in present.split() for word in undone):
+        return "done before"
+    return "right" if makes == wanted else "wrong"
 
 
 def _line(name: str, state: dict[str, str]) -> str:

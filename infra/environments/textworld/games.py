@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any
 from unittest.mock import patch
 
 from textworld.challenges.tw_cooking import cooking
@@ -32,7 +33,8 @@ def make_game(split: str, seed: int, settings: tuple[tuple[str, int | bool], ...
     options = GameOptions()
     options.seeds = seed
     with _one_at_a_time, _fast_generator():
-        return cooking.make({**dict(settings), "drop": False, "recipe_seed": 0, "split": split}, options)
+        chosen: dict[str, Any] = {**dict(settings), "drop": False, "recipe_seed": 0, "split": split}
+        return cooking.make(chosen, options)
 
 
 @contextmanager
