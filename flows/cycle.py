@@ -14,7 +14,7 @@ from typing import Any
 from prefect import flow
 
 from infra.doors import cycle as running
-from schemas.recipe import Recipe
+from schemas.recipe import GrpoRecipe, Recipe
 from schemas.records import Reference
 from tasks.annotate import annotate
 from tasks.backbone import fetch_backbone, folder_digest
@@ -162,17 +162,19 @@ def held_out(recipe: Recipe, made: Lineage, name: str) -> dict[str, Any]:
 
 def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
     """Sim-to-real: the same GRPO, a few rounds in the real environment, from the promoted policy."""
+    grpo = recipe.grpo.model_copy(update={"learning_rate": recipe.real.learning_rate})
     trained, made.real_interactions = train_for_real(
-        recipe, made.references["dream"], made.references["pool"], recipe.real.num_rounds
+        recipe, grpo, made.references["dream"], made.references["pool"], recipe.real.num_rounds
     )
     made.references["sim_to_real"] = trained
     made.evaluations["sim_to_real"] = held_out(recipe, made, "sim_to_real")
 
 
-def train_for_real(recipe: Recipe, policy: Reference, pool: Reference, num_rounds: int) -> tuple[Reference, int]:
+def train_for_real(
+    recipe: Recipe, grpo: GrpoRecipe, policy: Reference, pool: Reference, num_rounds: int
+) -> tuple[Reference, int]:
     """Rounds of GRPO in the real environment; the policy, and the environment steps they took."""
     first, num_steps = policy, 0
-    grpo = recipe.grpo.model_copy(update={"learning_rate": recipe.real.learning_rate or recipe.grpo.learning_rate})
     for round in range(num_rounds):
         groups = play_real_groups(pool, policy, recipe, round, "real rollouts")
         num_steps += int(groups.notes["num_transitions"])
@@ -184,6 +186,8 @@ def train_for_real(recipe: Recipe, policy: Reference, pool: Reference, num_round
 def real_only(recipe: Recipe, references: dict[str, Any]) -> dict[str, Any]:
     """The baseline of sim-to-real: GRPO in the real environment alone, from the starting policy, with ten times the rounds."""
     made = Lineage(references=references)
-    policy, num_steps = train_for_real(recipe, references["start"], references["pool"], 10 * recipe.real.num_rounds)
+    policy, num_steps = train_for_real(
+        recipe, recipe.grpo, references["start"], references["pool"], 10 * recipe.real.num_rounds
+    )
     made.references["real_only"] = policy
     return {**held_out(recipe, made, "real_only"), "real_interactions": num_steps}

@@ -5,8 +5,14 @@ from typing import Any
 from flows.cycle import Lineage
 
 
-def results_of(made: Lineage, seconds: float) -> dict[str, Any]:
-    """Real success with interval, interactions trained on, and dream success, for each policy of the cycle."""
+def results_of(made: Lineage, seconds: float, stage_seconds: dict[str, float]) -> dict[str, Any]:
+    """Real success with interval, interactions trained on, and dream success, for each policy of the cycle.
+
+    Args:
+        made: What the cycle made and measured.
+        seconds: Wall time of the whole cycle.
+        stage_seconds: Of its stages; what no stage accounts for, and storage, is overhead.
+    """
     results: dict[str, Any] = {
         name: policy_results(evaluation, made.real_interactions if name == "sim_to_real" else 0)
         for name, evaluation in made.evaluations.items()
@@ -18,6 +24,8 @@ def results_of(made: Lineage, seconds: float) -> dict[str, Any]:
         e["num_steps"] + e["num_replayed_steps"] for e in made.evaluations.values()
     )
     results["seconds"] = round(seconds, 1)
+    working = sum(took for stage, took in stage_seconds.items() if stage != "storage")
+    results["overhead_share"] = round(max(0.0, 1 - working / seconds), 4)
     return results
 
 

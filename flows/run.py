@@ -72,12 +72,14 @@ def _summary(
 ) -> dict[str, Any]:
     """What `show` and `compare` read; time of an interrupted run before this one is added."""
     before = earlier.get("stage_seconds", {})
+    stage_seconds = {name: before.get(name, 0.0) + s for name, s in display.seconds.items()}
+    seconds += earlier.get("results", {}).get("seconds", 0.0)
     return {
         "cycle_id": cycle_id,
         "recipe": recipe.model_dump(mode="json"),
         "recipe_digest": recipe.digest,
-        "results": results_of(made, seconds + earlier.get("results", {}).get("seconds", 0.0)),
-        "stage_seconds": {name: before.get(name, 0.0) + s for name, s in display.seconds.items()},
+        "results": results_of(made, seconds, stage_seconds),
+        "stage_seconds": stage_seconds,
         "stage_tokens": display.tokens,
         "lineage": plain(made.references),
         "gate": plain(made.gate),

@@ -58,7 +58,10 @@ def _print_verdict(console: Console, gate: dict[str, Any]) -> None:
 
 
 def _cost_table(summary: dict[str, Any]) -> Table:
-    table = Table(title=f"Time and tokens ({summary['results']['seconds']:.0f} s in all)")
+    results = summary["results"]
+    table = Table(
+        title=f"Time and tokens ({results['seconds']:.0f} s in all, {results['overhead_share']:.1%} orchestration and storage)"
+    )
     for heading in ("stage", "seconds", "tokens"):
         table.add_column(heading, justify="left" if heading == "stage" else "right")
     for stage, seconds in summary["stage_seconds"].items():

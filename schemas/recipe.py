@@ -43,8 +43,8 @@ class EnvironmentRecipe(Section):
     """Tasks of the valid split: calibration during training."""
     num_test_tasks: int = Field(default=400, ge=2)
     """Held-out tasks of the test split: evaluated and reported, never trained or tuned on."""
-    max_steps: int = Field(default=12, ge=1)
-    """Limit of an episode."""
+    max_steps: int = Field(default=8, ge=1)
+    """Limit of an episode. A tight one makes idle steps cost something while training, too."""
 
 
 class IngestRecipe(Section):
@@ -169,9 +169,11 @@ class GrpoRecipe(Section):
     group_size: int = Field(default=8, ge=2)
     """G: episodes per task."""
     learning_rate: float = Field(default=4e-4, gt=0)
-    """Constant after the warm-up."""
+    """After the warm-up, in the first round of a stage."""
     warmup_updates: int = Field(default=8, ge=0)
     """Updates until the learning rate is reached."""
+    decay_per_round: float = Field(default=0.93, gt=0, le=1)
+    """Factor on the learning rate from one round to the next."""
     updates_per_round: int = Field(default=2, ge=1)
     """Optimiser steps on each round's groups."""
     negative_scale: float = Field(default=0.5, ge=0)
@@ -180,7 +182,7 @@ class GrpoRecipe(Section):
     """Lower bound of the ratio is 1 - clip_low."""
     clip_high: float = Field(default=0.28, gt=0)
     """Upper bound of the ratio is 1 + clip_high."""
-    kl_coefficient: float = Field(default=0.01, ge=0)
+    kl_coefficient: float = Field(default=0.003, ge=0)
     """Weight of the k3 estimate of the KL to the starting policy."""
     normalise_std: bool = True
     """Divide advantages by the group's standard deviation."""
@@ -188,8 +190,8 @@ class GrpoRecipe(Section):
     """Compare with the mean of the other episodes."""
     mask_truncated: bool = False
     """Leave episodes that met the step limit out of the loss."""
-    temperature: float = Field(default=1.0, gt=0)
-    """Of the policy while it samples."""
+    temperature: float = Field(default=0.8, gt=0)
+    """Of the policy while it samples; what it does at 1 but not greedily would never be punished."""
 
 
 class DreamRecipe(Section):
@@ -208,8 +210,8 @@ class RealRecipe(Section):
 
     num_rounds: int = Field(default=2, ge=0)
     """Rounds."""
-    learning_rate: float | None = Field(default=None, gt=0)
-    """Its own learning rate; empty: grpo.learning_rate."""
+    learning_rate: float = Field(default=1.5e-4, gt=0)
+    """In place of grpo.learning_rate: the policy is nearly there."""
 
 
 class GateRecipe(Section):

@@ -39,8 +39,7 @@ def dream(
         seed,
     )
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
-    with cycle().display.stage("storage"):
-        tag = store_rows(episodes, made_by, recipe.retrieval, f"dream-{round}")
-        success = sum(t.success for t in episodes) / len(episodes)
-        broken = sum(t.failure is not None for t in episodes)
-        return put_trajectories(episodes, dream_success=success, num_broken=broken, table_tag=tag)
+    tag = store_rows(episodes, made_by, recipe.retrieval, f"dream-{round}")
+    success = sum(t.success for t in episodes) / len(episodes)
+    broken = sum(t.failure is not None for t in episodes)
+    return put_trajectories(episodes, dream_success=success, num_broken=broken, table_tag=tag)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
+from infra.doors import cycle
 from models.encoders import HashingEncoder, SentenceEncoder
 from models.retrieval import Remembered, ReplayIndex, join
 from schemas.ports import Encoder
@@ -32,8 +33,9 @@ def index_over(retrieval: RetrievalRecipe, references: Sequence[Reference]) -> R
     index, held = _kept.get(retrieval.encoder, (None, ()))
     if index is None or digests[: len(held)] != held:
         index, held = ReplayIndex(encoder_of(retrieval.encoder, retrieval.revision), retrieval.max_dreamt_share), ()
-    for reference in references[len(held) :]:
-        _add(index, get_trajectories(reference), encoder_of(retrieval.encoder, retrieval.revision))
+    with cycle().display.stage("retrieval index"):
+        for reference in references[len(held) :]:
+            _add(index, get_trajectories(reference), encoder_of(retrieval.encoder, retrieval.revision))
     _kept[retrieval.encoder] = (index, digests)
     return index
 

@@ -17,6 +17,7 @@ def store_rows(trajectories: list[Trajectory], provenance: Provenance, retrieval
         name: What was stored, such as `logs` or `dream-3`; the tag says it after the cycle's id.
     """
     tag = f"{cycle().cycle_id}-{name}"
-    rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision))
-    replay_store().upsert("transitions", rows, tag)
+    with cycle().display.stage("storage"):
+        rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision))
+        replay_store().upsert("transitions", rows, tag)
     return tag

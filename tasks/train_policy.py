@@ -1,5 +1,6 @@
 """Train the policy: one round of GRPO updates on fresh groups, dreamt or real (paper, Eq. 3)."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -29,7 +30,7 @@ def train_policy(
     """
     use_threads()
     model = get_model(policy)
-    options = grpo_options(recipe)
+    options = grpo_options(recipe, round)
     episodes = group_by_size(get_trajectories(groups), recipe.group_size)
     scored, counts = informative_groups(episodes, options)
     metrics: dict[str, float] = {f"groups_{reason}": count for reason, count in counts.items()}
@@ -45,10 +46,10 @@ def train_policy(
     return {"policy": put_model(model, trainer.optimizer, round=round), "metrics": metrics, "entropies": entropies}
 
 
-def grpo_options(recipe: GrpoRecipe) -> GrpoOptions:
-    """The recipe's section as the models know it."""
-    shared = recipe.model_dump(exclude={"groups_per_round", "group_size"})
-    return GrpoOptions(**shared)
+def grpo_options(recipe: GrpoRecipe, round: int) -> GrpoOptions:
+    """The recipe's section as the models know it, in a round."""
+    shared = recipe.model_dump(exclude={"groups_per_round", "group_size", "decay_per_round"})
+    return replace(GrpoOptions(**shared), learning_rate=recipe.learning_rate * recipe.decay_per_round**round)
 
 
 def group_by_size(trajectories: list[Trajectory], size: int) -> list[list[Trajectory]]:
