@@ -102,7 +102,7 @@ class SftRecipe(Section):
 class ExperienceRecipe(Section):
     """The experience model."""
 
-    sft: SftRecipe = SftRecipe(epochs=1.5)
+    sft: SftRecipe = SftRecipe(epochs=1.0)
     with_reasoning: bool = True
     """Reason before the next state; False is the paper's ablation."""
     history_length: int = Field(default=1, ge=0)
@@ -141,7 +141,7 @@ class StartRecipe(Section):
 
     remember_episode: bool = False
     """The policy sees the whole episode so far; else the task and the present state, which here remembers."""
-    num_demonstrations: int = Field(default=45, ge=1)
+    num_demonstrations: int = Field(default=30, ge=1)
     """Expert episodes it is cloned from."""
     renamed_copies: int = Field(default=3, ge=0)
     """How often each demonstration is shown once more with names replaced, so that the policy copies names."""
