@@ -133,7 +133,7 @@ def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> d
         "valid",
         recipe.environment.num_valid_tasks,
     )
-    made.calibrations.append({"round": round, **{k: v for k, v in calibration.items() if isinstance(v, float)}})
+    made.calibrations.append({"round": round, **{k: v for k, v in calibration.items() if isinstance(v, int | float)}})
     return calibration
 
 

@@ -1,5 +1,6 @@
 """The results of a cycle as plain data: what the table shows and what `show --json` prints."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from flows.cycle import Lineage
@@ -20,9 +21,8 @@ def results_of(made: Lineage, seconds: float, stage_seconds: dict[str, float]) -
     for measure in ("outcome_agreement", "state_agreement", "dream_real_gap"):
         results[measure] = made.evaluations["dream"][measure] if "dream" in made.evaluations else None
     results["offline_interactions"] = _offline(made)
-    results["evaluation_interactions"] = sum(
-        e["num_steps"] + e["num_replayed_steps"] for e in made.evaluations.values()
-    )
+    results["calibration_interactions"] = _measured(made.calibrations)
+    results["evaluation_interactions"] = _measured(made.evaluations.values())
     results["seconds"] = round(seconds, 1)
     working = sum(took for stage, took in stage_seconds.items() if stage != "storage")
     results["overhead_share"] = round(max(0.0, 1 - working / seconds), 4)
@@ -40,6 +40,11 @@ def policy_results(evaluation: dict[str, Any], real_interactions: int) -> dict[s
         "dream_real_gap": evaluation["dream_real_gap"],
         "num_tasks": len(evaluation["successes"]),
     }
+
+
+def _measured(evaluations: Iterable[dict[str, Any]]) -> int:
+    """Real steps that were played only to measure."""
+    return sum(int(one["num_steps"]) + int(one["num_replayed_steps"]) for one in evaluations)
 
 
 def _offline(made: Lineage) -> int:

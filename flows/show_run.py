@@ -23,8 +23,8 @@ def print_results(summary: dict[str, Any]) -> None:
 
 
 def _table(results: dict[str, Any]) -> Table:
-    table = Table(title="Success on held-out tasks of the real environment")
-    for heading in ("policy", "real success", "95% interval", "real steps trained on", "dream success (dreamt)"):
+    table = Table(title="Success on held-out tasks of the real environment; dreams beside it")
+    for heading in ("policy", "real", "95% interval", "real RL steps", "dream"):
         table.add_column(heading, justify="left" if heading == "policy" else "right")
     for key, name in _NAMES.items():
         if key in results:
@@ -43,7 +43,9 @@ def _table(results: dict[str, Any]) -> Table:
 def _calibration_line(results: dict[str, Any]) -> str:
     return (
         f"dream against real after dream-only RL: outcomes agree on {results['outcome_agreement']:.1%} of replayed dreams, "
-        f"dream minus real success {results['dream_real_gap']:+.1%}; {results['offline_interactions']:,} real steps were in the logs"
+        f"dream minus real success {results['dream_real_gap']:+.1%}\n"
+        f"real steps beside: {results['offline_interactions']:,} in the logs, {results['calibration_interactions']:,} to "
+        f"compare dream with real on valid tasks, {results['evaluation_interactions']:,} to evaluate"
     )
 
 

@@ -3,7 +3,7 @@
 A *group* is simply a list of trajectories of one agent task that were rolled out together.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -102,6 +102,11 @@ class Trajectory:
     def reward(self) -> float:
         """Return of the episode (undiscounted, 0.0 or 1.0)."""
         return sum(turn.step.reward for turn in self.turns)
+
+    @property
+    def task_as_it_began(self) -> AgentTask:
+        """The task with the first state that was seen, which a dream of it starts from."""
+        return replace(self.task, initial_state=self.turns[0].state)
 
     @property
     def actions(self) -> list[str]:

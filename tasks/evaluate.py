@@ -4,16 +4,14 @@ in:  a policy, an experience model and what it may retrieve, a split
 out: success by task, interval, calibration; rows in `evaluations`; sample trajectories
 """
 
-from dataclasses import replace
 from typing import Any
 
 from infra.doors import cycle, replay_store
 from infra.environments.catalogue import open_environment
 from models.calibration import Calibration, calibrate, replay
 from models.statistics import bootstrap_mean
-from schemas.ports import RealEnvironment
 from schemas.recipe import Recipe
-from schemas.records import AgentTask, Reference, Trajectory
+from schemas.records import Reference, Trajectory
 from tasks.keep import get_model, put_trajectories, use_threads
 from tasks.play import dream_environment, play, play_real
 from tasks.versioned import versioned_task
@@ -45,22 +43,18 @@ def evaluate(
     """
     use_threads()
     environment = open_environment(recipe.environment)
-    tasks = with_first_states(environment, environment.tasks(split, num_tasks))
     model = get_model(policy)
-    real = play_real(name, model, recipe, tasks, _GREEDY, recipe.seed)
+    stage = name.rstrip(" 0123456789")
+    real = play_real(stage, model, recipe, environment.tasks(split, num_tasks), _GREEDY, recipe.seed)
     imagined = dream_environment(experience_model, experience, recipe.experience, recipe.retrieval, recipe.seed)
-    dreamt = play(f"{name} dream", model, imagined, "dream", tasks, recipe, _GREEDY, recipe.seed)
-    calibration = calibrate(dreamt, replay(dreamt, environment), real)
+    tasks = [one.task_as_it_began for one in real]
+    dreamt = play(f"{stage} dream", model, imagined, "dream", tasks, recipe, _GREEDY, recipe.seed)
+    with cycle().display.stage("replays"):
+        calibration = calibrate(dreamt, replay(dreamt, environment), real)
     replay_store().upsert("evaluations", _rows(real, dreamt, policy, recipe))
     result = _summary(real, calibration)
     cycle().tracker.stage(name).log_metrics({k: v for k, v in result.items() if isinstance(v, float)})
     return result | {"samples": put_trajectories([*real[:_NUM_SAMPLES], *dreamt[:_NUM_SAMPLES]])}
-
-
-def with_first_states(environment: RealEnvironment, tasks: list[AgentTask]) -> list[AgentTask]:
-    """The tasks with the state that the environment starts them in, which a dream needs too."""
-    states = environment.reset(dict(enumerate(tasks)))
-    return [replace(task, initial_state=states[i]) for i, task in enumerate(tasks)]
 
 
 def _summary(real: list[Trajectory], calibration: Calibration) -> dict[str, Any]:

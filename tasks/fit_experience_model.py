@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from infra.doors import cycle
 from infra.environments.catalogue import open_environment
 from models.examples import experience_example, situations_of, variation_example
 from models.prompts import PromptFormat, Situation
@@ -39,11 +40,12 @@ def fit_experience_model(
     real = open_environment(environment)
     pieces = name_pieces(model.tokenizer.get_vocab())
     examples: list[Example] = []
-    for episode in episodes:
-        situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
-        for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
-            examples += _examples(model.format, episode, situations, new, recipe)
-    examples += _variation_examples(model.format, episodes, rng)
+    with cycle().display.stage("examples"):
+        for episode in episodes:
+            situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
+            for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
+                examples += _examples(model.format, episode, situations, new, recipe)
+        examples += _variation_examples(model.format, episodes, rng)
     train(model.network, examples, recipe.sft, seed, "experience model")
     return put_model(model, num_examples=len(examples))
 

@@ -8,7 +8,6 @@ from infra.doors import cycle
 from infra.environments.catalogue import open_environment
 from schemas.recipe import Recipe
 from schemas.records import Reference
-from tasks.evaluate import with_first_states
 from tasks.keep import get_model, put_trajectories, use_threads
 from tasks.play import play_real
 from tasks.rows import Provenance
@@ -21,7 +20,7 @@ def play_policy(policy: Reference, recipe: Recipe) -> Reference:
     """Real episodes of the starting policy on train tasks, as many at each temperature of the recipe."""
     use_threads()
     environment, model = open_environment(recipe.environment), get_model(policy)
-    tasks = with_first_states(environment, environment.tasks("train", recipe.environment.num_train_tasks))
+    tasks = environment.tasks("train", recipe.environment.num_train_tasks)
     wanted = [tasks[i % len(tasks)] for i in range(recipe.experience.num_refit_episodes)]
     temperatures = recipe.experience.refit_temperatures
     episodes = [

@@ -1,7 +1,5 @@
 """Pool the agent tasks that the experience covers, each with the state it was seen to start in."""
 
-from dataclasses import replace
-
 from schemas.records import Reference
 from tasks.keep import get_trajectories, put_tasks
 from tasks.versioned import versioned_task
@@ -10,5 +8,5 @@ from tasks.versioned import versioned_task
 @versioned_task(version=1)
 def pool_tasks(experience: list[Reference]) -> Reference:
     """One task per task id, in the order of the logs."""
-    tasks = {t.task.task_id: replace(t.task, initial_state=t.turns[0].state) for t in get_trajectories(*experience)}
+    tasks = {t.task.task_id: t.task_as_it_began for t in get_trajectories(*experience)}
     return put_tasks(list(tasks.values()))

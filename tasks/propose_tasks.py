@@ -66,9 +66,10 @@ def vary_tasks(
     edge = tasks_to_vary(tasks, entropies, recipe.variations_per_round)
     if not edge:
         return pool
-    generator = _generator(experience_model, seed, round)
-    candidates = generate(generator, edge, recipe.generator_temperature)
-    chosen, refused = select(candidates, tasks, open_environment(environment))
+    with cycle().display.stage("vary tasks"):
+        generator = _generator(experience_model, seed, round)
+        candidates = generate(generator, edge, recipe.generator_temperature)
+        chosen, refused = select(candidates, tasks, open_environment(environment))
     return put_tasks([*tasks, *chosen], num_new=len(chosen), num_refused=refused)
 
 
