@@ -1,5 +1,6 @@
 """The MLflow and Prefect pages on what is stored, on loopback."""
 
+import os
 import subprocess
 import sys
 import time
@@ -27,7 +28,9 @@ def serve_pages(mlflow_port: int, prefect_port: int) -> None:
         str(mlflow_port),
     ]
     prefect = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(prefect_port)]
-    servers = [subprocess.Popen(command) for command in (mlflow, prefect)]  # noqa: S603
+    # The page asks the server where its API is, and the server would say the default port.
+    told = {**os.environ, "PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{prefect_port}/api"}
+    servers = [subprocess.Popen(command, env=told) for command in (mlflow, prefect)]  # noqa: S603
     sys.stderr.write(
         f"MLflow  http://127.0.0.1:{mlflow_port}\nPrefect http://127.0.0.1:{prefect_port}\nCtrl-C stops both\n"
     )

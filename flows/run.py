@@ -34,7 +34,7 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
     if tracker.resumed:
         display.say(f"cycle {cycle_id} was begun before: going on from its last finished step")
     with closing(tracker):
-        made = cycle(recipe, until)
+        made = cycle.with_options(flow_run_name=cycle_id)(recipe, until)
         summary = _summary(recipe, cycle_id, made, display, earlier, time.monotonic() - started)
         summary["report"] = str(write_report(recipe, summary, made))
         save_summary(summary)
@@ -47,7 +47,7 @@ def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> 
     tracker = _tracker(recipe, cycle_id)
     begin(Cycle(cycle_id, recipe.digest, tracker, display))
     with closing(tracker):
-        evaluation = real_only(recipe, restored(summary["lineage"]))
+        evaluation = real_only.with_options(flow_run_name=cycle_id)(recipe, restored(summary["lineage"]))
     return policy_results(evaluation, evaluation["real_interactions"])
 
 
