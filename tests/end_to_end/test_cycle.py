@@ -18,10 +18,11 @@ SMALL = [
     "environment.num_valid_tasks=20",
     "environment.num_test_tasks=80",
     "experience.num_refit_episodes=80",
-    "dream.num_rounds=5",
-    "dream.calibrate_every=3",
+    "dream.num_rounds=8",
+    "dream.calibrate_every=4",
     "grpo.groups_per_round=16",
     "real.num_rounds=1",
+    "gate.margin=0.1",
 ]
 COMMAND = Path(sys.executable).with_name("dreamgym")
 
