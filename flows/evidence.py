@@ -5,12 +5,11 @@ python -m flows.evidence textworld-tiny --ablations   without retrieval, without
 """
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from flows.load_recipe import load_recipe
 from infra.embedded import embed_prefect
@@ -41,8 +40,8 @@ def evidence(
     ]
     path = settings().home / ("ablations.json" if ablations else "evidence.json")
     Path(path).write_text(json.dumps(rows, indent=1))
-    Console().print(_table(rows))
-    Console().print(f"written to {path}")
+    typer.echo(markdown(rows))
+    typer.echo(f"written to {path}", err=True)
 
 
 def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: bool) -> dict[str, Any]:
@@ -66,42 +65,84 @@ def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: boo
     return row
 
 
-def _table(rows: list[dict[str, Any]]) -> Table:
-    table = Table(
-        "variant",
-        "seed",
-        "start",
-        "dream-only",
-        "gain (95%)",
-        "dream success",
-        "outcomes agree",
-        "sim-to-real",
-        "real-only",
-        "s",
-    )
-    for row in rows:
-        gain = row["gain"]
-        table.add_row(
-            row["variant"],
-            str(row["seed"]),
-            _rate(row.get("start")),
-            _rate(row.get("dream")),
-            f"{gain['mean']:+.1%} ({gain['low']:+.1%} to {gain['high']:+.1%})",
-            f"{row['dream']['dream_success']:.1%}",
-            f"{row['outcome_agreement']:.1%}",
-            _with_steps(row.get("sim_to_real")),
-            _with_steps(row.get("real_only")),
-            f"{row['seconds']:.0f}",
-        )
-    return table
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """The runs and their mean as a Markdown table; shares in percent, intervals of 95%."""
+    lines = [_line(_COLUMNS), _line("---" for _ in _COLUMNS)]
+    for variant in dict.fromkeys(row["variant"] for row in rows):
+        runs = [row for row in rows if row["variant"] == variant]
+        lines += [_line(_cells(row)) for row in runs]
+        if len(runs) > 1:
+            lines.append(_line(_mean_cells(variant, runs)))
+    return "\n".join(lines)
 
 
-def _rate(policy: dict[str, Any] | None) -> str:
-    return f"{policy['real_success']:.1%}" if policy else "refused by the gate"
+_COLUMNS = (
+    "variant",
+    "seed",
+    "start",
+    "dream-only RL",
+    "gain",
+    "its dream success",
+    "outcomes agree",
+    "sim-to-real",
+    "real-only RL",
+    "s",
+)
 
 
-def _with_steps(policy: dict[str, Any] | None) -> str:
-    return f"{policy['real_success']:.1%} with {policy['real_interactions']:,} real steps" if policy else ""
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    gain = row["gain"]
+    return [
+        row["variant"],
+        str(row["seed"]),
+        _percent(row["start"]["real_success"]),
+        _percent(row["dream"]["real_success"]),
+        f"{100 * gain['mean']:+.1f} ({100 * gain['low']:+.1f} to {100 * gain['high']:+.1f})",
+        _percent(row["dream"]["dream_success"]),
+        _percent(row["outcome_agreement"]),
+        _with_steps(row["sim_to_real"]) if "sim_to_real" in row else "refused by the gate",
+        _with_steps(row["real_only"]) if "real_only" in row else "",
+        f"{row['seconds']:.0f}",
+    ]
+
+
+def _mean_cells(variant: str, runs: Sequence[dict[str, Any]]) -> list[str]:
+    def mean(*path: str) -> float | None:
+        values = [_at(row, path) for row in runs]
+        return None if None in values else sum(values) / len(values)
+
+    gain = mean("gain", "mean") or 0.0
+    return [
+        variant,
+        "mean",
+        _percent(mean("start", "real_success")),
+        _percent(mean("dream", "real_success")),
+        f"{100 * gain:+.1f}",
+        _percent(mean("dream", "dream_success")),
+        _percent(mean("outcome_agreement")),
+        _percent(mean("sim_to_real", "real_success")),
+        _percent(mean("real_only", "real_success")),
+        f"{mean('seconds') or 0:.0f}",
+    ]
+
+
+def _at(row: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        if row is not None:
+            row = row.get(key)
+    return row
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f}"
+
+
+def _with_steps(policy: dict[str, Any]) -> str:
+    return f"{_percent(policy['real_success'])} ({policy['real_interactions']:,} steps)"
 
 
 if __name__ == "__main__":
