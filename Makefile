@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RECIPE ?= textworld-tiny
+CYCLE ?= cycle
 
 .PHONY: run test lint bench evidence ablations backbone
 
@@ -17,7 +18,7 @@ lint: .venv/installed-dev
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: .venv/installed-dev
-	$(BIN)/python -m tests.benchmarks.run
+	$(BIN)/python -m tests.benchmarks.run $(CYCLE)
 
 evidence: .venv/installed
 	$(BIN)/python -m flows.evidence $(RECIPE)
