@@ -71,8 +71,7 @@ def _summary(
     recipe: Recipe, cycle_id: str, made: Lineage, display: Display, earlier: dict[str, Any], seconds: float
 ) -> dict[str, Any]:
     """What `show` and `compare` read; time of an interrupted run before this one is added."""
-    before = earlier.get("stage_seconds", {})
-    stage_seconds = {name: before.get(name, 0.0) + s for name, s in display.seconds.items()}
+    stage_seconds = _added(earlier.get("stage_seconds", {}), display.seconds)
     seconds += earlier.get("results", {}).get("seconds", 0.0)
     return {
         "cycle_id": cycle_id,
@@ -80,8 +79,12 @@ def _summary(
         "recipe_digest": recipe.digest,
         "results": results_of(made, seconds, stage_seconds),
         "stage_seconds": stage_seconds,
-        "stage_tokens": display.tokens,
+        "stage_tokens": _added(earlier.get("stage_tokens", {}), display.tokens),
         "lineage": plain(made.references),
         "gate": plain(made.gate),
         "version": made.version,
     }
+
+
+def _added(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    return {name: before.get(name, 0) + now.get(name, 0) for name in {**before, **now}}
