@@ -163,22 +163,23 @@ def held_out(recipe: Recipe, made: Lineage, name: str) -> dict[str, Any]:
 def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
     """Sim-to-real: the same GRPO, a few rounds in the real environment, from the promoted policy."""
     grpo = recipe.grpo.model_copy(update={"learning_rate": recipe.real.learning_rate})
-    trained, made.real_interactions = train_for_real(
-        recipe, grpo, made.references["dream"], made.references["pool"], recipe.real.num_rounds
+    made.references["sim_to_real"], made.real_interactions = train_for_real(
+        recipe, grpo, made, made.references["dream"], recipe.real.num_rounds
     )
-    made.references["sim_to_real"] = trained
     made.evaluations["sim_to_real"] = held_out(recipe, made, "sim_to_real")
 
 
 def train_for_real(
-    recipe: Recipe, grpo: GrpoRecipe, policy: Reference, pool: Reference, num_rounds: int
+    recipe: Recipe, grpo: GrpoRecipe, made: Lineage, policy: Reference, num_rounds: int
 ) -> tuple[Reference, int]:
     """Rounds of GRPO in the real environment; the policy, and the environment steps they took."""
     first, num_steps = policy, 0
     for round in range(num_rounds):
-        groups = play_real_groups(pool, policy, recipe, round, "real rollouts")
+        groups = play_real_groups(made.references["pool"], made.entropies, policy, recipe, round, "real rollouts")
         num_steps += int(groups.notes["num_transitions"])
-        policy = train_policy(policy, first, groups, grpo, "real", round)["policy"]
+        trained = train_policy(policy, first, groups, grpo, "real", round)
+        policy = trained["policy"]
+        made.entropies |= trained["entropies"]
     return policy, num_steps
 
 
@@ -186,8 +187,7 @@ def train_for_real(
 def real_only(recipe: Recipe, references: dict[str, Any]) -> dict[str, Any]:
     """The baseline of sim-to-real: GRPO in the real environment alone, from the starting policy, with ten times the rounds."""
     made = Lineage(references=references)
-    policy, num_steps = train_for_real(
-        recipe, recipe.grpo, references["start"], references["pool"], 10 * recipe.real.num_rounds
+    made.references["real_only"], num_steps = train_for_real(
+        recipe, recipe.grpo, made, references["start"], 10 * recipe.real.num_rounds
     )
-    made.references["real_only"] = policy
     return {**held_out(recipe, made, "real_only"), "real_interactions": num_steps}

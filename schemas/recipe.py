@@ -197,7 +197,7 @@ class GrpoRecipe(Section):
 class DreamRecipe(Section):
     """Training inside the experience model."""
 
-    num_rounds: int = Field(default=15, ge=0)
+    num_rounds: int = Field(default=20, ge=0)
     """Rounds of propose, dream, train."""
     calibrate_every: int = Field(default=5, ge=1)
     """Rounds between two comparisons of dream and real on valid tasks."""
@@ -210,8 +210,8 @@ class RealRecipe(Section):
 
     num_rounds: int = Field(default=2, ge=0)
     """Rounds."""
-    learning_rate: float = Field(default=1.5e-4, gt=0)
-    """In place of grpo.learning_rate: the policy is nearly there."""
+    learning_rate: float = Field(default=1e-4, gt=0)
+    """In place of grpo.learning_rate: about where its decay in the dream has ended."""
 
 
 class GateRecipe(Section):

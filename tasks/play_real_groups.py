@@ -7,6 +7,7 @@ out: real trajectories, group by group; their rows in `transitions` with origin 
 import random
 
 from infra.doors import cycle
+from models.curriculum import draw_tasks
 from schemas.recipe import Recipe
 from schemas.records import Reference
 from tasks.keep import get_model, get_tasks, put_trajectories, use_threads
@@ -17,12 +18,13 @@ from tasks.versioned import versioned_task
 
 
 @versioned_task(version=1)
-def play_real_groups(tasks: Reference, policy: Reference, recipe: Recipe, round: int, stage: str) -> Reference:
-    """Groups of real episodes of tasks drawn at random."""
+def play_real_groups(
+    tasks: Reference, entropies: dict[str, float], policy: Reference, recipe: Recipe, round: int, stage: str
+) -> Reference:
+    """Groups of real episodes of original tasks, drawn by reward entropy: real steps go where they teach."""
     use_threads()
     rng = random.Random(f"{recipe.seed}/real/{round}")
-    originals = [task for task in get_tasks(tasks) if not task.generated]
-    drawn = rng.sample(originals, min(recipe.grpo.groups_per_round, len(originals)))
+    drawn = draw_tasks(get_tasks(tasks), entropies, recipe.grpo.groups_per_round, 0.0, rng)
     repeated = [task for task in drawn for _ in range(recipe.grpo.group_size)]
     seed = recipe.seed * 1_000_003 + 500_000 + round
     episodes = play_real(stage, get_model(policy), recipe, repeated, recipe.grpo.temperature, seed)
