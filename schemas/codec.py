@@ -1,23 +1,22 @@
 """Trajectories as bytes and back, exactly: token ids and log-probabilities as they were sampled."""
 
-import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
+
+import orjson
 
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
 
 
 def encode_trajectories(trajectories: Sequence[Trajectory]) -> bytes:
     """Compressed JSON; the same trajectories give the same bytes."""
-    plain = [asdict(trajectory) for trajectory in trajectories]
-    return zlib.compress(json.dumps(plain, separators=(",", ":"), sort_keys=True).encode(), level=1)
+    return zlib.compress(orjson.dumps(list(trajectories)), level=1)
 
 
 def decode_trajectories(content: bytes) -> list[Trajectory]:
     """The trajectories of encode_trajectories."""
-    return [_trajectory(plain) for plain in json.loads(zlib.decompress(content))]
+    return [_trajectory(plain) for plain in orjson.loads(zlib.decompress(content))]
 
 
 def _trajectory(plain: dict[str, Any]) -> Trajectory:
