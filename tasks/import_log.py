@@ -54,7 +54,7 @@ def read_log(path: Path) -> ReadLog:
         raw = frame.loc[index].to_json(default_handler=str)
         _quarantine(log, reason, f"{path.name} row {index}", raw)
     for where, raw in unreadable:
-        _quarantine(log, "is no JSON object", f"{path.name} {where}", raw)
+        _quarantine(log, "is no JSON object of valid Unicode", f"{path.name} {where}", raw)
     return log
 
 
@@ -96,6 +96,7 @@ def _json_object(line: str) -> dict[str, Any]:
     value = json.loads(line)
     if not isinstance(value, dict):
         raise ValueError("no object")
+    json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no text, and no store would take it
     return value
 
 
