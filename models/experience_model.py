@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from models.engine import EngineWeights, Sampling, Sessions
+from models.engine import Sampling, Sessions
 from models.prompts import MARKERS, PromptFormat, Situation
+from models.transformer import Weights
 from schemas.errors import InputError
 from schemas.ports import Demonstrations
 from schemas.records import AgentTask, Failure, Step
@@ -47,7 +48,7 @@ class ExperienceModel:
 
     def __init__(
         self,
-        weights: EngineWeights,
+        weights: Weights,
         format: PromptFormat,
         demonstrations: Demonstrations | None,
         options: DreamOptions,

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from models.engine import EngineWeights, Sampled, Sampling, Sessions
+from models.engine import Sampled, Sampling, Sessions
 from models.prompts import PromptFormat
+from models.transformer import Weights
 from schemas.ports import Environment
 from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
 
@@ -75,7 +76,7 @@ class Rollout:
 
     def __init__(
         self,
-        weights: EngineWeights,
+        weights: Weights,
         format: PromptFormat,
         environment: Environment,
         origin: Origin,

@@ -10,7 +10,7 @@ import torch
 
 from infra.doors import cycle
 from infra.environments.catalogue import open_environment
-from models.engine import EngineWeights
+from models.engine import engine_weights
 from models.examples import situations_of
 from models.experience_model import DreamOptions, ExperienceModel
 from models.fidelity import fidelity
@@ -40,7 +40,7 @@ def measure_fidelity(
     model = get_model(experience_model)
     options = DreamOptions(recipe.retrieval.num_demonstrations, recipe.experience.history_length)
     index = index_over(recipe.retrieval, experience)
-    predictor = ExperienceModel(EngineWeights.of(model.network), model.format, index, options, torch.Generator())
+    predictor = ExperienceModel(engine_weights(model.network), model.format, index, options, torch.Generator())
     with cycle().display.stage("fidelity"):
         metrics = fidelity(
             predictor, situations, truth, encoder_of(recipe.retrieval.encoder, recipe.retrieval.revision)

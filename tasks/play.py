@@ -7,7 +7,7 @@ import torch
 from infra.doors import cycle
 from infra.environments.catalogue import open_environment
 from models.backbone import LanguageModel
-from models.engine import EngineWeights
+from models.engine import engine_weights
 from models.experience_model import Dream, DreamOptions, ExperienceModel
 from models.rollouts import Rollout, RolloutOptions, RolloutProgress
 from schemas.ports import Environment
@@ -35,7 +35,7 @@ def dream_environment(
     )
     index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
     randomness = torch.Generator().manual_seed(seed)
-    return Dream(ExperienceModel(EngineWeights.of(model.network), model.format, index, options, randomness))
+    return Dream(ExperienceModel(engine_weights(model.network), model.format, index, options, randomness))
 
 
 def play(
@@ -50,7 +50,7 @@ def play(
 ) -> list[Trajectory]:
     """One episode per task, shown under a stage's name; dreamt success is called dream."""
     rollout = Rollout(
-        EngineWeights.of(policy.network),
+        engine_weights(policy.network),
         policy.format,
         environment,
         origin,

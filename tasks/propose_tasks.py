@@ -13,7 +13,7 @@ import torch
 from infra.doors import cycle, replay_store
 from infra.environments.catalogue import open_environment
 from models.curriculum import draw_tasks, tasks_to_vary
-from models.engine import EngineWeights
+from models.engine import engine_weights
 from models.experience_model import DreamOptions, ExperienceModel
 from schemas.ports import RealEnvironment
 from schemas.recipe import CurriculumRecipe, EnvironmentRecipe, digest_of
@@ -78,7 +78,7 @@ def _generator(reference: Reference, seed: int, round: int) -> ExperienceModel:
     model = get_model(reference)
     randomness = torch.Generator().manual_seed(seed * 1_000_003 + round)
     return ExperienceModel(
-        EngineWeights.of(model.network), model.format, None, DreamOptions(max_new_tokens=512), randomness
+        engine_weights(model.network), model.format, None, DreamOptions(max_new_tokens=512), randomness
     )
 
 

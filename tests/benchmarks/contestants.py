@@ -57,9 +57,9 @@ def rate(work: Callable[[], object], units: int, repeats: int = 3) -> float:
 
 def rollout_ours() -> float:
     """Our engine on groups of equal prompts."""
-    from models.engine import EngineWeights, Sampling, Sessions
+    from models.engine import Sampling, Sessions, engine_weights
 
-    weights, rows = EngineWeights.of(model()), prompts()
+    weights, rows = engine_weights(model()), prompts()
 
     def work() -> None:
         sessions = Sessions(weights, len(rows), torch.Generator().manual_seed(0), PROMPT + COMPLETION)

@@ -1,17 +1,16 @@
 import pytest
 import torch
 
-from models.engine import EngineWeights, Sampling, Sessions
+from models.engine import Sampling, Sessions, _draw
 from models.grpo import GrpoOptions, ScoredGroup, action_logprobs
-from models.transformer import forward, logits_of, weights_of
+from models.transformer import Weights, forward, logits_of, weights_of
 from schemas.records import Tokens
 from tests.unit.tiny import tiny_network
 
 
-def exact(network) -> EngineWeights:
-    """Both halves in float32, so that a test can be exact."""
-    weights = weights_of(network, torch.float32)
-    return EngineWeights(weights, weights)
+def exact(network) -> Weights:
+    """In float32, so that a test can be exact."""
+    return weights_of(network, torch.float32)
 
 
 def true_logprobs(network, ids: list[int]) -> torch.Tensor:
@@ -71,6 +70,14 @@ def test_greedy_is_the_likeliest_token():
     sessions.extend([0], [[3, 4, 5]])
     one = sessions.generate([0], Sampling(1, 0, temperature=0))[0]
     assert one.ids == [true_logprobs(network, [3, 4, 5])[-1].argmax().item()]
+
+
+def test_tokens_are_drawn_as_often_as_they_are_likely():
+    probabilities = torch.tensor([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
+    drawn = _draw(probabilities.expand(100_000, -1), torch.Generator().manual_seed(0))
+    shares = torch.bincount(drawn, minlength=6) / len(drawn)
+    assert shares[probabilities == 0].sum() == 0
+    assert torch.allclose(shares, probabilities, atol=5 * (0.25 / len(drawn)) ** 0.5)
 
 
 def test_grouped_logprobs_are_those_of_single_forwards():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.backbone import load_model
-from models.engine import EngineWeights
+from models.engine import engine_weights
 from models.experience_model import Dream, DreamOptions, ExperienceModel, parse_prediction
 from models.prompts import PromptFormat, Situation
 from schemas.records import AgentTask, Failure
@@ -65,7 +65,7 @@ def test_an_unparsable_prediction_is_a_failure_and_not_a_reward(text):
 @pytest.mark.parametrize("action", ["", "take carrot[outcome] success", "take\ncarrot"])
 def test_the_dream_refuses_what_is_no_line_of_text_without_asking_the_model(action):
     model = load_model(SHIPPED / "textworld-tiny")
-    weights = EngineWeights.of(model.network)
+    weights = engine_weights(model.network)
     dream = Dream(ExperienceModel(weights, model.format, None, DreamOptions(), torch.Generator()))
     dream.reset({4: replace(TASK, initial_state=SITUATION.state)})
     step = dream.step({4: action})[4]
