@@ -25,8 +25,8 @@ class Layer:
     norm_in_E: Tensor
     qkv: Tensor
     qkv_bias: Tensor | None
-    q_norm_D: Tensor | None
-    k_norm_D: Tensor | None
+    qk_norm_HD: Tensor | None
+    """One row per query head, then one per key head, [H + K, 1, D]."""
     out: Tensor
     norm_mlp_E: Tensor
     gate_up: Tensor
@@ -81,8 +81,7 @@ def _layer(block: Any, dtype: torch.dtype) -> Layer:
         norm_in_E=block.input_layernorm.weight,
         qkv=torch.cat([p.weight for p in projections]).to(dtype),
         qkv_bias=torch.cat([p.bias for p in projections]).to(dtype) if biased else None,
-        q_norm_D=attention.q_norm.weight if hasattr(attention, "q_norm") else None,
-        k_norm_D=attention.k_norm.weight if hasattr(attention, "k_norm") else None,
+        qk_norm_HD=_head_norms(attention).to(dtype) if hasattr(attention, "q_norm") else None,
         out=attention.o_proj.weight.to(dtype),
         norm_mlp_E=block.post_attention_layernorm.weight,
         gate_up=torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight]).to(dtype),
@@ -90,11 +89,20 @@ def _layer(block: Any, dtype: torch.dtype) -> Layer:
     )
 
 
+def _head_norms(attention: Any) -> Tensor:
+    size = attention.head_dim
+    heads = [
+        norm.weight.expand(projection.weight.shape[0] // size, 1, size)
+        for norm, projection in ((attention.q_norm, attention.q_proj), (attention.k_norm, attention.k_proj))
+    ]
+    return torch.cat(heads)
+
+
 def rotations(weights: Weights, positions_BT: Tensor) -> tuple[Tensor, Tensor]:
     """Cosines and sines of the rotary embedding, [B, 1, T, D]."""
     angles = positions_BT[:, None, :, None].float() * weights.inverse_frequencies
-    angles = torch.cat([angles, angles], dim=-1)
-    return angles.cos().to(weights.dtype), angles.sin().to(weights.dtype)
+    cos, sin = angles.cos().to(weights.dtype), angles.sin().to(weights.dtype)
+    return torch.cat([cos, cos], dim=-1), torch.cat([sin, sin], dim=-1)
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -111,11 +119,11 @@ def project(weights: Weights, layer: Layer, x_BTE: Tensor, cos: Tensor, sin: Ten
     """Queries [B, H, T, D], keys and values [B, K, T, D] of one block, rotated."""
     hidden = norm(x_BTE, layer.norm_in_E, weights.epsilon, weights.dtype)
     fused = F.linear(hidden, layer.qkv, layer.qkv_bias).unflatten(-1, (-1, weights.head_size)).transpose(1, 2)
-    query, key, value = fused.split([weights.num_heads, weights.num_kv_heads, weights.num_kv_heads], dim=1)
-    if layer.q_norm_D is not None and layer.k_norm_D is not None:
-        query = norm(query, layer.q_norm_D, weights.epsilon, weights.dtype)
-        key = norm(key, layer.k_norm_D, weights.epsilon, weights.dtype)
-    return _rotate(query, cos, sin), _rotate(key, cos, sin), value
+    spun, value = fused.split([weights.num_heads + weights.num_kv_heads, weights.num_kv_heads], dim=1)
+    if layer.qk_norm_HD is not None:
+        spun = F.rms_norm(spun, (weights.head_size,), eps=weights.epsilon) * layer.qk_norm_HD
+    query, key = _rotate(spun, cos, sin).split([weights.num_heads, weights.num_kv_heads], dim=1)
+    return query, key, value
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
