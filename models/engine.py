@@ -84,7 +84,6 @@ def _rounded(length: int) -> int:
     return -(-length // _ROUND_TO) * _ROUND_TO
 
 
-@torch.no_grad()
 def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | None = None) -> Tensor:
     """Feed new tokens to some rows (all, if not given); return the last hidden states [R, T, E].
 
@@ -99,11 +98,13 @@ def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | N
     bias = torch.zeros(visible.shape, dtype=weights.dtype).masked_fill_(~visible, -torch.inf)[:, None]
     cos, sin = rotations(weights, positions_RT)
     rows = torch.arange(len(lengths_R)) if rows_R is None else rows_R
-    place = (rows[:, None, None], torch.arange(weights.num_kv_heads)[None, :, None], positions_RT[:, None, :])
+    heads_RK = rows[:, None] * weights.num_kv_heads + torch.arange(weights.num_kv_heads)
+    place = (heads_RK[:, :, None] * cache.keys[0].shape[2] + positions_RT[:, None, :]).flatten()
     x = F.embedding(ids_RT, weights.embedding)
     for layer, keys, values in zip(weights.layers, cache.keys, cache.values, strict=True):
         query, key, value = project(weights, layer, x, cos, sin)
-        keys[place], values[place] = key, value
+        keys.flatten(0, 2).index_copy_(0, place, key.flatten(0, 2))
+        values.flatten(0, 2).index_copy_(0, place, value.flatten(0, 2))
         seen_keys, seen_values = keys[:, :, :span], values[:, :, :span]
         if rows_R is not None:
             seen_keys, seen_values = seen_keys[rows_R], seen_values[rows_R]
@@ -141,6 +142,7 @@ class Sessions:
         """Tokens of a row's stream so far."""
         return int(self._cache.lengths_R[row]) + len(self._pending[row])
 
+    @torch.inference_mode()
     def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
         """Append tokens to rows; rows that start with the same tokens are computed once and copied."""
         streams = {row: [*self._pending[row], *new] for row, new in zip(rows, ids, strict=True)}
@@ -175,7 +177,7 @@ class Sessions:
         self._next_hidden[to] = self._next_hidden[source]
         self._cache.lengths_R[to] = self._cache.lengths_R[source]
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """Sample a continuation for each row until the end token."""
         rows_R = torch.tensor(list(rows))
@@ -210,9 +212,9 @@ class Sessions:
         logits = logits_of(self._weights, hidden)
         if temperature == 0:
             return logits.argmax(-1), torch.zeros(len(logits))
-        logprobs = F.log_softmax(logits / temperature, dim=-1)
-        ids_R = _draw(logprobs.exp(), self._generator)
-        return ids_R, logprobs.gather(1, ids_R[:, None])[:, 0]
+        probabilities = (logits / temperature).softmax(-1)
+        ids_R = _draw(probabilities, self._generator)
+        return ids_R, probabilities.gather(1, ids_R[:, None])[:, 0].log()
 
 
 def _draw(probabilities_RV: Tensor, generator: torch.Generator) -> Tensor:
