@@ -24,7 +24,7 @@ def embed_prefect(settings: Settings) -> None:
         "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
         "DO_NOT_TRACK": "1",
         "MLFLOW_LOGGING_LEVEL": "ERROR",
-        "OMP_WAIT_POLICY": "PASSIVE",
+        "GOMP_SPINCOUNT": "10000",  # threads sleep soon: spinning ones starve each other on a busy machine
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "TRANSFORMERS_VERBOSITY": "error",
     }

@@ -65,11 +65,13 @@ class _Cache:
             torch.zeros(num_rows, dtype=torch.long),
         )
 
-    def rows(self, rows_R: Tensor) -> "_Cache":
-        """A copy of some rows, as far as they are filled."""
-        span = _rounded(int(self.lengths_R[rows_R].max()))
-        keys = [k[rows_R, :, :span] for k in self.keys]
-        return _Cache(keys, [v[rows_R, :, :span] for v in self.values], self.lengths_R[rows_R])
+    def rows(self, rows_R: Tensor, num_more: int) -> "_Cache":
+        """A copy of some rows, as far as they are filled, with room for more tokens."""
+        lengths_R = self.lengths_R[rows_R]
+        span = min(_rounded(int(lengths_R.max())), self.keys[0].shape[2])
+        room = (0, 0, 0, _rounded(span + num_more) - span)
+        keys, values = ([F.pad(t[rows_R, :, :span], room) for t in tensors] for tensors in (self.keys, self.values))
+        return _Cache(keys, values, lengths_R)
 
     def reserve(self, capacity: int) -> None:
         """Make room for this many tokens per row, rounded up."""
@@ -181,13 +183,12 @@ class Sessions:
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """Sample a continuation for each row until the end token."""
         rows_R = torch.tensor(list(rows))
-        cache = self._cache.rows(rows_R)
-        cache.reserve(int(cache.lengths_R.max()) + sampling.max_new_tokens)
+        cache = self._cache.rows(rows_R, sampling.max_new_tokens)
         hidden = self._next_hidden[rows_R]
         owners = list(range(len(rows)))
         out: list[tuple[list[int], list[float]]] = [([], []) for _ in rows]
         open_rows = set(owners)
-        for _ in range(sampling.max_new_tokens):
+        for num_sampled in range(sampling.max_new_tokens):
             ids_R, logprobs_R = self._sample(hidden, sampling.temperature)
             for owner, token, logprob in zip(owners, ids_R.tolist(), logprobs_R.tolist(), strict=True):
                 if owner in open_rows:
@@ -200,7 +201,8 @@ class Sessions:
             if len(open_rows) < _COMPACT_BELOW * len(owners):
                 kept = [i for i, owner in enumerate(owners) if owner in open_rows]
                 owners = [owners[i] for i in kept]
-                cache, ids_R = cache.rows(torch.tensor(kept)), ids_R[kept]
+                cache = cache.rows(torch.tensor(kept), sampling.max_new_tokens - num_sampled)
+                ids_R = ids_R[kept]
             hidden = _advance(self._weights, cache, ids_R[:, None])[:, 0]
             cache.lengths_R += 1
         for row, (ids, _) in zip(rows, out, strict=True):

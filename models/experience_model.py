@@ -107,7 +107,7 @@ class ExperienceModel:
         """The text that the model writes after each prompt, without the end marker; cut-off texts keep none."""
         rows = range(len(prompts))
         longest = max(map(len, prompts))
-        sessions = Sessions(self._weights, len(prompts), self._generator, longest + self.options.max_new_tokens)
+        sessions = Sessions(self._weights, len(prompts), self._generator, longest)
         sessions.extend(rows, prompts)
         sampled = sessions.generate(rows, Sampling(self.options.max_new_tokens, self.format.end_id, temperature))
         self.num_tokens += sessions.num_prefilled + sessions.num_sampled

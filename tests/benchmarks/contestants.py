@@ -62,7 +62,7 @@ def rollout_ours() -> float:
     weights, rows = engine_weights(model()), prompts()
 
     def work() -> None:
-        sessions = Sessions(weights, len(rows), torch.Generator().manual_seed(0), PROMPT + COMPLETION)
+        sessions = Sessions(weights, len(rows), torch.Generator().manual_seed(0), PROMPT)
         sessions.extend(range(len(rows)), rows)
         sessions.generate(range(len(rows)), Sampling(COMPLETION, -1))
 
@@ -78,7 +78,7 @@ def _generate_rate(dtype: torch.dtype) -> float:
     network, ids = model().to(dtype), torch.tensor(prompts())
 
     def work() -> None:
-        with torch.no_grad():
+        with torch.inference_mode():
             network.generate(
                 ids,
                 attention_mask=torch.ones_like(ids),
