@@ -29,6 +29,18 @@ def results_of(made: Lineage, seconds: float, stage_seconds: dict[str, float]) -
     return results
 
 
+def headline(results: dict[str, Any]) -> dict[str, float]:
+    """The few numbers that cycles are compared by: metrics of the cycle's own MLflow run."""
+    by_policy = {
+        f"{name}_{measure}": value[measure]
+        for name, value in results.items()
+        if isinstance(value, dict)
+        for measure in ("real_success", "dream_success")
+    }
+    measured = {name: results[name] for name in ("outcome_agreement", "dream_real_gap", "seconds", "overhead_share")}
+    return {name: float(value) for name, value in (by_policy | measured).items() if value is not None}
+
+
 def policy_results(evaluation: dict[str, Any], real_interactions: int) -> dict[str, Any]:
     """One policy's evaluation, as the table shows it."""
     return {

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.cycle import Lineage, Stage, cycle, real_only
-from flows.results import policy_results, results_of
+from flows.results import headline, policy_results, results_of
 from infra.cycles import read_summary, save_summary
 from infra.doors import Cycle, begin, here
 from infra.progress import Display
@@ -36,6 +36,7 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
     with closing(tracker):
         made = cycle.with_options(flow_run_name=cycle_id)(recipe, until)
         summary = _summary(recipe, cycle_id, made, display, earlier, time.monotonic() - started)
+        tracker.cycle().log_metrics(headline(summary["results"]), step=len(made.evaluations))
         summary["report"] = str(write_report(recipe, summary, made))
         save_summary(summary)
     return summary

@@ -67,6 +67,19 @@ def test_a_cycle_proves_what_it_claims(finished):
 
 
 @pytest.mark.e2e
+def test_mlflow_holds_the_headline_on_the_cycles_own_run(finished):
+    home, summary = finished
+    with closing(sqlite3.connect(home / "mlflow.db")) as database:
+        held = dict(
+            database.execute(
+                "select key, value from latest_metrics join runs using (run_uuid) where name = ?", [summary["cycle_id"]]
+            )
+        )
+    for policy in ("start", "dream", "sim_to_real"):
+        assert held[f"{policy}_real_success"] == summary["results"][policy]["real_success"]
+
+
+@pytest.mark.e2e
 def test_run_again_does_nothing_again_and_says_so(finished):
     home, summary = finished
     started = time.monotonic()
