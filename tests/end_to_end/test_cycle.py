@@ -15,12 +15,12 @@ import pytest
 
 SMALL = [
     "environment.num_train_tasks=60",
-    "environment.num_valid_tasks=20",
+    "environment.num_valid_tasks=40",
     "environment.num_test_tasks=80",
     "experience.num_refit_episodes=80",
-    "dream.num_rounds=8",
-    "dream.calibrate_every=4",
-    "grpo.groups_per_round=16",
+    "dream.num_rounds=7",
+    "dream.calibrate_every=7",
+    "grpo.groups_per_round=28",
     "real.num_rounds=1",
     "gate.margin=0.1",
 ]
