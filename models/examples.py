@@ -9,7 +9,7 @@ from schemas.state_text import changes_between
 
 
 def situations_of(trajectory: Trajectory, history_length: int) -> list[Situation]:
-    """What the experience model knew before each turn, still without demonstrations."""
+    """What was known before each turn, still without demonstrations."""
     actions = trajectory.actions
     return [
         Situation(trajectory.task, turn.state, turn.action, tuple(actions[max(0, i - history_length) : i]))
@@ -28,11 +28,16 @@ def experience_example(
     )
 
 
-def policy_examples(format: PromptFormat, trajectory: Trajectory, *, remember_episode: bool) -> list[Example]:
+def policy_examples(
+    format: PromptFormat, trajectory: Trajectory, history_length: int, *, remember_episode: bool
+) -> list[Example]:
     """One episode as the policy sees it, in one stream or in one per turn; its actions are to be learnt."""
     if remember_episode:
         return [_policy_example(format, trajectory)]
-    return [_policy_example(format, replace(trajectory, turns=[turn])) for turn in trajectory.turns]
+    return [
+        Example.of((format.moment(s.task, s.history, s.state), False), (format.action(s.action), True))
+        for s in situations_of(trajectory, history_length)
+    ]
 
 
 def _policy_example(format: PromptFormat, trajectory: Trajectory) -> Example:

@@ -1,6 +1,7 @@
 """How tasks, states, actions and demonstrations become tokens, for the policy and the experience model.
 
     policy            [task] instruction [state] s0 [action] a0 [end] [state] s1 [action] a1 [end] ...
+      or, each turn   [task] instruction [history] a' [state] s [action] a [end]
     experience model  [task] instruction [demo] a' [next] changes' ... [history] a [state] s [action] a
                       -> [think] reasoning [next] changes [outcome] continue|success|failure [end]
     task generator    [vary] instruction [state] s0 -> [task] instruction' [state] s0' [end]
@@ -70,9 +71,17 @@ class PromptFormat:
         """Start of a policy's episode."""
         return self.ids("[task]", f" {task.instruction}")
 
+    def history(self, actions: Sequence[str]) -> list[int]:
+        """Actions before this one, oldest first."""
+        return self.ids("[history]", " " + "; ".join(actions))
+
     def state(self, state: str) -> list[int]:
         """What the policy sees before each action."""
         return self.ids("[state]", f"\n{state}", "[action]")
+
+    def moment(self, task: AgentTask, history: Sequence[str], state: str) -> list[int]:
+        """What a policy sees that is shown its last few actions instead of the whole episode."""
+        return self.task(task) + (self.history(history) if history else []) + self.state(state)
 
     def action(self, action: str) -> list[int]:
         """An action as the policy would write it."""
@@ -81,17 +90,8 @@ class PromptFormat:
     def situation(self, situation: Situation) -> list[int]:
         """Prompt of the experience model."""
         demos = [part for demo in situation.demonstrations for part in ("[demo]", demo)]
-        return self.ids(
-            "[task]",
-            f" {situation.task.instruction}",
-            *demos,
-            "[history]",
-            " " + "; ".join(situation.history),
-            "[state]",
-            f"\n{situation.state}",
-            "[action]",
-            f" {situation.action}",
-        )
+        before = self.task(situation.task) + self.ids(*demos) + self.history(situation.history)
+        return before + self.state(situation.state) + self.ids(f" {situation.action}")
 
     def prediction(self, step: Step, changes: str, *, with_reasoning: bool = True) -> list[int]:
         """What the experience model should write for this step."""

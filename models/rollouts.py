@@ -21,8 +21,10 @@ class RolloutOptions:
     """How episodes are played."""
 
     remember_episode: bool = True
-    """The policy sees the whole episode so far, from its cache; else only the task and the present state,
-    which is enough where the state remembers what was seen, and much shorter."""
+    """The policy sees the whole episode so far, from its cache; else the task, its last actions and the present
+    state, which is enough where the state remembers what was seen, and much shorter."""
+    history_length: int = 2
+    """How many last actions that is: they tell a policy that the state does not change."""
     temperature: float = 1.0
     max_steps: int = 12
     max_action_tokens: int = 24
@@ -52,6 +54,9 @@ class _Slot:
 
     def begin_stream(self) -> None:
         self.streams.append(Tokens([], [], []))
+
+    def last_actions(self, num_actions: int) -> list[str]:
+        return [turn.action for turn in self.turns[max(0, len(self.turns) - num_actions) :]]
 
     def saw(self, ids: list[int]) -> None:
         self._append(ids, False, [0.0] * len(ids))
@@ -133,11 +138,12 @@ class Rollout:
 
     def _look(self, slot: _Slot, row: int, sessions: Sessions) -> list[int]:
         """What the policy is shown now, noted in the slot."""
-        seen = self._format.state(slot.state)
-        if not slot.turns or not self._options.remember_episode:
+        if slot.turns and self._options.remember_episode:
+            seen = self._format.state(slot.state)
+        else:
             sessions.restart(row)
             slot.begin_stream()
-            seen = self._format.task(slot.task) + seen
+            seen = self._format.moment(slot.task, slot.last_actions(self._options.history_length), slot.state)
         slot.saw(seen)
         return seen
 

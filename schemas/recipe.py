@@ -140,7 +140,10 @@ class StartRecipe(Section):
     """The starting policy: behaviour cloning of logged successes."""
 
     remember_episode: bool = False
-    """The policy sees the whole episode so far; else the task and the present state, which here remembers."""
+    """The policy sees the whole episode so far; else the task, its last actions and the present state, which
+    here remembers what was seen."""
+    history_length: int = Field(default=2, ge=0)
+    """How many last actions the policy sees if it does not remember the episode."""
     num_demonstrations: int = Field(default=30, ge=1)
     """Expert episodes it is cloned from."""
     renamed_copies: int = Field(default=3, ge=0)

@@ -32,7 +32,13 @@ def clone_policy(
     shortest_per_task = {t.task.task_id: t for t in sorted(successes, key=lambda t: -len(t.turns))}
     demonstrations = list(shortest_per_task.values())[-recipe.num_demonstrations :]
     shown = with_renamed_copies(demonstrations, recipe.renamed_copies, model, open_environment(environment), seed)
-    examples = [e for t in shown for e in policy_examples(model.format, t, remember_episode=recipe.remember_episode)]
+    examples = [
+        example
+        for episode in shown
+        for example in policy_examples(
+            model.format, episode, recipe.history_length, remember_episode=recipe.remember_episode
+        )
+    ]
     train(model.network, examples, recipe.sft, seed, "start policy")
     return put_model(model, num_demonstrations=len(demonstrations))
 

@@ -54,7 +54,9 @@ def play(
         policy.format,
         environment,
         origin,
-        RolloutOptions(recipe.start.remember_episode, temperature, recipe.environment.max_steps),
+        RolloutOptions(
+            recipe.start.remember_episode, recipe.start.history_length, temperature, recipe.environment.max_steps
+        ),
         torch.Generator().manual_seed(seed),
     )
     with cycle().display.stage(stage) as report:
