@@ -144,7 +144,7 @@ class StartRecipe(Section):
     here remembers what was seen."""
     history_length: int = Field(default=2, ge=0)
     """How many last actions the policy sees if it does not remember the episode."""
-    num_demonstrations: int = Field(default=30, ge=1)
+    num_demonstrations: int = Field(default=20, ge=1)
     """Expert episodes it is cloned from."""
     renamed_copies: int = Field(default=3, ge=0)
     """How often each demonstration is shown once more with names replaced, so that the policy copies names."""
