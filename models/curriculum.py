@@ -3,7 +3,6 @@
 import random
 from collections.abc import Mapping, Sequence
 
-from models.grpo import without_failures
 from schemas.records import AgentTask, Trajectory
 
 
@@ -17,10 +16,10 @@ def reward_entropy(rewards_G: Sequence[float]) -> float:
 
 
 def group_entropies(groups: Sequence[Sequence[Trajectory]]) -> dict[str, float]:
-    """Reward entropy by task id, of the episodes that were played to an end."""
+    """Reward entropy by task id, of the episodes that were played to an end: enough to say what to play next."""
     return {
         group[0].task.task_id: reward_entropy([t.reward for t in group])
-        for group in map(without_failures, groups)
+        for group in ([t for t in group if not t.failure] for group in groups)
         if len(group) > 1
     }
 

@@ -99,25 +99,20 @@ def informative_groups(
 ) -> tuple[list[ScoredGroup], dict[str, int]]:
     """Groups that teach something, and how many were left out and why.
 
-    A failed episode has no reward, so the group goes on without it; of one episode alone nothing can be
-    said. A group whose returns are all exactly equal has no advantage; it is counted as solved or unsolved.
+    A failed episode has no reward, and what is left of its group is no fair sample, so a group that is not
+    whole never trains. One whose returns are all exactly equal has no advantage; it is counted as solved or unsolved.
     """
     scored: list[ScoredGroup] = []
     counts = {"broken": 0, "all_succeeded": 0, "all_failed": 0}
-    for group in map(without_failures, groups):
+    for group in groups:
         rewards = [trajectory.reward for trajectory in group]
-        if len(group) < 2:
+        if any(trajectory.failure for trajectory in group):
             counts["broken"] += 1
         elif len(set(rewards)) == 1:
             counts["all_succeeded" if rewards[0] > 0 else "all_failed"] += 1
         else:
             scored.append(_scored(group, rewards, options))
     return scored, counts
-
-
-def without_failures(group: Sequence[Trajectory]) -> list[Trajectory]:
-    """The episodes that were played to an end."""
-    return [trajectory for trajectory in group if not trajectory.failure]
 
 
 def _scored(group: Sequence[Trajectory], rewards: list[float], options: GrpoOptions) -> ScoredGroup:

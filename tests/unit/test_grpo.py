@@ -75,13 +75,11 @@ def test_groups_that_teach_nothing_are_counted_and_left_out():
     assert counts == {"broken": 1, "all_succeeded": 1, "all_failed": 1}
 
 
-def test_a_failed_episode_is_no_reward_of_zero():
-    """The others are compared with each other, as if the failed one had not been played."""
+def test_a_group_that_is_not_whole_never_trains():
     failed = episode(0, Failure.UNPARSABLE)
-    with_it, _ = informative_groups([[episode(1), failed, episode(0), failed]], GrpoOptions())
-    without_it, _ = informative_groups([[episode(1), episode(0)]], GrpoOptions())
-    assert with_it == without_it
-    assert informative_groups([[episode(1), episode(1), failed]], GrpoOptions())[1]["all_succeeded"] == 1
+    scored, counts = informative_groups([[episode(1), failed, episode(0), episode(0)]], GrpoOptions())
+    assert not scored
+    assert counts == {"broken": 1, "all_succeeded": 0, "all_failed": 0}
 
 
 def test_negative_advantages_can_weigh_less_by_hand():
