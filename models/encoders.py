@@ -40,7 +40,7 @@ class SentenceEncoder:
     def __init__(self, folder_or_id: str, revision: str | None = None) -> None:
         """Load the model; safetensors only, no remote code."""
         try:
-            from sentence_transformers import SentenceTransformer  # pyright: ignore[reportMissingImports]
+            from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise InputError(
                 "retrieval.encoder names a sentence-transformers model: pip install 'dreamgym[embed]'"
@@ -52,7 +52,7 @@ class SentenceEncoder:
     @property
     def num_dimensions(self) -> int:
         """Length of each vector."""
-        return int(self._model.get_sentence_embedding_dimension() or 0)
+        return int(self._model.get_embedding_dimension() or 0)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Unit vectors [N, num_dimensions]."""
