@@ -1,0 +1,54 @@
+"""Renaming: names change everywhere at once, and nothing else does."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.prompts import Situation
+from models.renaming import invented_names, renamed, renamed_situation, renamer
+from schemas.records import AgentTask, Step, Trajectory, Turn
+
+TASK = AgentTask("t", "recipe: red apple fried diced", "train", "f", initial_state="- red apple: counter raw uncut")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("take red apple from counter", "take bok from counter"),
+        ("apple pie", "zan pie"),
+        ("pineapple", "pineapple"),
+        ("red apples", "red apples"),
+        ("- apple: held\n- red apple: counter", "- zan: held\n- bok: counter"),
+    ],
+)
+def test_whole_names_are_replaced_longest_first(text, expected):
+    assert renamer({"apple": "zan", "red apple": "bok"})(text) == expected
+
+
+def test_names_that_swap_are_replaced_at_once():
+    assert renamer({"a": "b", "b": "a"})("a b") == "b a"
+
+
+@given(st.integers(0, 10_000))
+def test_invented_names_differ_from_each_other_and_from_words_in_use(seed):
+    names = [f"thing {i}" for i in range(5)]
+    invented = invented_names(names, random.Random(seed), avoid="kitchen counter stove")
+    assert list(invented) == names
+    assert len(set(invented.values())) == 5
+    assert not set(invented.values()) & {"kitchen", "counter", "stove"}
+
+
+def test_renaming_there_and_back_leaves_an_episode_as_it_was():
+    step = Step("- red apple: held raw uncut", 0.0, done=False, success=False, reasoning="red apple: counter. works.")
+    episode = Trajectory(TASK, "real", [Turn("- red apple: counter raw uncut", "take red apple from counter", step)])
+    there, back = renamer({"red apple": "bok"}), renamer({"bok": "red apple"})
+    new = renamed(episode, there)
+    assert "apple" not in repr(new)
+    assert renamed(new, back) == episode
+
+
+def test_a_situation_is_renamed_with_what_it_retrieved():
+    situation = Situation(TASK, "- red apple: held", "eat red apple", ("take red apple",), (" take red apple =>\n",))
+    assert "apple" not in repr(renamed_situation(situation, renamer({"red apple": "bok"})))
