@@ -144,8 +144,8 @@ class StartRecipe(Section):
     here remembers what was seen."""
     history_length: int = Field(default=2, ge=0)
     """How many last actions the policy sees if it does not remember the episode."""
-    num_demonstrations: int = Field(default=20, ge=1)
-    """Expert episodes it is cloned from."""
+    num_demonstrations: int = Field(default=25, ge=1)
+    """Tasks of whose logs it is cloned: the shortest success of each."""
     renamed_copies: int = Field(default=3, ge=0)
     """How often each demonstration is shown once more with names replaced, so that the policy copies names."""
     sft: SftRecipe = SftRecipe(epochs=5, learning_rate=5e-4, tokens_per_update=2_048)

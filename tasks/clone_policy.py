@@ -1,6 +1,7 @@
 """Clone the starting policy: supervised learning on logged successes (the paper's SFT baseline)."""
 
 import random
+from collections.abc import Sequence
 
 import torch
 
@@ -23,14 +24,12 @@ from tasks.versioned import versioned_task
 def clone_policy(
     backbone: Reference, trajectories: Reference, recipe: StartRecipe, environment: EnvironmentRecipe, seed: int
 ) -> Reference:
-    """The backbone, taught to act like the shortest logged successes of a few tasks."""
+    """The backbone, taught to act like the shortest logged success of each of the first tasks that have one."""
     use_threads()
     model = get_model(backbone)
-    successes = [t for t in get_trajectories(trajectories) if t.success]
-    if not successes:
+    demonstrations = shortest_successes(get_trajectories(trajectories))[: recipe.num_demonstrations]
+    if not demonstrations:
         raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")
-    shortest_per_task = {t.task.task_id: t for t in sorted(successes, key=lambda t: -len(t.turns))}
-    demonstrations = list(shortest_per_task.values())[-recipe.num_demonstrations :]
     shown = with_renamed_copies(demonstrations, recipe.renamed_copies, model, open_environment(environment), seed)
     examples = [
         example
@@ -41,6 +40,16 @@ def clone_policy(
     ]
     train(model.network, examples, recipe.sft, seed, "start policy")
     return put_model(model, num_demonstrations=len(demonstrations))
+
+
+def shortest_successes(episodes: Sequence[Trajectory]) -> list[Trajectory]:
+    """The shortest success of each task, in the order of the tasks, which deals them to families in turn."""
+    shortest: dict[str, Trajectory] = {}
+    for episode in episodes:
+        if episode.success:
+            best = shortest.setdefault(episode.task.task_id, episode)
+            shortest[episode.task.task_id] = min(best, episode, key=lambda t: len(t.turns))
+    return list(shortest.values())
 
 
 def with_renamed_copies(
