@@ -41,6 +41,12 @@ def headline(results: dict[str, Any]) -> dict[str, float]:
     return {name: float(value) for name, value in (by_policy | measured).items() if value is not None}
 
 
+def lineage_tags(made: Lineage) -> dict[str, str]:
+    """Which data and models by digest, so that cycles can be filtered by them: tags of the cycle's own MLflow run."""
+    made_of = {name: value if isinstance(value, list) else [value] for name, value in made.references.items()}
+    return {f"lineage.{name}": " ".join(one.sha256[:16] for one in several) for name, several in made_of.items()}
+
+
 def policy_results(evaluation: dict[str, Any], real_interactions: int) -> dict[str, Any]:
     """One policy's evaluation, as the table shows it."""
     return {

@@ -6,10 +6,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from prefect import Flow, State
+from prefect.client.schemas import FlowRun
+
 from flows.cycle import Lineage, Stage, cycle, real_only
-from flows.results import headline, policy_results, results_of
+from flows.results import headline, lineage_tags, policy_results, results_of
+from infra.code_tags import code_tags
 from infra.cycles import read_summary, save_summary
 from infra.doors import Cycle, begin, here
+from infra.doors import cycle as running
 from infra.progress import Display
 from infra.tracking import Tracker
 from schemas.recipe import Recipe, flat_fields
@@ -34,9 +39,10 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
     if tracker.resumed:
         display.say(f"cycle {cycle_id} was begun before: going on from its last finished step")
     with closing(tracker):
-        made = cycle.with_options(flow_run_name=cycle_id)(recipe, until)
+        made = cycle.with_options(flow_run_name=cycle_id, on_running=[_note_flow_run])(recipe, until)
         summary = _summary(recipe, cycle_id, made, display, earlier, time.monotonic() - started)
         tracker.cycle().log_metrics(headline(summary["results"]), step=len(made.evaluations))
+        tracker.cycle().set_tags(lineage_tags(made))
         summary["report"] = str(write_report(recipe, summary, made))
         save_summary(summary)
     return summary
@@ -48,7 +54,8 @@ def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> 
     tracker = _tracker(recipe, cycle_id)
     begin(Cycle(cycle_id, recipe.digest, tracker, display))
     with closing(tracker):
-        evaluation = real_only.with_options(flow_run_name=cycle_id)(recipe, restored(summary["lineage"]))
+        flow = real_only.with_options(flow_run_name=cycle_id, on_running=[_note_flow_run])
+        evaluation = flow(recipe, restored(summary["lineage"]))
     return policy_results(evaluation, evaluation["real_interactions"])
 
 
@@ -64,8 +71,13 @@ def closing(tracker: Tracker) -> Iterator[None]:
 
 
 def _tracker(recipe: Recipe, cycle_id: str) -> Tracker:
-    tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed)}
+    tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
     return Tracker(here(), cycle_id, tags)
+
+
+def _note_flow_run(flow: Flow, flow_run: FlowRun, state: State) -> None:
+    """From a run in MLflow to its flow run in Prefect."""
+    running().tracker.cycle().set_tags({"prefect_flow_run": str(flow_run.id)})
 
 
 def _summary(

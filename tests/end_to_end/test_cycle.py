@@ -80,6 +80,23 @@ def test_mlflow_holds_the_headline_on_the_cycles_own_run(finished):
 
 
 @pytest.mark.e2e
+def test_mlflow_says_what_the_cycle_was_made_of(finished):
+    home, summary = finished
+    with closing(sqlite3.connect(home / "mlflow.db")) as database:
+        tags = dict(
+            database.execute(
+                "select key, value from tags join runs using (run_uuid) where name = ?", [summary["cycle_id"]]
+            )
+        )
+    assert tags["recipe_digest"] == summary["recipe_digest"]
+    assert digests(summary["lineage"]["logs"])[0].startswith(tags["lineage.logs"])
+    assert len(tags["lock_digest"]) == 64
+    with closing(sqlite3.connect(home / "prefect" / "prefect.db")) as database:
+        (name,) = database.execute("select name from flow_run where id = ?", [tags["prefect_flow_run"]]).fetchone()
+    assert name == summary["cycle_id"]
+
+
+@pytest.mark.e2e
 def test_run_again_does_nothing_again_and_says_so(finished):
     home, summary = finished
     started = time.monotonic()

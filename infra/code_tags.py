@@ -1,0 +1,19 @@
+"""Which code a cycle ran: tags of its MLflow run, beside the digests that key its tasks."""
+
+import hashlib
+from importlib.metadata import distributions
+from pathlib import Path
+
+from mlflow.utils.git_utils import get_git_commit
+from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT
+
+
+def code_tags() -> dict[str, str]:
+    """The commit, where this is a checkout, and the digest of the installed packages and their versions."""
+    commit = get_git_commit(str(Path(__file__).parent))
+    return {"lock_digest": _lock_digest()} | ({MLFLOW_GIT_COMMIT: commit} if commit else {})
+
+
+def _lock_digest() -> str:
+    installed = sorted({f"{one.name}=={one.version}" for one in distributions()})
+    return hashlib.sha256("\n".join(installed).encode()).hexdigest()
