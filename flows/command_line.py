@@ -43,6 +43,9 @@ def run(
 
     loaded = load_recipe(recipe, changes or [])
     _embed()
+    from infra.embedded import start_prefect
+
+    start_prefect()
     from flows.cycle import Stage
     from flows.run import run_recipe
     from flows.show_run import print_results

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.load_recipe import load_recipe
-from infra.embedded import embed_prefect
+from infra.embedded import embed_prefect, start_prefect
 from infra.settings import settings
 from schemas.errors import DreamGymError
 
@@ -32,6 +32,7 @@ def evidence(
 ) -> None:
     """Run what is to be shown, or read it where it ran before, and print it."""
     embed_prefect(settings())
+    start_prefect()
     variants = ABLATIONS if ablations else {"full": []}
     rows = [
         _run(recipe, name, int(seed), [*(changes or []), *variant], baseline=not ablations)

@@ -15,6 +15,7 @@ from infra.code_tags import code_tags
 from infra.cycles import read_summary, save_summary
 from infra.doors import Cycle, begin, here
 from infra.doors import cycle as running
+from infra.embedded import await_prefect
 from infra.progress import Display
 from infra.tracking import Tracker
 from schemas.recipe import Recipe, flat_fields
@@ -30,12 +31,11 @@ def cycle_id_of(recipe: Recipe) -> str:
 
 def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]:
     """Run a cycle to the end of a stage and return its summary, which is also kept in home."""
+    started = time.monotonic()
     cycle_id = cycle_id_of(recipe)
     earlier = read_summary(cycle_id)
-    tracker = _tracker(recipe, cycle_id)
+    tracker = _open_doors(recipe, cycle_id, display)
     tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
-    begin(Cycle(cycle_id, recipe.digest, tracker, display))
-    started = time.monotonic()
     if tracker.resumed:
         display.say(f"cycle {cycle_id} was begun before: going on from its last finished step")
     with closing(tracker):
@@ -51,8 +51,7 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
 def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> dict[str, Any]:
     """The real-only baseline beside a cycle that ran before: its success and what it cost."""
     cycle_id = f"{summary['cycle_id']}-real-only"
-    tracker = _tracker(recipe, cycle_id)
-    begin(Cycle(cycle_id, recipe.digest, tracker, display))
+    tracker = _open_doors(recipe, cycle_id, display)
     with closing(tracker):
         flow = real_only.with_options(flow_run_name=cycle_id, on_running=[_note_flow_run])
         evaluation = flow(recipe, restored(summary["lineage"]))
@@ -70,9 +69,12 @@ def closing(tracker: Tracker) -> Iterator[None]:
     tracker.close("FINISHED")
 
 
-def _tracker(recipe: Recipe, cycle_id: str) -> Tracker:
+def _open_doors(recipe: Recipe, cycle_id: str, display: Display) -> Tracker:
     tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
-    return Tracker(here(), cycle_id, tags)
+    tracker = Tracker(here(), cycle_id, tags)
+    begin(Cycle(cycle_id, recipe.digest, tracker, display))
+    await_prefect()
+    return tracker
 
 
 def _note_flow_run(flow: Flow, flow_run: FlowRun, state: State) -> None:

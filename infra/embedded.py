@@ -1,7 +1,8 @@
-"""Embedded Prefect: its settings for a process that has no server. Call before Prefect is imported."""
+"""Embedded Prefect: its settings, and its server, for a process that has none. Call before Prefect is imported."""
 
 import os
 from pathlib import Path
+from threading import Thread
 
 from infra.settings import Settings
 
@@ -31,3 +32,22 @@ def embed_prefect(settings: Settings) -> None:
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
     Path(os.environ["PREFECT_HOME"]).mkdir(parents=True, exist_ok=True)
+
+
+_starting: list[Thread] = []
+
+
+def start_prefect() -> None:
+    """Let the embedded server start in the background, which takes seconds, while the caller imports the rest."""
+    from prefect.server.api.server import SubprocessASGIServer
+    from prefect.settings import PREFECT_API_URL
+
+    if PREFECT_API_URL.value() is None:
+        _starting.append(Thread(target=SubprocessASGIServer().start, name="prefect server", daemon=True))
+        _starting[-1].start()
+
+
+def await_prefect() -> None:
+    """Wait for the server that `start_prefect` began to start, if it did."""
+    while _starting:
+        _starting.pop().join()
