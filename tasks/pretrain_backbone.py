@@ -178,9 +178,8 @@ def _tokenizer_texts() -> Iterator[str]:
         yield from (f" {name}" for name in invented_names("ab", rng).values())
 
 
-def main(folder: Path, first_leg: int = 0) -> None:
-    """Make the backbone in a folder; go on from the folder's checkpoint with a later leg."""
-    plan = BackbonePlan()
+def pretrain(folder: Path, plan: BackbonePlan, first_leg: int = 0) -> None:
+    """Make a backbone in a folder; go on from the folder's checkpoint with a later leg."""
     model = load_model(folder) if first_leg else new_backbone(plan)
     for leg in plan.legs[first_leg:]:
         train_leg(model, leg, folder)
@@ -188,4 +187,4 @@ def main(folder: Path, first_leg: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    pretrain(Path(sys.argv[1]), BackbonePlan(), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
