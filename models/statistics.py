@@ -1,20 +1,32 @@
-"""Intervals and paired comparisons, by bootstrap over tasks."""
+"""Intervals of success rates, and paired comparisons by bootstrap over tasks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import binomtest
 
 _RESAMPLES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean with the bounds of its 95% bootstrap interval."""
+    """A mean with the bounds of its 95% interval."""
 
     mean: float
     low: float
     high: float
+
+
+def success_rate(successes: Sequence[bool]) -> Interval:
+    """Share of tasks that succeeded, with its Wilson interval, which says something even where all succeed.
+
+    Raises:
+        ValueError: no tasks.
+    """
+    test = binomtest(sum(successes), len(successes))
+    low, high = test.proportion_ci(method="wilson")
+    return Interval(float(test.statistic), float(low), float(high))
 
 
 def bootstrap_mean(values: Sequence[float], seed: int = 0) -> Interval:

@@ -9,7 +9,7 @@ from typing import Any
 from infra.doors import cycle, replay_store
 from infra.environments.catalogue import open_environment
 from models.calibration import Calibration, calibrate, replay
-from models.statistics import bootstrap_mean
+from models.statistics import success_rate
 from schemas.recipe import Recipe
 from schemas.records import Reference, Trajectory
 from tasks.keep import get_model, put_trajectories, use_threads
@@ -57,7 +57,7 @@ def evaluate(
 
 
 def _summary(real: list[Trajectory], calibration: Calibration) -> dict[str, Any]:
-    interval = bootstrap_mean([float(t.success) for t in real])
+    interval = success_rate([t.success for t in real])
     return {
         **calibration.metrics(),
         "interval_low": interval.low,

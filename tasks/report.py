@@ -65,7 +65,7 @@ def _html(figure: plot.Figure) -> str:
 def _figures(summary: dict[str, Any], made: Any) -> list[tuple[str, str, plot.Figure]]:
     figures: list[tuple[str, str, plot.Figure]] = []
     if "start" in summary["results"]:
-        caption = "Bars are 95% bootstrap intervals over tasks. Dreamt success is what the experience model says."
+        caption = "Bars are 95% intervals over tasks. Dreamt success is what the experience model says."
         figures.append(("Held-out success", caption, _success_figure(summary["results"])))
     if made.rounds:
         caption = "Dream success of the training groups by round; real success on valid tasks where it was measured."

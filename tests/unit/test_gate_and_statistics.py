@@ -2,7 +2,7 @@ import pytest
 
 from models.curriculum import draw_tasks, reward_entropy, tasks_to_vary
 from models.gate import GateOptions, judge
-from models.statistics import bootstrap_mean, paired_gain
+from models.statistics import bootstrap_mean, paired_gain, success_rate
 from schemas.records import AgentTask
 
 OPTIONS = GateOptions(margin=0.0, family_margin=0.05, min_outcome_agreement=0.9, max_dream_real_gap=0.1)
@@ -49,6 +49,16 @@ def test_interval_of_a_coin():
     # normal approximation: 1.96 * 0.5 / sqrt(400) = 0.049
     assert interval.low == pytest.approx(0.451, abs=0.01)
     assert interval.high == pytest.approx(0.549, abs=0.01)
+
+
+def test_wilson_intervals_by_hand():
+    # all of n: low = n / (n + z^2) = 400 / 403.8415
+    assert success_rate([True] * 400).low == pytest.approx(0.99049, abs=1e-5)
+    # 1 of 2: centre 1/2, half width z sqrt(1/8 + z^2/16) / (1 + z^2/2) = 0.40547
+    interval = success_rate([True, False])
+    assert (interval.mean, interval.low, interval.high) == pytest.approx((0.5, 0.09453, 0.90547), abs=1e-5)
+    with pytest.raises(ValueError, match="n"):
+        success_rate([])
 
 
 def test_a_paired_gain_is_surer_than_two_intervals():
