@@ -87,7 +87,7 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     backbone = fetch_backbone(recipe.backbone, backbone_files)
     annotated = annotate(logs, recipe.annotate, environment, recipe.retrieval, seed)
     start = clone_policy(backbone, annotated, recipe.start, environment, seed)
-    own = annotate(play_policy(start, recipe), recipe.annotate, environment, recipe.retrieval, seed)
+    own = annotate(play_policy(start, recipe), recipe.annotate, environment, recipe.retrieval, seed, start.sha256)
     experience = [annotated, own]
     model = fit_experience_model(backbone, experience, recipe.experience, recipe.retrieval, environment, seed)
     made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}

@@ -39,13 +39,16 @@ class ReplayStore:
         except (OSError, RuntimeError, ValueError) as error:
             raise StorageError(f"cannot open the replay store {self._uri}: {error}") from error
 
-    def upsert(self, table: str, rows: Sequence[Mapping[str, Any]], tag: str = "") -> TableVersion | None:
-        """Write rows by their row_id; a row that is already there is replaced, so a retry writes nothing twice.
+    def upsert(
+        self, table: str, rows: Sequence[Mapping[str, Any]], tag: str = "", *, replace: bool = True
+    ) -> TableVersion | None:
+        """Write rows by their row_id, so that a retry writes nothing twice.
 
         Args:
             table: transitions, agent_tasks, evaluations or quarantine.
             rows: With the columns of the table's schema.
             tag: Name to pin the version that holds them by; a tag that exists moves to it.
+            replace: A row that is already there is replaced; else it stays as it is.
 
         Returns:
             The version that holds the rows; None if there are none.
@@ -56,7 +59,8 @@ class ReplayStore:
             opened = self._open_for(table, _schema_of(table, rows[0]))
             for start in range(0, len(rows), _UPSERT_ROWS):
                 batch = arrow.Table.from_pylist(list(rows[start : start + _UPSERT_ROWS]), schema=opened.schema)
-                (opened.merge_insert("row_id").when_matched_update_all().when_not_matched_insert_all().execute(batch))
+                merge = opened.merge_insert("row_id").when_not_matched_insert_all()
+                (merge.when_matched_update_all() if replace else merge).execute(batch)
             if tag:
                 _pin(opened, tag)
             return TableVersion(table, opened.version, opened.count_rows())

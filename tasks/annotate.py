@@ -25,6 +25,7 @@ def annotate(
     environment: EnvironmentRecipe,
     retrieval: RetrievalRecipe,
     seed: int,
+    policy: str = "",
 ) -> Reference:
     """The trajectories with a reasoning trace on every turn.
 
@@ -34,12 +35,13 @@ def annotate(
         environment: Its rules are the offline annotator.
         retrieval: Names the encoder of the stored vectors.
         seed: Of the recipe, kept on the rows.
+        policy: Digest of the policy that played, if it was one of ours.
     """
     episodes = get_trajectories(trajectories)
     with cycle().display.stage("annotate"):
         traces = _annotator(recipe, environment).annotate(episodes)
     explained = [with_reasoning(episode, own) for episode, own in zip(episodes, traces, strict=True)]
-    made_by = Provenance(cycle().recipe_digest, seed)
+    made_by = Provenance(cycle().recipe_digest, seed, policy=policy)
     tag = store_rows(explained, made_by, retrieval, f"annotated-{trajectories.sha256[:8]}")
     return put_trajectories(explained, table_tag=tag)
 

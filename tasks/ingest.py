@@ -34,7 +34,7 @@ def ingest(
     """
     with cycle().display.stage("ingest"):
         trajectories = _imported(recipe) if recipe.path else _collected(environment, recipe, seed)
-    tag = store_rows(trajectories, Provenance(cycle().recipe_digest, seed), retrieval, "logs")
+    tag = store_rows(trajectories, Provenance(cycle().recipe_digest, seed), retrieval, "logs", replace=False)
     num_transitions = sum(len(t.turns) for t in trajectories)
     cycle().tracker.stage("ingest").log_metrics(
         {"episodes": len(trajectories), "transitions": num_transitions, "success": _success(trajectories)}

@@ -1,17 +1,14 @@
 """Log the starting policy's own real episodes: its mistakes are what the dream must not grant.
 
 in:  train tasks, the starting policy
-out: annotated-later real trajectories; rows in `transitions`
+out: real trajectories, which `annotate` explains and stores
 """
 
-from infra.doors import cycle
 from infra.environments.catalogue import open_environment
 from schemas.recipe import Recipe
 from schemas.records import Reference
 from tasks.keep import get_model, put_trajectories, use_threads
 from tasks.play import play_real
-from tasks.rows import Provenance
-from tasks.store_rows import store_rows
 from tasks.versioned import versioned_task
 
 
@@ -30,6 +27,4 @@ def play_policy(policy: Reference, recipe: Recipe) -> Reference:
             "own mistakes", model, recipe, wanted[i :: len(temperatures)], temperature, recipe.seed + i
         )
     ]
-    made_by = Provenance(cycle().recipe_digest, recipe.seed, 0, policy.sha256)
-    tag = store_rows(episodes, made_by, recipe.retrieval, "own-mistakes")
-    return put_trajectories(episodes, table_tag=tag)
+    return put_trajectories(episodes)

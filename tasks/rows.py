@@ -29,15 +29,26 @@ def trajectory_id(trajectory: Trajectory) -> str:
 
 
 def rows_of(trajectories: Sequence[Trajectory], provenance: Provenance, encoder: Encoder) -> list[dict[str, Any]]:
-    """One row per turn; equal episodes give equal row ids."""
-    distinct = {trajectory_id(t): t for t in trajectories}
-    rows = [row for name, t in distinct.items() for row in _rows(name, t, provenance)]
+    """One row per turn; the same episodes of the same provenance give the same row ids."""
+    named = {_stored_id(t, number, provenance): t for number, t in enumerate(trajectories)}
+    rows = [row for name, t in named.items() for row in _rows(name, t, provenance)]
+    if not rows:
+        return []
     vectors = join(encoder, [r["instruction"] for r in rows], [r["state"] for r in rows], [r["action"] for r in rows])
     return [{**row, "vector": vector} for row, vector in zip(rows, vectors, strict=True)]
 
 
+def _stored_id(trajectory: Trajectory, number: int, made_by: Provenance) -> str:
+    """Logs are one by content, however often they are imported; what a policy plays is another episode each time."""
+    content = trajectory_id(trajectory)
+    if not made_by.policy:
+        return content
+    played = (content, made_by.recipe, made_by.seed, made_by.round, made_by.policy, number)
+    return hashlib.sha256("\x1d".join(map(str, played)).encode()).hexdigest()[:32]
+
+
 def _rows(name: str, trajectory: Trajectory, provenance: Provenance) -> list[dict[str, Any]]:
-    task, real = trajectory.task, trajectory.origin == "real"
+    task, real, failure = trajectory.task, trajectory.origin == "real", trajectory.failure
     return [
         {
             "row_id": f"{name}/{turn_number}",
@@ -52,12 +63,12 @@ def _rows(name: str, trajectory: Trajectory, provenance: Provenance) -> list[dic
             "reasoning": turn.step.reasoning,
             "next_state": turn.step.state,
             "origin": trajectory.origin,
-            "real_reward": turn.step.reward if real else None,
-            "dream_reward": None if real or turn.step.failure else turn.step.reward,
+            "real_reward": turn.step.reward if real and not failure else None,
+            "dream_reward": turn.step.reward if not real and not failure else None,
             "done": turn.step.done,
             "success": turn.step.success,
             "truncated": trajectory.truncated,
-            "failure": turn.step.failure.value if turn.step.failure else None,
+            "failure": failure.value if failure else None,
             "demonstrations": list(turn.step.demonstrations),
             "source": trajectory.source or "policy",
             "policy": provenance.policy,

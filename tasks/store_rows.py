@@ -7,7 +7,14 @@ from tasks.retrieval_index import encoder_of
 from tasks.rows import Provenance, rows_of
 
 
-def store_rows(trajectories: list[Trajectory], provenance: Provenance, retrieval: RetrievalRecipe, name: str) -> str:
+def store_rows(
+    trajectories: list[Trajectory],
+    provenance: Provenance,
+    retrieval: RetrievalRecipe,
+    name: str,
+    *,
+    replace: bool = True,
+) -> str:
     """Upsert the rows of trajectories; returns the tag that pins the table as it is with them.
 
     Args:
@@ -15,9 +22,10 @@ def store_rows(trajectories: list[Trajectory], provenance: Provenance, retrieval
         provenance: On every row.
         retrieval: Names the encoder of the vectors.
         name: What was stored, such as `logs` or `dream-3`; the tag says it after the cycle's id.
+        replace: Rows that are there are replaced; else they stay, with the reasoning that they may have by now.
     """
     tag = f"{cycle().cycle_id}-{name}"
     with cycle().display.stage("storage"):
         rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision))
-        replay_store().upsert("transitions", rows, tag)
+        replay_store().upsert("transitions", rows, tag, replace=replace)
     return tag

@@ -271,3 +271,12 @@ def test_a_home_that_cannot_be_written_exits_with_1_and_says_so():
     assert "/sys/dreamgym" in refused.stderr
     assert "Free space or fix permissions" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.integration
+def test_rows_that_stay_keep_the_reasoning_that_they_were_given(settings):
+    store = ReplayStore(settings)
+    plain = transition_rows(6)
+    store.upsert("transitions", [{**one, "reasoning": "because"} for one in plain])
+    store.upsert("transitions", plain, replace=False)
+    assert [one["reasoning"] for one in store.read("transitions")] == ["because"]
