@@ -1,8 +1,9 @@
 """Run a recipe in this process: open the doors, run the flow, write down what came of it."""
 
+import hashlib
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,15 @@ from infra.doors import cycle as running
 from infra.embedded import await_prefect
 from infra.progress import Display
 from infra.tracking import Tracker
-from schemas.recipe import Recipe, flat_fields
+from schemas.recipe import Recipe, digest_of, flat_fields
 from tasks.report import write_report
 from tasks.versioned import code_digest, plain, restored
 
 
 def cycle_id_of(recipe: Recipe) -> str:
     """The same recipe and code are the same cycle, which a second run resumes."""
-    code = code_digest(Path(__file__).with_name("cycle.py"))
-    return f"{recipe.name}-{recipe.digest[:6]}{code[:4]}"
+    flow = hashlib.sha256(Path(__file__).with_name("cycle.py").read_bytes()).hexdigest()
+    return f"{recipe.name}-{recipe.digest[:6]}{digest_of([code_digest(), flow])[:4]}"
 
 
 def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]:
@@ -64,7 +65,8 @@ def closing(tracker: Tracker) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        tracker.close("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
+        with suppress(Exception):  # what went wrong matters more than that MLflow could not hear of it
+            tracker.close("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
         raise
     tracker.close("FINISHED")
 

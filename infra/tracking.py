@@ -96,7 +96,7 @@ class Stage:
         journal.parent.mkdir(parents=True, exist_ok=True)
         self._seen: set[int] = set()
         if journal.exists():
-            entries = [json.loads(line) for line in journal.read_text().splitlines() if line.endswith("}")]
+            entries = _whole_entries(journal)
             self._seen = {entry["step"] for entry in entries}
             for entry in entries:
                 self._ship(entry)
@@ -129,3 +129,11 @@ class Stage:
     def log_artifact(self, path: Path) -> None:
         """Attach a small file."""
         self.client.log_artifact(self.run_id, str(path))
+
+
+def _whole_entries(journal: Path) -> list[dict[str, Any]]:
+    """Entries of a journal; a last line that a crash cut off is taken away, so that the next one starts afresh."""
+    *whole, cut_off = journal.read_bytes().split(b"\n")
+    if cut_off:
+        os.truncate(journal, journal.stat().st_size - len(cut_off))
+    return [json.loads(line) for line in whole]

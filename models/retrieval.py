@@ -21,6 +21,8 @@ _GRAPH_FROM = 20_000
 """Stored vectors from which a graph index is worth its building."""
 _SPARE = 16
 """Neighbours looked at beyond k, so that some can be passed over."""
+_CROWD = 64
+"""Times as many are looked at where these are too few: many dreams of one moment may stand before what is real."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,13 @@ class ReplayIndex:
             [q.action for q in queries],
         )
         found = self.search(vectors, k + _SPARE)
-        return [self._choose(rows, query, k) for rows, query in zip(found, queries, strict=True)]
+        chosen = [self._choose(rows, query, k) for rows, query in zip(found, queries, strict=True)]
+        short = [number for number, texts in enumerate(chosen) if len(texts) < k]
+        if short:
+            wider = self.search(vectors[short], _CROWD * (k + _SPARE))
+            for number, rows in zip(short, wider, strict=True):
+                chosen[number] = self._choose(rows, queries[number], k)
+        return chosen
 
     def _choose(self, rows: np.ndarray, query: DemonstrationQuery, k: int) -> list[str]:
         chosen: list[str] = []

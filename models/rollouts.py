@@ -99,6 +99,8 @@ class Rollout:
         self, tasks: Sequence[AgentTask], on_progress: Callable[[RolloutProgress], None] = lambda progress: None
     ) -> list[Trajectory]:
         """One episode per task, returned in the order of the tasks."""
+        if not tasks:
+            return []
         waiting = deque(enumerate(tasks))
         num_rows = min(self._options.num_slots, len(tasks))
         sessions = Sessions(self._weights, num_rows, self._generator)

@@ -5,9 +5,11 @@ The text under a field is what Prefect's form and `dreamgym check` show.
 
 import hashlib
 import json
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Section(BaseModel):
@@ -54,7 +56,7 @@ class IngestRecipe(Section):
     """JSONL or Parquet file of logged transitions; empty: collect with the behaviours below."""
     episodes_per_task: int = Field(default=4, ge=1)
     """Logged episodes of each train task."""
-    noise: tuple[float, ...] = (0.0, 0.15, 0.25, 0.5)
+    noise: tuple[Share, ...] = Field(default=(0.0, 0.15, 0.25, 0.5), min_length=1)
     """Error rates of the behaviours: 0 is the expert, 1 random."""
     max_bad_share: float = Field(default=0.2, ge=0, le=1)
     """Quarantined share above which ingest stops."""
@@ -119,7 +121,7 @@ class ExperienceRecipe(Section):
     """Longest prediction."""
     num_refit_episodes: int = Field(default=400, ge=0)
     """Real episodes of the starting policy added to the logs: its own mistakes."""
-    refit_temperatures: tuple[float, ...] = Field(default=(1.0, 1.3), min_length=1)
+    refit_temperatures: tuple[Annotated[float, Field(ge=0)], ...] = Field(default=(1.0, 1.3), min_length=1)
     """Temperatures at which these are sampled: a hot policy shows the mistakes that training will yet try."""
 
 

@@ -6,19 +6,15 @@ out: teacher-forced fidelity metrics
 
 from dataclasses import replace
 
-import torch
-
 from infra.doors import cycle
 from infra.environments.catalogue import open_environment
-from models.engine import engine_weights
 from models.examples import situations_of
-from models.experience_model import DreamOptions, ExperienceModel
 from models.fidelity import fidelity
 from schemas.recipe import Recipe
 from schemas.records import Reference
 from tasks.keep import get_model, use_threads
-from tasks.play import play_real
-from tasks.retrieval_index import encoder_of, index_over
+from tasks.play import open_experience_model, play_real
+from tasks.retrieval_index import encoder_of
 from tasks.rows import trajectory_id
 from tasks.versioned import versioned_task
 
@@ -37,10 +33,7 @@ def measure_fidelity(
         for situation in situations_of(episode, recipe.experience.history_length)
     ]
     truth = [turn.step for episode in episodes for turn in episode.turns]
-    model = get_model(experience_model)
-    options = DreamOptions(recipe.retrieval.num_demonstrations, recipe.experience.history_length)
-    index = index_over(recipe.retrieval, experience)
-    predictor = ExperienceModel(engine_weights(model.network), model.format, index, options, torch.Generator())
+    predictor = open_experience_model(experience_model, experience, recipe.experience, recipe.retrieval, recipe.seed)
     with cycle().display.stage("fidelity"):
         metrics = fidelity(
             predictor, situations, truth, encoder_of(recipe.retrieval.encoder, recipe.retrieval.revision)

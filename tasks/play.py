@@ -25,7 +25,14 @@ def dream_environment(
     seed: int,
 ) -> Dream:
     """The experience model as an environment, grounded in these trajectories."""
-    model = get_model(experience_model)
+    return Dream(open_experience_model(experience_model, experience, recipe, retrieval, seed))
+
+
+def open_experience_model(
+    reference: Reference, experience: list[Reference], recipe: ExperienceRecipe, retrieval: RetrievalRecipe, seed: int
+) -> ExperienceModel:
+    """An experience model, asked as the recipe says."""
+    model = get_model(reference)
     options = DreamOptions(
         retrieval.num_demonstrations,
         recipe.history_length,
@@ -35,7 +42,7 @@ def dream_environment(
     )
     index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
     randomness = torch.Generator().manual_seed(seed)
-    return Dream(ExperienceModel(engine_weights(model.network), model.format, index, options, randomness))
+    return ExperienceModel(engine_weights(model.network), model.format, index, options, randomness)
 
 
 def play(

@@ -20,7 +20,7 @@ def encoder_of(name: str, revision: str | None) -> Encoder:
     return HashingEncoder() if name == "hashing" else SentenceEncoder(name, revision)
 
 
-_kept: dict[str, tuple[ReplayIndex, tuple[str, ...]]] = {}
+_kept: dict[RetrievalRecipe, tuple[ReplayIndex, tuple[str, ...]]] = {}
 
 
 def index_over(retrieval: RetrievalRecipe, references: Sequence[Reference]) -> ReplayIndex:
@@ -30,13 +30,14 @@ def index_over(retrieval: RetrievalRecipe, references: Sequence[Reference]) -> R
     as they do from round to round.
     """
     digests = tuple(reference.sha256 for reference in references)
-    index, held = _kept.get(retrieval.encoder, (None, ()))
+    index, held = _kept.get(retrieval, (None, ()))
     if index is None or digests[: len(held)] != held:
         index, held = ReplayIndex(encoder_of(retrieval.encoder, retrieval.revision), retrieval.max_dreamt_share), ()
     with cycle().display.stage("retrieval index"):
         for reference in references[len(held) :]:
             _add(index, get_trajectories(reference), encoder_of(retrieval.encoder, retrieval.revision))
-    _kept[retrieval.encoder] = (index, digests)
+    _kept.clear()
+    _kept[retrieval] = (index, digests)
     return index
 
 

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, is_dataclass
 from functools import lru_cache
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,11 @@ from schemas.errors import DreamGymError
 from schemas.recipe import digest_of
 from schemas.records import Reference
 
-_ROOMS = ("schemas", "models", "infra")
+_ROOMS = ("schemas", "models", "infra", "tasks")
 _REFERENCE = "__reference__"
 
 
-def versioned_task(version: int, retries: int = 0) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def versioned_task(version: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function a versioned task.
 
     Its arguments are references, recipe sections and small plain values; its result is a reference, or
@@ -34,19 +35,16 @@ def versioned_task(version: int, retries: int = 0) -> Callable[[Callable[..., An
 
     Args:
         version: TASK_VERSION; raise it when the result changes for a reason the digests cannot see.
-        retries: For tasks that talk to servers.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        name = function.__name__
-        code = code_digest(Path(function.__code__.co_filename))
+        name, code = function.__name__, code_digest()
 
         def key(context: Any, arguments: dict[str, Any]) -> str:
             return cache_key(name, version, code, arguments)
 
         @task(
             name=name,
-            retries=retries,
             persist_result=True,
             result_serializer="json",
             log_prints=False,
@@ -58,6 +56,8 @@ def versioned_task(version: int, retries: int = 0) -> Callable[[Callable[..., An
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
+            given = signature(function).bind(*args, **kwargs)
+            cache_key(name, version, code, given.arguments)  # Prefect would swallow its error and cache nothing
             result = restored(run(*args, **kwargs))
             if all(map(objects().holds, references_in(result))):
                 return result
@@ -94,10 +94,10 @@ def _digestible(value: Any) -> Any:
 
 
 @lru_cache
-def code_digest(task_file: Path) -> str:
-    """Digest of the task's own file and of every file of the rooms below it."""
+def code_digest() -> str:
+    """Digest of all code that a task may run: every file of its room and of the rooms below."""
     root = Path(__file__).parent.parent
-    files = [task_file, *(path for room in _ROOMS for path in sorted((root / room).rglob("*.py")))]
+    files = [path for room in _ROOMS for path in sorted((root / room).rglob("*.py"))]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 

@@ -202,13 +202,14 @@ def test_metrics_survive_in_the_journal_and_are_counted_once(tmp_path):
     entry = {"step": 1, "time_ms": 1_700_000_000_000, "metrics": {"loss": 0.5}}
     with journal.open("a") as file:
         file.write(json.dumps(entry) + "\n" + '{"step": 2, "time')  # acknowledged, never shipped; then cut off
-    for _ in range(2):
+    for step in (2, 3):
         resumed = Tracker(settings, "cycle-1", {})
         stage = resumed.stage("dream")
         stage.log_metrics({"loss": 9.0}, step=1)
+        stage.log_metrics({"loss": 0.25}, step=step)
     assert resumed.resumed
     history = resumed.client.get_metric_history(stage.run_id, "loss")
-    assert sorted((m.step, m.value) for m in history) == [(0, 1.0), (1, 0.5)]
+    assert sorted((m.step, m.value) for m in history) == [(0, 1.0), (1, 0.5), (2, 0.25), (3, 0.25)]
     runs = resumed.client.search_runs([resumed._experiment_id])
     assert len(runs) == 2
     resumed.close("FINISHED")

@@ -42,6 +42,13 @@ def test_dreamt_demonstrations_are_bounded():
     assert sum("real" in text for text in shown) == 1
 
 
+def test_many_dreams_of_one_moment_do_not_crowd_out_what_is_real():
+    dreams = [("soup", "- a: b", "open fridge", f"d{i}", True, "- x: y") for i in range(100)]
+    index = index_of(*dreams, ("soup", "- a: c", "open fridge", "real", False, "- real: one"))
+    [[shown]] = index.retrieve([situation("soup", "- a: b", "open fridge")], 1)
+    assert "real" in shown
+
+
 def test_the_graph_index_finds_what_brute_force_finds():
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(200, 3 * ENCODER.num_dimensions))
