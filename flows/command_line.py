@@ -11,6 +11,9 @@ import typer
 
 from schemas.errors import DreamGymError
 
+_INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
+
 app = typer.Typer(
     name="dreamgym",
     no_args_is_help=True,
@@ -160,7 +163,9 @@ def main() -> None:
     except DreamGymError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
+    except SystemExit as end:
+        if end.code != _INTERRUPTED:
+            raise
         typer.echo("interrupted; run the same command again to go on from the last finished step", err=True)
         sys.exit(1)
     except OSError as error:

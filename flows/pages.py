@@ -6,6 +6,7 @@ import sys
 import time
 
 from infra.settings import settings
+from schemas.errors import DreamGymError
 
 
 def serve_pages(mlflow_port: int, prefect_port: int) -> None:
@@ -16,8 +17,6 @@ def serve_pages(mlflow_port: int, prefect_port: int) -> None:
         "-m",
         "mlflow",
         "server",
-        "--backend-store-uri",
-        home.tracking,
         "--workers",
         "1",
         "--default-artifact-root",
@@ -29,7 +28,11 @@ def serve_pages(mlflow_port: int, prefect_port: int) -> None:
     ]
     prefect = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(prefect_port)]
     # The page asks the server where its API is, and the server would say the default port.
-    told = {**os.environ, "PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{prefect_port}/api"}
+    told = {
+        **os.environ,
+        "PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{prefect_port}/api",
+        "MLFLOW_BACKEND_STORE_URI": home.tracking,  # not as an argument, which every user of the machine could read
+    }
     servers = [subprocess.Popen(command, env=told) for command in (mlflow, prefect)]  # noqa: S603
     sys.stderr.write(
         f"MLflow  http://127.0.0.1:{mlflow_port}\nPrefect http://127.0.0.1:{prefect_port}\nCtrl-C stops both\n"
@@ -37,6 +40,7 @@ def serve_pages(mlflow_port: int, prefect_port: int) -> None:
     try:
         while all(server.poll() is None for server in servers):
             time.sleep(0.5)
+        raise DreamGymError("one of the two servers ended, see above; is its port taken? --mlflow-port, --prefect-port")
     finally:
         for server in servers:
             server.terminate()

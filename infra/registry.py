@@ -47,7 +47,10 @@ class Registry:
 
     def point(self, alias: str, version: str) -> None:
         """Let an alias point at a version."""
-        self._client.set_registered_model_alias(MODEL, alias, version)
+        try:
+            self._client.set_registered_model_alias(MODEL, alias, version)
+        except MlflowException as error:
+            raise StorageError(f"cannot point {alias} at version {version} in MLflow: {error.message}") from error
 
     def behind(self, alias: str) -> Reference | None:
         """The policy that an alias points at; None if it points nowhere."""

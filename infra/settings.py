@@ -4,6 +4,7 @@ Read from DREAMGYM_* variables; a misspelt one is an error, not a default.
 """
 
 import os
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -30,8 +31,8 @@ class Settings(BaseSettings):
     s3_secret_key: SecretStr | None = None
     replay_store: str = ""
     """Folder of the LanceDB tables; empty: a folder in home."""
-    tracking_uri: str = ""
-    """MLflow tracking address; empty: SQLite in home."""
+    tracking_uri: SecretStr = SecretStr("")
+    """MLflow tracking address, which may hold a password; empty: SQLite in home."""
     teacher_url: str = ""
     """OpenAI-compatible endpoint that annotates."""
     teacher_api_key: SecretStr | None = None
@@ -51,7 +52,12 @@ class Settings(BaseSettings):
     @property
     def tracking(self) -> str:
         """Where MLflow keeps runs."""
-        return self.tracking_uri or f"sqlite:///{self.home.absolute() / 'mlflow.db'}"
+        return self.tracking_uri.get_secret_value() or f"sqlite:///{self.home.absolute() / 'mlflow.db'}"
+
+    @property
+    def tracking_shown(self) -> str:
+        """The same for a person to read, without its password."""
+        return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", self.tracking)
 
 
 @lru_cache

@@ -47,15 +47,15 @@ class Tracker:
             self._experiment_id = self._experiment(settings)
             self.resumed = False
             self.parent = self._run(cycle_id, {"cycle_id": cycle_id, "stage": "cycle", **tags})
-        except (MlflowException, OSError) as error:
-            raise StorageError(f"cannot use MLflow at {settings.tracking}: {error}") from error
+        except (MlflowException, OSError, ImportError) as error:
+            raise StorageError(f"cannot use MLflow at {settings.tracking_shown}: {error}") from error
         self._stages: dict[str, Stage] = {}
 
     def _experiment(self, settings: Settings) -> str:
         found = self.client.get_experiment_by_name(EXPERIMENT)
         if found is not None:
             return found.experiment_id
-        location = None if settings.tracking_uri else self._artifacts.as_uri()
+        location = None if settings.tracking_uri.get_secret_value() else self._artifacts.as_uri()
         return self.client.create_experiment(EXPERIMENT, artifact_location=location)
 
     def _run(self, name: str, tags: dict[str, str]) -> Run:

@@ -59,6 +59,11 @@ def weights_of(network: Any, dtype: torch.dtype) -> Weights:
     if config.model_type not in SUPPORTED:
         raise InputError(f"architecture {config.model_type!r} is not supported: choose one of {', '.join(SUPPORTED)}")
     rotary = network.model.rotary_emb
+    moving = rotary.rope_type in ("dynamic", "longrope")
+    if moving or rotary.attention_scaling != 1 or getattr(config, "sliding_window", None):
+        raise InputError("a network that scales its positions or looks through a sliding window is not supported")
+    if network.model.layers[0].self_attn.o_proj.bias is not None or getattr(config, "mlp_bias", False):
+        raise InputError("a network with biases after attention or in its MLP is not supported")
     return Weights(
         embedding=network.model.embed_tokens.weight,
         layers=[_layer(block, dtype) for block in network.model.layers],

@@ -47,7 +47,7 @@ class RealEnvironment(Environment, Protocol):
         ...
 
     def task_error(self, task: AgentTask) -> str | None:
-        """Why a generated task is malformed or cannot be solved; None if it is well-formed."""
+        """Why a task, with its first state, is none of this environment's or cannot be solved; None if it is fine."""
         ...
 
 

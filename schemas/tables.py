@@ -10,6 +10,8 @@ import numpy as np
 import pandera.pandas as pa
 import pyarrow as arrow
 
+from schemas.state_text import lines_of
+
 SCHEMA_VERSION = 1
 """Of the transitions table; rows of another version are not read by guess."""
 
@@ -41,6 +43,20 @@ def _text(*, nullable: bool = False, empty: bool = False) -> pa.Column:
     return pa.Column(str, checks, nullable=nullable)
 
 
+def _state() -> pa.Column:
+    """A text column of states."""
+    column = _text()
+    column.checks.append(_column_check(_is_state, "is not lines of the form '- name: value', each name once"))
+    return column
+
+
+def _is_state(text: object) -> bool:
+    try:
+        return bool(lines_of(str(text)))
+    except ValueError:
+        return False
+
+
 LOGGED_TRANSITIONS = pa.DataFrameSchema(
     {
         "trajectory_id": _text(),
@@ -48,10 +64,10 @@ LOGGED_TRANSITIONS = pa.DataFrameSchema(
         "task_id": _text(),
         "instruction": _text(),
         "family": _text(),
-        "split": pa.Column(str, pa.Check.isin(["train", "valid", "test"], error="is not train, valid or test")),
-        "state": _text(),
+        "split": pa.Column(str, pa.Check.eq("train", error="is not train: tasks of other splits are held out")),
+        "state": _state(),
         "action": _text(),
-        "next_state": _text(),
+        "next_state": _state(),
         "reward": pa.Column(
             float, _column_check(lambda r: bool(np.isfinite(r)) and 0 <= r <= 1, "is not between 0 and 1"), coerce=True
         ),

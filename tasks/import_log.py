@@ -3,16 +3,25 @@
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pandera.errors
 
 from schemas.errors import DataError
 from schemas.records import AgentTask, Step, Trajectory, Turn
 from schemas.tables import LOGGED_TRANSITIONS
+
+_EXACT: dict[str, tuple[type, ...]] = {
+    name: (str,) if column.dtype.type is str else (bool, np.bool_)
+    for name, column in LOGGED_TRANSITIONS.columns.items()
+    if column.dtype.type in (str, np.bool_)
+}
+"""Columns whose values must be of their type as they come: "false" is not False, and 7 is no name."""
 
 _RAW_CHARACTERS = 2_000
 """How much of a bad row is kept as it came."""
@@ -23,7 +32,7 @@ class ReadLog:
     """What a file held."""
 
     num_rows: int
-    trajectories: list[Trajectory]
+    trajectories: list[Trajectory] = field(default_factory=list)
     quarantined: list[dict[str, str]] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
 
@@ -33,11 +42,15 @@ class ReadLog:
         return len(self.quarantined) / max(1, self.num_rows)
 
 
-def read_log(path: Path) -> ReadLog:
+def read_log(path: Path, objection: Callable[[AgentTask], str | None] = lambda task: None) -> ReadLog:
     """Trajectories of a JSONL or Parquet file.
 
     A row that breaks the schema is quarantined, and with it the rest of its trajectory, whose reason
     names the row that broke it.
+
+    Args:
+        path: The file.
+        objection: Why a task, with its first state, is none of the environment's; such trajectories are quarantined.
 
     Raises:
         DataError: no such file, another format, or columns missing.
@@ -48,8 +61,14 @@ def read_log(path: Path) -> ReadLog:
         raise DataError(f"{path}: columns missing: {', '.join(missing)}")
     reasons = _row_reasons(frame)
     reasons |= _trajectory_reasons(frame, reasons)
-    good = frame.drop(index=list(reasons))
-    log = ReadLog(len(frame) + len(unreadable), _trajectories(good))
+    log = ReadLog(len(frame) + len(unreadable))
+    for name, rows in frame.drop(index=list(reasons)).groupby("trajectory_id", sort=False):
+        trajectory = _trajectory(rows.sort_values("turn"))
+        problem = objection(trajectory.task)
+        if problem:
+            reasons |= dict.fromkeys(rows.index, f"{problem} (trajectory {name})")
+        else:
+            log.trajectories.append(trajectory)
     for index, reason in reasons.items():
         raw = frame.loc[index].to_json(default_handler=str)
         _quarantine(log, reason, f"{path.name} row {index}", raw)
@@ -79,7 +98,7 @@ def _quarantine(log: ReadLog, reason: str, where: str, raw: str) -> None:
 
 def _frame(path: Path) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
     if path.suffix == ".parquet":
-        return pd.read_parquet(path), []
+        return _parquet(path), []
     if path.suffix not in (".jsonl", ".ndjson"):
         raise DataError(f"{path}: format {path.suffix or 'without suffix'} is not known; use .jsonl or .parquet")
     rows: dict[int, dict[str, Any]] = {}
@@ -90,6 +109,13 @@ def _frame(path: Path) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
         except ValueError:
             unreadable.append((f"line {number + 1}", line))
     return pd.DataFrame.from_dict(rows, orient="index"), unreadable
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path).reset_index(drop=True)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read as Parquet: {error}") from error
 
 
 def _json_object(line: str) -> dict[str, Any]:
@@ -106,6 +132,10 @@ def _row_reasons(frame: pd.DataFrame) -> dict[Any, str]:
     for name in LOGGED_TRANSITIONS.columns:
         for index in frame.loc[frame[name].isna()].index:
             reasons.setdefault(index, f"{name} is missing")
+    for name, kind in _EXACT.items():
+        for index, value in frame[name].items():
+            if not isinstance(value, kind):
+                reasons.setdefault(index, f"{name} has the wrong type")
     whole = frame.drop(index=list(reasons))
     try:
         LOGGED_TRANSITIONS.validate(whole, lazy=True)
@@ -132,7 +162,9 @@ def _uncoercible(frame: pd.DataFrame, column: str) -> list[Any]:
 def _trajectory_reasons(frame: pd.DataFrame, bad: dict[Any, str]) -> dict[Any, str]:
     """Reasons for rows of trajectories that are not whole."""
     reasons: dict[Any, str] = {}
-    for name, rows in frame.groupby("trajectory_id", sort=False, dropna=True):
+    nameless = [index for index, name in frame["trajectory_id"].items() if not isinstance(name, str)]
+    named = frame.drop(index=nameless)
+    for name, rows in named.groupby("trajectory_id", sort=False):
         problem = _problem(rows, bad)
         if problem:
             reasons |= {index: f"{problem} (trajectory {name})" for index in rows.index if index not in bad}
@@ -147,16 +179,20 @@ def _problem(rows: pd.DataFrame, bad: dict[Any, str]) -> str | None:
         return "a step stands twice in the trajectory"
     if turns != list(range(len(turns))):
         return "a step of the trajectory is missing"
-    ordered = rows.sort_values("turn")
+    return _contradiction(rows.sort_values("turn"))
+
+
+def _contradiction(ordered: pd.DataFrame) -> str | None:
+    """What the steps of a whole trajectory, in order, say against each other."""
     if list(ordered["next_state"])[:-1] != list(ordered["state"])[1:]:
         return "a state is not the one that the step before led to"
+    if any(ordered["done"][:-1]):
+        return "the trajectory goes on after done"
+    if any(ordered["success"] & ~ordered["done"].astype(bool)):
+        return "success without done"
     if not (ordered["done"].iloc[-1] or ordered["truncated"].iloc[-1]):
         return "the trajectory ends without done or truncated"
     return None
-
-
-def _trajectories(frame: pd.DataFrame) -> list[Trajectory]:
-    return [_trajectory(rows.sort_values("turn")) for _, rows in frame.groupby("trajectory_id", sort=False)]
 
 
 def _trajectory(rows: pd.DataFrame) -> Trajectory:

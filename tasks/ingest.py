@@ -33,7 +33,7 @@ def ingest(
         file_sha256: Digest of the imported file, part of the cache key; empty when collecting.
     """
     with cycle().display.stage("ingest"):
-        trajectories = _imported(recipe) if recipe.path else _collected(environment, recipe, seed)
+        trajectories = _imported(environment, recipe) if recipe.path else _collected(environment, recipe, seed)
     tag = store_rows(trajectories, Provenance(cycle().recipe_digest, seed), retrieval, "logs", replace=False)
     num_transitions = sum(len(t.turns) for t in trajectories)
     cycle().tracker.stage("ingest").log_metrics(
@@ -49,9 +49,9 @@ def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int) 
     return collect(real, tasks * recipe.episodes_per_task, noise, seed, environment.max_steps)
 
 
-def _imported(recipe: IngestRecipe) -> list[Trajectory]:
+def _imported(environment: EnvironmentRecipe, recipe: IngestRecipe) -> list[Trajectory]:
     path = Path(recipe.path)
-    log = read_log(path)
+    log = read_log(path, open_environment(environment).task_error)
     replay_store().upsert("quarantine", log.quarantined)
     if log.bad_share > recipe.max_bad_share:
         reasons = ", ".join(f"{count} x {reason}" for reason, count in log.reasons.most_common(5))

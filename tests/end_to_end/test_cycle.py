@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from infra.environments.catalogue import open_environment
+from models.behaviours import collect
+from schemas.recipe import EnvironmentRecipe
+
 SMALL = [
     "environment.num_train_tasks=60",
     "environment.num_valid_tasks=40",
@@ -161,6 +165,69 @@ def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     assert len(dreamt) == 2
     for episode in dreamt:
         assert all(turn["real_reward"] is None for turn in episode["turns"])
+
+
+def logged_rows(num_tasks: int) -> list[dict]:
+    """A log of expert play, as a team might hand it in."""
+    real = open_environment(EnvironmentRecipe())
+    return [
+        {
+            "trajectory_id": episode.task.task_id,
+            "turn": number,
+            "task_id": episode.task.task_id,
+            "instruction": episode.task.instruction,
+            "family": episode.task.family,
+            "split": "train",
+            "state": turn.state,
+            "action": turn.action,
+            "next_state": turn.step.state,
+            "reward": turn.step.reward,
+            "done": turn.step.done,
+            "success": turn.step.success,
+            "truncated": False,
+            "source": "our expert",
+            "seed": episode.task.seed,
+            "schema_version": 1,
+        }
+        for episode in collect(real, real.tasks("train", num_tasks), [0.0], 0, 20)
+        for number, turn in enumerate(episode.turns)
+    ]
+
+
+@pytest.mark.e2e
+def test_a_log_of_ones_own_is_taken_and_what_does_not_fit_is_quarantined(tmp_path):
+    rows = logged_rows(10)
+    strangers = [{**row, "family": "soup", "trajectory_id": "stranger"} for row in rows if row["seed"] == 0]
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join(json.dumps(row) for row in rows + strangers))
+    done = dreamgym(
+        tmp_path, "run", "textworld-tiny", "--set", f"ingest.path={log}", "--only", "experience", "--json", *small()
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"quarantined {len(strangers)} rows: family 'soup' is not in the recipe" in done.stderr.replace("\n", " ")
+    (logs,) = [json.loads(done.stdout)["lineage"]["logs"]["__reference__"]["notes"]]
+    assert (logs["num_episodes"], logs["num_transitions"]) == (10, len(rows))
+    seen = json.loads(dreamgym(tmp_path, "trajectories", "--origin", "real", "--limit", "100", "--json").stdout)
+    assert {"our expert"} <= {episode["source"] for episode in seen}
+    assert all(turn["reasoning"] for episode in seen for turn in episode["turns"])
+
+
+@pytest.mark.e2e
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    process = subprocess.Popen(
+        [COMMAND, "run", "textworld-tiny", *small()],
+        env=environment(tmp_path),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not (tmp_path / "journal").exists():
+        time.sleep(0.2)
+    time.sleep(5)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "run the same command again to go on" in said
 
 
 @pytest.mark.e2e

@@ -218,9 +218,18 @@ def test_metrics_survive_in_the_journal_and_are_counted_once(tmp_path):
 
 @pytest.mark.integration
 def test_secrets_are_not_shown(tmp_path):
-    settings = Settings(home=tmp_path, s3_access_key="key", s3_secret_key=SECRET, teacher_api_key=SECRET)
+    settings = Settings(
+        home=tmp_path,
+        s3_access_key="key",
+        s3_secret_key=SECRET,
+        teacher_api_key=SECRET,
+        tracking_uri=f"postgresql://me:{SECRET}@127.0.0.1:1/runs",
+    )
     assert SECRET not in repr(settings)
     assert SECRET not in settings.model_dump_json()
+    with pytest.raises(StorageError, match=r"me:\*\*\*@127\.0\.0\.1") as refused:
+        Tracker(settings, "cycle", {})
+    assert SECRET not in str(refused.value)
 
 
 @pytest.mark.integration

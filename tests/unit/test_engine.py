@@ -4,6 +4,7 @@ import torch
 from models.engine import Sampling, Sessions, _draw
 from models.grpo import GrpoOptions, ScoredGroup, action_logprobs
 from models.transformer import Weights, forward, logits_of, weights_of
+from schemas.errors import InputError
 from schemas.records import Tokens
 from tests.unit.tiny import tiny_network
 
@@ -102,3 +103,16 @@ def test_grouped_logprobs_are_those_of_single_forwards():
         if action
     ]
     assert torch.allclose(found, torch.stack(expected), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting"),
+    [
+        ("qwen3", {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 10_000.0}}),
+        ("qwen2", {"use_sliding_window": True, "sliding_window": 64, "max_window_layers": 0}),
+        ("llama", {"mlp_bias": True}),
+    ],
+)
+def test_a_network_that_the_lean_forward_would_get_wrong_is_refused(kind, setting):
+    with pytest.raises(InputError, match="is not supported"):
+        weights_of(tiny_network(kind=kind, **setting), torch.float32)

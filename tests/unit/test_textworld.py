@@ -78,6 +78,17 @@ def test_episodes_side_by_side_do_not_touch_each_other(environment):
     assert environment.step({0: "dance"})[0].state == alone
 
 
+def test_a_task_of_a_log_is_checked_against_the_games_own(environment):
+    from dataclasses import replace
+
+    task = environment.tasks("train", 1)[0]
+    logged = replace(task, initial_state=environment.reset({0: task})[0])
+    assert environment.task_error(logged) is None
+    assert "not in the recipe" in environment.task_error(replace(logged, family="soup"))
+    assert "another instruction" in environment.task_error(replace(logged, instruction="recipe: eel fried diced"))
+    assert "another state" in environment.task_error(replace(logged, initial_state="- you: attic"))
+
+
 def test_a_generated_task_is_checked(environment):
     from dataclasses import replace
 

@@ -10,7 +10,7 @@ _KINDS = {
 }
 
 
-def tiny_network(seed: int = 0, kind: str = "qwen3", vocab_size: int = 64):
+def tiny_network(seed: int = 0, kind: str = "qwen3", vocab_size: int = 64, **more):
     torch.manual_seed(seed)
     config_class, model_class = _KINDS[kind]
     config = config_class(
@@ -27,5 +27,6 @@ def tiny_network(seed: int = 0, kind: str = "qwen3", vocab_size: int = 64):
         eos_token_id=0,
         pad_token_id=0,
         bos_token_id=None,
+        **more,
     )
     return model_class(config).eval()

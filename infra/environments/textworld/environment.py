@@ -123,17 +123,32 @@ class CookingEnvironment:
         return sorted(info.name for info in infos if info.type == "f" and info.name)
 
     def task_error(self, task: AgentTask) -> str | None:
-        """Why a generated task is no cooking task that could be solved; None if it is one."""
-        try:
-            lines = lines_of(task.initial_state)
-        except ValueError as error:
-            return str(error)
-        if not task.instruction.startswith(_INSTRUCTION) or "you" not in lines:
-            return "no recipe, or nobody is there"
-        for wanted in task.instruction.removeprefix(_INSTRUCTION).split("; "):
-            if problem := _ingredient_error(wanted, lines):
-                return problem
+        """Why a task is no cooking task of these families, or a generated one could not be solved."""
+        return _generated_task_error(task) if task.generated else self._own_task_error(task)
+
+    def _own_task_error(self, task: AgentTask) -> str | None:
+        if task.family not in self._families:
+            return f"family {task.family!r} is not in the recipe"
+        own = self._task(task.split, task.family, task.seed)
+        if task.instruction != own.instruction:
+            return f"seed {task.seed} of family {task.family!r} has another instruction"
+        game = self._game(task.split, task.family, task.seed)
+        if task.initial_state != _Episode(game, GameProgression(game)).state:
+            return f"seed {task.seed} of family {task.family!r} starts in another state"
         return None
+
+
+def _generated_task_error(task: AgentTask) -> str | None:
+    try:
+        lines = lines_of(task.initial_state)
+    except ValueError as error:
+        return str(error)
+    if not task.instruction.startswith(_INSTRUCTION) or "you" not in lines:
+        return "no recipe, or nobody is there"
+    for wanted in task.instruction.removeprefix(_INSTRUCTION).split("; "):
+        if problem := _ingredient_error(wanted, lines):
+            return problem
+    return None
 
 
 def _ingredient_error(wanted: str, lines: dict[str, str]) -> str | None:
