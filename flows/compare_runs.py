@@ -29,7 +29,7 @@ def print_comparison(table: dict[str, Any]) -> None:
     for key, (left, right) in table["recipe_differences"].items():
         recipes.add_row(key, str(left), str(right))
     results = Table("result", a, b, title="Results")
-    for policy in ("start", "dream", "sim_to_real"):
+    for policy in ("start", "dream", "champion", "sim_to_real"):
         cells = [_cell(result.get(policy)) for result in table["results"]]
         results.add_row(f"{policy.replace('_', ' ')}: real success", *cells)
     for measure in ("outcome_agreement", "dream_real_gap", "seconds"):

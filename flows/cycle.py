@@ -28,7 +28,7 @@ from tasks.measure_fidelity import measure_fidelity
 from tasks.play_policy import play_policy
 from tasks.play_real_groups import play_real_groups
 from tasks.pool_tasks import pool_tasks
-from tasks.promote import judge_candidate, promote
+from tasks.promote import judge_candidate, present_champion, promote
 from tasks.propose_tasks import propose_tasks, vary_tasks
 from tasks.train_policy import train_policy
 
@@ -138,11 +138,23 @@ def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> d
 
 
 def prove(recipe: Recipe, made: Lineage) -> None:
-    """Evaluate start and candidate on the same held-out real tasks; judge; promote what passes."""
-    for name in ("start", "dream"):
-        made.evaluations[name] = held_out(recipe, made, name)
-    start, candidate = made.references["start"], made.references["dream"]
-    made.gate = judge_candidate(candidate, made.evaluations["dream"], start, made.evaluations["start"], recipe.gate)
+    """Evaluate start, candidate and champion on the same held-out real tasks; judge; promote what passes."""
+    start, candidate, champion = made.references["start"], made.references["dream"], present_champion()
+    if champion and champion.sha256 != candidate.sha256:
+        made.references["champion"] = champion
+    for name in ("start", "dream", "champion"):
+        if name in made.references:
+            made.evaluations[name] = held_out(recipe, made, name)
+    evaluations = made.evaluations
+    made.gate = judge_candidate(
+        candidate,
+        evaluations["dream"],
+        start,
+        evaluations["start"],
+        recipe.gate,
+        made.references.get("champion"),
+        evaluations.get("champion"),
+    )
     made.version = promote(candidate, made.gate)
 
 

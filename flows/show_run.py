@@ -5,7 +5,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-_NAMES = {"start": "starting policy", "dream": "after dream-only RL", "sim_to_real": "after sim-to-real"}
+_NAMES = {
+    "start": "starting policy",
+    "dream": "after dream-only RL",
+    "champion": "champion until then",
+    "sim_to_real": "after sim-to-real",
+}
 
 
 def print_results(summary: dict[str, Any]) -> None:

@@ -23,11 +23,13 @@ class Registry:
         self._client = MlflowClient(settings.tracking)
 
     def register(self, policy: Reference, run_id: str, tags: Mapping[str, str]) -> str:
-        """A new version for a policy; the same policy twice is one version. Returns its number."""
+        """A new version for a policy; the same policy twice is one version, with the latest tags. Returns its number."""
         try:
             self._ensure_model()
             for version in self._client.search_model_versions(f"name = '{MODEL}'"):
                 if version.tags.get("sha256") == policy.sha256:
+                    for key, value in tags.items():
+                        self._client.set_model_version_tag(MODEL, str(version.version), key, value)
                     return str(version.version)
             made = self._client.create_model_version(
                 MODEL,
@@ -58,4 +60,4 @@ class Registry:
             version = self._client.get_model_version_by_alias(MODEL, alias)
         except MlflowException:
             return None
-        return Reference(version.tags["uri"], version.tags["sha256"], "model", {"version": version.version})
+        return Reference(version.tags["uri"], version.tags["sha256"], "model", {"version": str(version.version)})

@@ -117,10 +117,9 @@ def informative_groups(
 
 def _scored(group: Sequence[Trajectory], rewards: list[float], options: GrpoOptions) -> ScoredGroup:
     advantages = group_advantages(rewards, normalise_std=options.normalise_std, leave_one_out=options.leave_one_out)
-    if options.mask_truncated:
-        advantages = [0.0 if t.truncated else a for t, a in zip(group, advantages, strict=True)]
     advantages = [a if a > 0 else a * options.negative_scale for a in advantages]
-    streams = [(stream, a) for t, a in zip(group, advantages, strict=True) for stream in t.tokens]
+    kept = [(t, a) for t, a in zip(group, advantages, strict=True) if not (options.mask_truncated and t.truncated)]
+    streams = [(stream, a) for t, a in kept for stream in t.tokens]
     return ScoredGroup([stream for stream, _ in streams], [a for _, a in streams])
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from infra.doors import cycle, here, objects
 from infra.registry import CHALLENGER, CHAMPION, REAL_CANDIDATE, Registry
 from models.gate import GateOptions, judge
+from models.statistics import paired_gain
 from schemas.recipe import GateRecipe, digest_of
 from schemas.records import Reference
 from tasks.versioned import versioned_task
@@ -25,6 +26,8 @@ def judge_candidate(
     baseline: Reference,
     baseline_evaluation: dict[str, Any],
     recipe: GateRecipe,
+    champion: Reference | None = None,
+    champion_evaluation: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The gate's verdict with the digests of all it rests on.
 
@@ -34,6 +37,8 @@ def judge_candidate(
         baseline: The policy it must beat.
         baseline_evaluation: On the same tasks.
         recipe: Thresholds.
+        champion: The policy that would be replaced, if there is one.
+        champion_evaluation: On the same tasks.
     """
     verdict = judge(
         evaluation["successes"],
@@ -48,6 +53,8 @@ def judge_candidate(
         "baseline": baseline.sha256,
         "evaluated_tasks": digest_of(sorted(evaluation["successes"])),
         "recipe": cycle().recipe_digest,
+        "champion": champion.sha256 if champion else "",
+        "gain_over_champion": _gain(evaluation, champion_evaluation),
         **asdict(verdict),
     }
     gate["report"] = objects().put_json(gate, "gate")
@@ -57,10 +64,23 @@ def judge_candidate(
     return gate
 
 
+def _gain(evaluation: dict[str, Any], other: dict[str, Any] | None) -> dict[str, float] | None:
+    """Paired gain over another policy's evaluation."""
+    if other is None:
+        return None
+    mine, theirs = evaluation["successes"], other["successes"]
+    return asdict(paired_gain([mine[task] for task in mine], [theirs[task] for task in mine]))
+
+
+def present_champion() -> Reference | None:
+    """The policy that the champion alias points at. Not cached: it may have moved since."""
+    return Registry(here()).behind(CHAMPION)
+
+
 def promote(candidate: Reference, gate: dict[str, Any]) -> str:
     """Register the candidate with its gate, and let the aliases point at it if it passed. Returns the version.
 
-    Not cached: aliases may have moved since, and to set them again harms nobody.
+    A champion that did as well or better on the same tasks stays. Not cached: aliases may have moved since.
     """
     registry = Registry(here())
     run_id = cycle().tracker.parent.info.run_id
@@ -72,8 +92,11 @@ def promote(candidate: Reference, gate: dict[str, Any]) -> str:
     version = registry.register(candidate, run_id, tags)
     registry.point(CHALLENGER, version)
     if gate["passed"]:
-        registry.point(CHAMPION, version)
         registry.point(REAL_CANDIDATE, version)
+        if gate["gain_over_champion"] is None or gate["gain_over_champion"]["mean"] > 0:
+            registry.point(CHAMPION, version)
+        else:
+            cycle().display.say("the champion did as well or better on the same tasks, so it stays")
     _attach(gate)
     return version
 

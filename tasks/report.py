@@ -48,7 +48,12 @@ def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
     return path
 
 
-_POLICIES = (("start", "starting policy"), ("dream", "after dream-only RL"), ("sim_to_real", "after sim-to-real"))
+_POLICIES = (
+    ("start", "starting policy"),
+    ("dream", "after dream-only RL"),
+    ("champion", "champion until then"),
+    ("sim_to_real", "after sim-to-real"),
+)
 
 
 def _html(figure: plot.Figure) -> str:

@@ -275,4 +275,7 @@ def test_a_gate_that_says_no_exits_with_3(finished):
         "--json",
     )
     assert refused.returncode == 3, refused.stderr
-    assert "is not above" in json.loads(refused.stdout)["gate"]["reasons"][0], "a start is no better than itself"
+    summary = json.loads(refused.stdout)
+    assert "is not above" in summary["gate"]["reasons"][0], "a start is no better than itself"
+    assert summary["gate"]["gain_over_champion"]["mean"] < 0, "the first cycle's policy is champion and was played, too"
+    assert summary["results"]["champion"]["real_success"] > summary["results"]["dream"]["real_success"]

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -80,6 +81,14 @@ def test_a_group_that_is_not_whole_never_trains():
     scored, counts = informative_groups([[episode(1), failed, episode(0), episode(0)]], GrpoOptions())
     assert not scored
     assert counts == {"broken": 1, "all_succeeded": 0, "all_failed": 0}
+
+
+def test_truncated_episodes_can_be_left_out_of_the_loss_but_not_of_the_mean():
+    cut_off = replace(episode(0), truncated=True)
+    scored, _ = informative_groups([[episode(1), episode(0), cut_off]], GrpoOptions(mask_truncated=True))
+    # rewards 1 0 0: mean 1/3, sample std sqrt(1/3)
+    assert scored[0].advantages == pytest.approx([2 / 3 / 0.57745, -1 / 3 / 0.57745], rel=1e-3)
+    assert len(scored[0].tokens) == 2
 
 
 def test_negative_advantages_can_weigh_less_by_hand():
