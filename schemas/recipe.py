@@ -219,14 +219,6 @@ class RealRecipe(Section):
     """In place of grpo.learning_rate: about where its decay in the dream has ended."""
 
 
-class EvaluationRecipe(Section):
-    """How policies are compared, for real and in the dream."""
-
-    temperature: float = Field(default=0.0, ge=0)
-    """Of the policy; 0 is greedy. Sampled play shows what training improved where greedy play, which cannot
-    leave a refused action, hides it."""
-
-
 class GateRecipe(Section):
     """What a candidate must show before it is promoted."""
 
@@ -260,7 +252,6 @@ class Recipe(Section):
     grpo: GrpoRecipe = GrpoRecipe()
     dream: DreamRecipe = DreamRecipe()
     real: RealRecipe = RealRecipe()
-    evaluation: EvaluationRecipe = EvaluationRecipe()
     gate: GateRecipe = GateRecipe()
 
     @property

@@ -16,6 +16,7 @@ from tasks.keep import get_model, put_trajectories, use_threads
 from tasks.play import dream_environment, play, play_real
 from tasks.versioned import versioned_task
 
+_GREEDY = 0.0
 _NUM_SAMPLES = 24
 
 
@@ -42,12 +43,12 @@ def evaluate(
     """
     use_threads()
     environment = open_environment(recipe.environment)
-    model, temperature = get_model(policy), recipe.evaluation.temperature
+    model = get_model(policy)
     stage = name.rstrip(" 0123456789")
-    real = play_real(stage, model, recipe, environment.tasks(split, num_tasks), temperature, recipe.seed)
+    real = play_real(stage, model, recipe, environment.tasks(split, num_tasks), _GREEDY, recipe.seed)
     imagined = dream_environment(experience_model, experience, recipe.experience, recipe.retrieval, recipe.seed)
     tasks = [one.task_as_it_began for one in real]
-    dreamt = play(f"{stage} dream", model, imagined, "dream", tasks, recipe, temperature, recipe.seed)
+    dreamt = play(f"{stage} dream", model, imagined, "dream", tasks, recipe, _GREEDY, recipe.seed)
     with cycle().display.stage("replays"):
         calibration = calibrate(dreamt, replay(dreamt, environment), real)
     replay_store().upsert("evaluations", _rows(real, dreamt, policy, recipe))
