@@ -1,7 +1,6 @@
 """Run a recipe in this process: open the doors, run the flow, write down what came of it."""
 
 import hashlib
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,11 +12,13 @@ from prefect.client.schemas import FlowRun
 from flows.cycle import Lineage, Stage, cycle, real_only
 from flows.results import headline, lineage_tags, policy_results, results_of
 from infra.code_tags import code_tags
-from infra.cycles import read_summary, save_summary
-from infra.doors import Cycle, begin, here
+from infra.cycles import save_summary
+from infra.doors import Cycle, begin
 from infra.doors import cycle as running
 from infra.embedded import await_prefect
 from infra.progress import Display
+from infra.settings import settings
+from infra.timesheet import Timesheet
 from infra.tracking import Tracker
 from schemas.recipe import Recipe, digest_of, flat_fields
 from tasks.report import write_report
@@ -32,16 +33,14 @@ def cycle_id_of(recipe: Recipe) -> str:
 
 def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]:
     """Run a cycle to the end of a stage and return its summary, which is also kept in home."""
-    started = time.monotonic()
     cycle_id = cycle_id_of(recipe)
-    earlier = read_summary(cycle_id)
     tracker = _open_doors(recipe, cycle_id, display)
     tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
     if tracker.resumed:
         display.say(f"cycle {cycle_id} was begun before: going on from its last finished step")
     with closing(tracker):
         made = cycle.with_options(flow_run_name=cycle_id, on_running=[_note_flow_run])(recipe, until)
-        summary = _summary(recipe, cycle_id, made, display, earlier, time.monotonic() - started)
+        summary = _summary(recipe, cycle_id, made, display.time)
         tracker.cycle().log_metrics(headline(summary["results"]), step=len(made.evaluations))
         tracker.cycle().set_tags(lineage_tags(made))
         summary["report"] = str(write_report(recipe, summary, made))
@@ -73,7 +72,8 @@ def closing(tracker: Tracker) -> Iterator[None]:
 
 def _open_doors(recipe: Recipe, cycle_id: str, display: Display) -> Tracker:
     tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
-    tracker = Tracker(here(), cycle_id, tags)
+    display.time.keep_in(settings().home / "journal" / cycle_id / "time.json")
+    tracker = Tracker(settings(), cycle_id, tags)
     begin(Cycle(cycle_id, recipe.digest, tracker, display))
     await_prefect()
     return tracker
@@ -84,24 +84,16 @@ def _note_flow_run(flow: Flow, flow_run: FlowRun, state: State) -> None:
     running().tracker.cycle().set_tags({"prefect_flow_run": str(flow_run.id)})
 
 
-def _summary(
-    recipe: Recipe, cycle_id: str, made: Lineage, display: Display, earlier: dict[str, Any], seconds: float
-) -> dict[str, Any]:
-    """What `show` and `compare` read; time of an interrupted run before this one is added."""
-    stage_seconds = _added(earlier.get("stage_seconds", {}), display.seconds)
-    seconds += earlier.get("results", {}).get("seconds", 0.0)
+def _summary(recipe: Recipe, cycle_id: str, made: Lineage, time: Timesheet) -> dict[str, Any]:
+    """What `show` and `compare` read."""
     return {
         "cycle_id": cycle_id,
         "recipe": recipe.model_dump(mode="json"),
         "recipe_digest": recipe.digest,
-        "results": results_of(made, seconds, stage_seconds),
-        "stage_seconds": stage_seconds,
-        "stage_tokens": _added(earlier.get("stage_tokens", {}), display.tokens),
+        "results": results_of(made, time.seconds, time.stage_seconds),
+        "stage_seconds": time.stage_seconds,
+        "stage_tokens": time.stage_tokens,
         "lineage": plain(made.references),
         "gate": plain(made.gate),
         "version": made.version,
     }
-
-
-def _added(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    return {name: before.get(name, 0) + now.get(name, 0) for name in {**before, **now}}

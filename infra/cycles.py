@@ -13,12 +13,6 @@ def summaries() -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in paths]
 
 
-def read_summary(cycle_id: str) -> dict[str, Any]:
-    """A cycle's summary; empty if it never came to an end."""
-    path = settings().home / "cycles" / f"{cycle_id}.json"
-    return json.loads(path.read_text()) if path.exists() else {}
-
-
 def save_summary(summary: dict[str, Any]) -> None:
     """Keep a summary."""
     folder = settings().home / "cycles"

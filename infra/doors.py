@@ -9,7 +9,7 @@ from functools import lru_cache
 from infra.object_store import ObjectStore
 from infra.progress import Display
 from infra.replay_store import ReplayStore
-from infra.settings import Settings, settings
+from infra.settings import settings
 from infra.tracking import Tracker
 from schemas.errors import DreamGymError
 
@@ -49,8 +49,3 @@ def objects() -> ObjectStore:
 def replay_store() -> ReplayStore:
     """The replay store of this process."""
     return ReplayStore(settings())
-
-
-def here() -> Settings:
-    """The settings of this process."""
-    return settings()

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
+from infra.timesheet import Timesheet
+
 _PLAIN_EVERY_S = 10.0
 
 Report = Callable[[int, int, str], None]
@@ -19,8 +21,7 @@ class Display:
     def __init__(self, console: Console | None = None) -> None:
         """A display on standard error, so that standard output stays clean for scripts."""
         self.console = console or Console(stderr=True, highlight=False)
-        self.seconds: dict[str, float] = {}
-        self.tokens: dict[str, int] = {}
+        self.time = Timesheet()
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Report]:
@@ -30,7 +31,7 @@ class Display:
             with self._live(name) if self.console.is_terminal else self._plain(name) as report:
                 yield report
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started
+            self.time.worked(name, time.monotonic() - started)
 
     def say(self, text: str) -> None:
         """One line for a person."""
@@ -38,7 +39,7 @@ class Display:
 
     def used(self, name: str, num_tokens: int) -> None:
         """Count tokens that a stage computed."""
-        self.tokens[name] = self.tokens.get(name, 0) + num_tokens
+        self.time.used(name, num_tokens)
 
     @contextmanager
     def _live(self, name: str) -> Iterator[Report]:

@@ -14,8 +14,8 @@ from typing import Any
 from openai import AsyncOpenAI, OpenAIError
 from pydantic import BaseModel, ValidationError
 
-from infra.doors import here
 from infra.object_store import write_durably
+from infra.settings import settings
 from schemas.errors import DreamGymError, InputError
 from schemas.records import Trajectory
 
@@ -57,12 +57,12 @@ class TeacherAnnotator:
     cost: Cost = field(default_factory=Cost)
 
     def __post_init__(self) -> None:
-        settings = here()
-        if not settings.teacher_url:
+        here = settings()
+        if not here.teacher_url:
             raise InputError("annotate.annotator is 'teacher' but DREAMGYM_TEACHER_URL is not set")
-        self._cache = settings.home / "teacher-cache"
-        self._url = settings.teacher_url
-        self._key = settings.teacher_api_key.get_secret_value() if settings.teacher_api_key else "none"
+        self._cache = here.home / "teacher-cache"
+        self._url = here.teacher_url
+        self._key = here.teacher_api_key.get_secret_value() if here.teacher_api_key else "none"
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
         """One trace per turn of each trajectory; see the port."""

@@ -62,6 +62,7 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
 
 def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, Any]) -> nn.Module:
     if random_init:
+        torch.manual_seed(0)
         return AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder_or_id, **arguments))
     return AutoModelForCausalLM.from_pretrained(folder_or_id, use_safetensors=True, dtype=torch.float32, **arguments)
 

@@ -1,7 +1,7 @@
 """Behaviours that fill the logs: an expert, an expert that errs, and one that mostly errs.
 
 Logs must hold what a learning policy will do, its mistakes too: an experience model that never saw an
-action refused will grant it (see docs: the dream grants what the data never forbade).
+action refused will grant it.
 """
 
 import random

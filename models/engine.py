@@ -146,7 +146,7 @@ class Sessions:
 
     @torch.inference_mode()
     def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
-        """Append tokens to rows; rows that start with the same tokens are computed once and copied."""
+        """Append tokens to rows; rows that are still empty and get the same tokens are computed once and copied."""
         streams = {row: [*self._pending[row], *new] for row, new in zip(rows, ids, strict=True)}
         first_with: dict[tuple[int, ...], int] = {}
         copies: dict[int, int] = {}

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from models.statistics import Interval, paired_gain
+from models.intervals import Interval, paired_gain
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@
     task generator    [vary] instruction [state] s0 -> [task] instruction' [state] s0' [end]
 
 The experience model is conditioned as in the paper's Eq. 4: task, history, k demonstrations, state,
-action. Content is encoded without special tokens, so text can never forge a marker.
+action. Content is encoded without special tokens, so text can never forge a marker of the shipped
+backbone; a tokenizer without our markers writes them as plain text.
 
 Differs: history is the last few actions, since a state here carries what was seen before; and the
 model writes the lines of the state that change (schemas/state_text.py), not the whole state.

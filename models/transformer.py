@@ -159,25 +159,19 @@ def finish_block(weights: Weights, layer: Layer, x_BTE: Tensor, attended: Tensor
     return x_BTE + F.linear(F.silu(gate) * up, layer.down)
 
 
-def forward(weights: Weights, ids_BT: Tensor, positions_BT: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+def forward(weights: Weights, ids_BT: Tensor) -> Tensor:
     """Hidden states after the last norm, without a cache.
 
     Args:
         weights: From weights_of.
         ids_BT: Token ids, padded on the right where rows differ in length.
-        positions_BT: Position of each token; 0, 1, 2... if not given.
-        mask: True where a token may look, broadcastable to [B, 1, T, T]; plain causal if not given.
 
     Returns:
         Hidden states [B, T, E] in the dtype of the weights.
     """
-    if positions_BT is None:
-        positions_BT = torch.arange(ids_BT.shape[1])[None]
-    cos, sin = rotations(weights, positions_BT)
     length = ids_BT.shape[1]
-    if mask is None:
-        mask = torch.ones(length, length, dtype=torch.bool).tril()
-    bias = _bias(mask, weights.dtype)
+    cos, sin = rotations(weights, torch.arange(length)[None])
+    bias = _bias(torch.ones(length, length, dtype=torch.bool).tril(), weights.dtype)
     x_BTE = F.embedding(ids_BT, weights.embedding)
     for layer in weights.layers:
         query, key, value = project(weights, layer, x_BTE, cos, sin)

@@ -17,7 +17,7 @@ class DreamGymError(Exception):
 
 
 class InputError(DreamGymError):
-    """What was handed in is wrong; nothing was started and nothing was stored."""
+    """What was handed in is wrong: a recipe, a file, a setting or a command."""
 
     exit_code = 2
 

@@ -121,6 +121,6 @@ class Reference:
     uri: str
     sha256: str
     kind: str
-    """model, dataset, report, metrics or trajectories."""
+    """What it is: model, trajectories, agent tasks, gate."""
     notes: dict[str, float | int | str] = field(default_factory=dict)
     """Small facts worth showing beside the reference: rows, steps, losses."""

@@ -13,7 +13,7 @@ import pyarrow as arrow
 from schemas.state_text import lines_of
 
 SCHEMA_VERSION = 1
-"""Of the transitions table; rows of another version are not read by guess."""
+"""Of the transitions table; logs of another version are quarantined, not read by guess."""
 
 MAX_TEXT_BYTES = 32_768
 """A state, action or instruction beyond this is not a textual abstraction any more."""

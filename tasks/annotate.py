@@ -4,10 +4,10 @@ in:  trajectories without reasoning
 out: the same with reasoning; their rows in `transitions` are replaced, which is a new table version
 """
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from infra.doors import cycle
-from infra.environments.catalogue import annotator_of_facts
+from infra.environments.by_name import annotator_of_facts
 from infra.teacher import TeacherAnnotator
 from schemas.ports import Annotator
 from schemas.recipe import AnnotateRecipe, EnvironmentRecipe, RetrievalRecipe
@@ -38,8 +38,11 @@ def annotate(
         policy: Digest of the policy that played, if it was one of ours.
     """
     episodes = get_trajectories(trajectories)
+    annotator = _annotator(recipe, environment)
     with cycle().display.stage("annotate"):
-        traces = _annotator(recipe, environment).annotate(episodes)
+        traces = annotator.annotate(episodes)
+    if isinstance(annotator, TeacherAnnotator):
+        cycle().tracker.stage(f"annotate {trajectories.sha256[:8]}").log_metrics(asdict(annotator.cost))
     explained = [with_reasoning(episode, own) for episode, own in zip(episodes, traces, strict=True)]
     made_by = Provenance(cycle().recipe_digest, seed, policy=policy)
     tag = store_rows(explained, made_by, retrieval, f"annotated-{trajectories.sha256[:8]}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 
 from infra.doors import cycle
-from infra.environments.catalogue import open_environment
+from infra.environments.by_name import open_environment
 from models.backbone import LanguageModel
 from models.examples import policy_examples
 from models.renaming import invented_names, name_pieces, renamed, renamer, states_text

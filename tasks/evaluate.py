@@ -7,9 +7,9 @@ out: success by task, interval, calibration; rows in `evaluations`; sample traje
 from typing import Any
 
 from infra.doors import cycle, replay_store
-from infra.environments.catalogue import open_environment
+from infra.environments.by_name import open_environment
 from models.calibration import Calibration, calibrate, replay
-from models.statistics import success_rate
+from models.intervals import success_rate
 from schemas.recipe import Recipe
 from schemas.records import Reference, Trajectory
 from tasks.keep import get_model, put_trajectories, use_threads

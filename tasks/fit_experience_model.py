@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from infra.doors import cycle
-from infra.environments.catalogue import open_environment
+from infra.environments.by_name import open_environment
 from models.examples import experience_example, situations_of, variation_example
 from models.prompts import PromptFormat, Situation
 from models.renaming import Renamer, invented_names, name_pieces, renamed, renamed_situation, renamer, states_text

@@ -7,7 +7,7 @@ out: trajectories by reference; rows in `transitions`, bad rows in `quarantine`
 from pathlib import Path
 
 from infra.doors import cycle, replay_store
-from infra.environments.catalogue import open_environment
+from infra.environments.by_name import open_environment
 from models.behaviours import collect
 from schemas.errors import DataError
 from schemas.recipe import EnvironmentRecipe, IngestRecipe, RetrievalRecipe

@@ -7,7 +7,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from infra.doors import here, objects
+from infra.doors import objects
+from infra.settings import settings
 from models.backbone import LanguageModel, load_model
 from schemas.codec import decode_trajectories, encode_trajectories
 from schemas.records import AgentTask, Reference, Trajectory
@@ -80,4 +81,4 @@ def _restore(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor])
 
 def use_threads() -> None:
     """Let the networks use as many threads as the settings say."""
-    torch.set_num_threads(here().num_threads)
+    torch.set_num_threads(settings().num_threads)

@@ -7,7 +7,7 @@ out: teacher-forced fidelity metrics
 from dataclasses import replace
 
 from infra.doors import cycle
-from infra.environments.catalogue import open_environment
+from infra.environments.by_name import open_environment
 from models.examples import situations_of
 from models.fidelity import fidelity
 from schemas.recipe import Recipe

@@ -1,11 +1,12 @@
 """Playing: how tasks set up a rollout in the dream or in the real environment."""
 
+import time
 from collections.abc import Sequence
 
 import torch
 
 from infra.doors import cycle
-from infra.environments.catalogue import open_environment
+from infra.environments.by_name import open_environment
 from models.backbone import LanguageModel
 from models.engine import engine_weights
 from models.experience_model import Dream, DreamOptions, ExperienceModel
@@ -66,12 +67,14 @@ def play(
         ),
         torch.Generator().manual_seed(seed),
     )
+    label = "dream success" if origin == "dream" else "success"
+    started = time.monotonic()
     with cycle().display.stage(stage) as report:
 
         def show(progress: RolloutProgress) -> None:
             rate = progress.num_successes / max(1, progress.num_done)
-            label = "dream success" if origin == "dream" else "success"
-            report(progress.num_done, progress.num_total, f"{label} {rate:.0%}")
+            speed = progress.num_tokens / (time.monotonic() - started)
+            report(progress.num_done, progress.num_total, f"{label} {rate:.0%}, {speed / 1000:.1f}k tokens/s")
 
         trajectories = rollout.play(tasks, show)
     cycle().display.used(stage, rollout.num_tokens)

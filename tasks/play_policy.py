@@ -4,7 +4,7 @@ in:  train tasks, the starting policy
 out: real trajectories, which `annotate` explains and stores
 """
 
-from infra.environments.catalogue import open_environment
+from infra.environments.by_name import open_environment
 from schemas.recipe import Recipe
 from schemas.records import Reference
 from tasks.keep import get_model, put_trajectories, use_threads

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from infra.environments.textworld.annotator import CookingAnnotator
-from infra.environments.textworld.environment import CookingEnvironment
+from infra.environments.cooking.annotator import CookingAnnotator
+from infra.environments.cooking.environment import CookingEnvironment
 from models.backbone import LanguageModel, load_model, new_tiny_model
 from models.behaviours import collect
 from models.examples import experience_example, language_example, situations_of, variation_example

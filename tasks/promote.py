@@ -10,10 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from infra.doors import cycle, here, objects
+from infra.doors import cycle, objects
 from infra.registry import CHALLENGER, CHAMPION, REAL_CANDIDATE, Registry
+from infra.settings import settings
 from models.gate import GateOptions, judge
-from models.statistics import paired_gain
+from models.intervals import paired_gain
 from schemas.recipe import GateRecipe, digest_of
 from schemas.records import Reference
 from tasks.versioned import versioned_task
@@ -52,7 +53,7 @@ def judge_candidate(
         "candidate": candidate.sha256,
         "baseline": baseline.sha256,
         "evaluated_tasks": digest_of(sorted(evaluation["successes"])),
-        "recipe": cycle().recipe_digest,
+        "thresholds": recipe.model_dump(mode="json"),
         "champion": champion.sha256 if champion else "",
         "gain_over_champion": _gain(evaluation, champion_evaluation),
         **asdict(verdict),
@@ -74,7 +75,7 @@ def _gain(evaluation: dict[str, Any], other: dict[str, Any] | None) -> dict[str,
 
 def present_champion() -> Reference | None:
     """The policy that the champion alias points at. Not cached: it may have moved since."""
-    return Registry(here()).behind(CHAMPION)
+    return Registry(settings()).behind(CHAMPION)
 
 
 def promote(candidate: Reference, gate: dict[str, Any]) -> str:
@@ -82,7 +83,7 @@ def promote(candidate: Reference, gate: dict[str, Any]) -> str:
 
     A champion that did as well or better on the same tasks stays. Not cached: aliases may have moved since.
     """
-    registry = Registry(here())
+    registry = Registry(settings())
     run_id = cycle().tracker.parent.info.run_id
     tags = {
         "gate": "passed" if gate["passed"] else "refused",

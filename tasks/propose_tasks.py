@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 
 from infra.doors import cycle, replay_store
-from infra.environments.catalogue import open_environment
+from infra.environments.by_name import open_environment
 from models.curriculum import draw_tasks, tasks_to_vary
 from models.engine import engine_weights
 from models.experience_model import DreamOptions, ExperienceModel

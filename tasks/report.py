@@ -8,8 +8,9 @@ import jinja2
 import plotly.graph_objects as plot
 from plotly.offline import get_plotlyjs
 
-from infra.doors import cycle, here
+from infra.doors import cycle, objects
 from infra.object_store import write_durably
+from infra.settings import settings
 from schemas.recipe import Recipe
 from schemas.records import Reference, Trajectory
 from tasks.keep import get_tasks, get_trajectories
@@ -20,7 +21,7 @@ _NUM_EPISODES = 6
 
 
 def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
-    """Write the page to home, attach it to the cycle's MLflow run, and return where it is.
+    """Write the page to home and the object store, attach it to the cycle's MLflow run; where it is in home.
 
     Args:
         recipe: Of the cycle.
@@ -40,11 +41,13 @@ def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
         plotly=get_plotlyjs(),
         cycle_id=cycle().cycle_id,
     )
-    folder = here().home.absolute() / "reports"
+    folder = settings().home.absolute() / "reports"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{cycle().cycle_id}.html"
     write_durably(path, page.encode())
+    stored = objects().put(page.encode(), "report")
     cycle().tracker.cycle().log_artifact(path)
+    cycle().tracker.cycle().set_tags({"lineage.report": stored.sha256[:16]})
     return path
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.environments.catalogue import open_environment
+from infra.environments.by_name import open_environment
 from models.behaviours import collect
 from schemas.recipe import EnvironmentRecipe
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.environments.textworld.annotator import explain
+from infra.environments.cooking.annotator import explain
 from schemas.records import AgentTask, Step, Turn
 
 TASK = AgentTask("t", "recipe: carrot roasted sliced", "train", "f")

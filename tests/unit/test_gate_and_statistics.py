@@ -2,7 +2,7 @@ import pytest
 
 from models.curriculum import draw_tasks, reward_entropy, tasks_to_vary
 from models.gate import GateOptions, judge
-from models.statistics import bootstrap_mean, paired_gain, success_rate
+from models.intervals import bootstrap_mean, paired_gain, success_rate
 from schemas.records import AgentTask
 
 OPTIONS = GateOptions(margin=0.0, family_margin=0.05, min_outcome_agreement=0.9, max_dream_real_gap=0.1)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from infra.environments.catalogue import open_environment
+from infra.environments.by_name import open_environment
 from models.backbone import load_model
 from models.engine import engine_weights
 from models.examples import policy_examples

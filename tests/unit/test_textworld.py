@@ -4,8 +4,9 @@ import random
 
 import pytest
 
-from infra.environments.textworld.environment import CookingEnvironment
+from infra.environments.cooking.environment import CookingEnvironment
 from models.behaviours import collect
+from schemas.records import Failure
 from schemas.state_text import lines_of
 
 ONE = {"recipe": 1, "take": 1, "go": 1, "open": False, "cook": True, "cut": True}
@@ -76,6 +77,15 @@ def test_episodes_side_by_side_do_not_touch_each_other(environment):
     for _ in range(4):
         environment.step({1: environment.expert(1)})
     assert environment.step({0: "dance"})[0].state == alone
+
+
+def test_an_error_inside_the_game_ends_its_own_episode_and_no_other(environment):
+    environment.reset(dict(enumerate(environment.tasks("train", 2))))
+    environment._episodes[0].progression = None
+    steps = environment.step({0: "go north", 1: "go north"})
+    assert steps[0].failure is Failure.ENVIRONMENT
+    assert "AttributeError" in steps[0].reasoning
+    assert (steps[0].done, steps[0].reward, steps[1].failure) == (True, 0.0, None)
 
 
 def test_a_task_of_a_log_is_checked_against_the_games_own(environment):

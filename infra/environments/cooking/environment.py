@@ -7,10 +7,10 @@ from itertools import pairwise
 from textworld.generator.game import Game, GameProgression
 from textworld.generator.inform7 import Inform7Game
 
-from infra.environments.textworld.expert import APPLIANCE_FOR, VERB_FOR, Ingredient, next_action
-from infra.environments.textworld.games import make_game
-from infra.environments.textworld.view import DIRECTIONS, FactIndex, gone_things, visible_lines
-from schemas.records import AgentTask, Step
+from infra.environments.cooking.expert import APPLIANCE_FOR, VERB_FOR, Ingredient, next_action
+from infra.environments.cooking.games import make_game
+from infra.environments.cooking.view import DIRECTIONS, FactIndex, gone_things, visible_lines
+from schemas.records import AgentTask, Failure, Step
 from schemas.state_text import lines_of, text_of
 
 _CHANGES_NOTHING = ("examine ", "look", "inventory")
@@ -76,8 +76,18 @@ class CookingEnvironment:
         return {slot: self._episodes[slot].state for slot in tasks}
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
-        """Play one command in each slot; what TextWorld does not accept changes nothing."""
-        return {slot: self._play(self._episodes[slot], action) for slot, action in actions.items()}
+        """Play one command in each slot; what TextWorld does not accept changes nothing.
+
+        An error inside TextWorld ends its own episode as failed, and no other.
+        """
+        return {slot: self._play_or_fail(self._episodes[slot], action) for slot, action in actions.items()}
+
+    def _play_or_fail(self, episode: _Episode, action: str) -> Step:
+        try:
+            return self._play(episode, action)
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            return Step(episode.state, 0.0, done=True, success=False, reasoning=said, failure=Failure.ENVIRONMENT)
 
     @staticmethod
     def _play(episode: _Episode, action: str) -> Step:

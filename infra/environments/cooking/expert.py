@@ -7,7 +7,7 @@ from wherever a noisy behaviour has left the game.
 from collections import deque
 from typing import NamedTuple
 
-from infra.environments.textworld.view import DIRECTIONS, FactIndex
+from infra.environments.cooking.view import DIRECTIONS, FactIndex
 
 APPLIANCE_FOR = {"fried": "stove", "roasted": "oven", "grilled": "BBQ"}
 VERB_FOR = {"sliced": "slice", "diced": "dice", "chopped": "chop"}

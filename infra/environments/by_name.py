@@ -1,7 +1,7 @@
 """Which real environments there are, by the name that recipes use."""
 
-from infra.environments.textworld.annotator import CookingAnnotator
-from infra.environments.textworld.environment import CookingEnvironment
+from infra.environments.cooking.annotator import CookingAnnotator
+from infra.environments.cooking.environment import CookingEnvironment
 from schemas.ports import Annotator, RealEnvironment
 from schemas.recipe import EnvironmentRecipe
 
