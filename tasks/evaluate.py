@@ -45,7 +45,9 @@ def evaluate(
     environment = open_environment(recipe.environment)
     model = get_model(policy)
     stage = name.rstrip(" 0123456789")
-    real = play_real(stage, model, recipe, environment.tasks(split, num_tasks), _GREEDY, recipe.seed)
+    with cycle().display.stage("make games"):
+        held_out = environment.tasks(split, num_tasks)
+    real = play_real(stage, model, recipe, held_out, _GREEDY, recipe.seed)
     imagined = dream_environment(experience_model, experience, recipe.experience, recipe.retrieval, recipe.seed)
     tasks = [one.task_as_it_began for one in real]
     dreamt = play(f"{stage} dream", model, imagined, "dream", tasks, recipe, _GREEDY, recipe.seed)

@@ -25,7 +25,8 @@ def measure_fidelity(
 ) -> dict[str, float]:
     """Agreement with reality on the distribution that matters: what the policy does."""
     use_threads()
-    tasks = open_environment(recipe.environment).tasks("valid", recipe.environment.num_valid_tasks)
+    with cycle().display.stage("make games"):
+        tasks = open_environment(recipe.environment).tasks("valid", recipe.environment.num_valid_tasks)
     episodes = play_real("fidelity", get_model(policy), recipe, tasks, recipe.grpo.temperature, recipe.seed)
     situations = [
         replace(situation, trajectory_id=trajectory_id(episode))
