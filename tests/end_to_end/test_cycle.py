@@ -208,26 +208,8 @@ def test_a_log_of_ones_own_is_taken_and_what_does_not_fit_is_quarantined(tmp_pat
     (logs,) = [json.loads(done.stdout)["lineage"]["logs"]["__reference__"]["notes"]]
     assert (logs["num_episodes"], logs["num_transitions"]) == (10, len(rows))
     seen = json.loads(dreamgym(tmp_path, "trajectories", "--origin", "real", "--limit", "100", "--json").stdout)
-    assert {"our expert"} <= {episode["source"] for episode in seen}
+    assert "our expert" in {turn["source"] for episode in seen for turn in episode["turns"]}
     assert all(turn["reasoning"] for episode in seen for turn in episode["turns"])
-
-
-@pytest.mark.e2e
-def test_ctrl_c_says_how_to_go_on(tmp_path):
-    process = subprocess.Popen(
-        [COMMAND, "run", "textworld-tiny", *small()],
-        env=environment(tmp_path),
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    while not (tmp_path / "journal").exists():
-        time.sleep(0.2)
-    time.sleep(5)
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "run the same command again to go on" in said
 
 
 @pytest.mark.e2e
