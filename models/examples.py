@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from models.prompts import PromptFormat, Situation
+from models.prompts import PromptFormat, Situation, last_actions
 from models.sft import Example
 from schemas.records import AgentTask, Trajectory
 from schemas.state_text import changes_between
@@ -12,7 +12,7 @@ def situations_of(trajectory: Trajectory, history_length: int) -> list[Situation
     """What was known before each turn, still without demonstrations."""
     actions = trajectory.actions
     return [
-        Situation(trajectory.task, turn.state, turn.action, tuple(actions[max(0, i - history_length) : i]))
+        Situation(trajectory.task, turn.state, turn.action, last_actions(actions[:i], history_length))
         for i, turn in enumerate(trajectory.turns)
     ]
 

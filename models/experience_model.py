@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from models.engine import Sampling, Sessions
-from models.prompts import MARKERS, PromptFormat, Situation
+from models.prompts import MARKERS, PromptFormat, Situation, last_actions
 from models.transformer import Weights
 from schemas.errors import InputError
 from schemas.ports import Demonstrations
@@ -186,5 +186,5 @@ class Dream:
 
     def _situation(self, slot: int, action: str) -> Situation:
         episode = self._episodes[slot]
-        shown = episode.actions[len(episode.actions) - min(len(episode.actions), self._model.options.history_length) :]
+        shown = last_actions(episode.actions, self._model.options.history_length)
         return Situation(episode.task, episode.state, action, shown)

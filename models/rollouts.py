@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import torch
 
 from models.engine import Sampled, Sampling, Sessions
-from models.prompts import PromptFormat
+from models.prompts import PromptFormat, last_actions
 from models.transformer import Weights
 from schemas.ports import Environment
 from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
@@ -54,9 +54,6 @@ class _Slot:
 
     def begin_stream(self) -> None:
         self.streams.append(Tokens([], [], []))
-
-    def last_actions(self, num_actions: int) -> list[str]:
-        return [turn.action for turn in self.turns[max(0, len(self.turns) - num_actions) :]]
 
     def saw(self, ids: list[int]) -> None:
         self._append(ids, False, [0.0] * len(ids))
@@ -145,7 +142,8 @@ class Rollout:
         else:
             sessions.restart(row)
             slot.begin_stream()
-            seen = self._format.moment(slot.task, slot.last_actions(self._options.history_length), slot.state)
+            history = last_actions([turn.action for turn in slot.turns], self._options.history_length)
+            seen = self._format.moment(slot.task, history, slot.state)
         slot.saw(seen)
         return seen
 

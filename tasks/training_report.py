@@ -16,14 +16,15 @@ class SftReport:
         """A report under a stage's name."""
         self._stage, self._report = stage, report
         self._started = time.monotonic()
-        self._num_tokens = 0
+        self._num_tokens = self._num_counted = 0
 
     def __call__(self, progress: SftProgress) -> None:
         """Show this update; log some of them."""
         self._num_tokens += progress.num_tokens
-        cycle().display.used(self._stage, progress.num_tokens)
         speed = self._num_tokens / (time.monotonic() - self._started)
         self._report(progress.update, progress.num_updates, f"loss {progress.loss:.3f}, {speed / 1000:.1f}k tokens/s")
         if progress.update % _LOG_EVERY == 0 or progress.update == progress.num_updates:
+            cycle().display.used(self._stage, self._num_tokens - self._num_counted)
+            self._num_counted = self._num_tokens
             metrics = {"loss": progress.loss, "tokens_per_second": speed}
             cycle().tracker.stage(self._stage).log_metrics(metrics, progress.update)

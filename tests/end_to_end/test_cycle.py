@@ -70,15 +70,17 @@ def test_a_cycle_proves_what_it_claims(finished):
     assert "http-equiv" not in page
 
 
+def of_the_cycles_own_run(table: str, home: Path, summary: dict) -> dict:
+    """Metrics or tags that MLflow holds of the cycle's parent run."""
+    with closing(sqlite3.connect(home / "mlflow.db")) as database:
+        rows = f"select key, value from {table} join runs using (run_uuid) where name = ?"
+        return dict(database.execute(rows, [summary["cycle_id"]]))
+
+
 @pytest.mark.e2e
 def test_mlflow_holds_the_headline_on_the_cycles_own_run(finished):
     home, summary = finished
-    with closing(sqlite3.connect(home / "mlflow.db")) as database:
-        held = dict(
-            database.execute(
-                "select key, value from latest_metrics join runs using (run_uuid) where name = ?", [summary["cycle_id"]]
-            )
-        )
+    held = of_the_cycles_own_run("latest_metrics", home, summary)
     for policy in ("start", "dream", "sim_to_real"):
         assert held[f"{policy}_real_success"] == summary["results"][policy]["real_success"]
 
@@ -86,12 +88,7 @@ def test_mlflow_holds_the_headline_on_the_cycles_own_run(finished):
 @pytest.mark.e2e
 def test_mlflow_says_what_the_cycle_was_made_of(finished):
     home, summary = finished
-    with closing(sqlite3.connect(home / "mlflow.db")) as database:
-        tags = dict(
-            database.execute(
-                "select key, value from tags join runs using (run_uuid) where name = ?", [summary["cycle_id"]]
-            )
-        )
+    tags = of_the_cycles_own_run("tags", home, summary)
     assert tags["recipe_digest"] == summary["recipe_digest"]
     assert digests(summary["lineage"]["logs"])[0].startswith(tags["lineage.logs"])
     assert len(tags["lock_digest"]) == 64

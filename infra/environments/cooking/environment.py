@@ -71,9 +71,12 @@ class CookingEnvironment:
     def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
         """Start each slot's game; see the port."""
         for slot, task in tasks.items():
-            game = self._game(task.split, task.family, task.seed)
-            self._episodes[slot] = _Episode(game, GameProgression(game))
+            self._episodes[slot] = self._begin(task)
         return {slot: self._episodes[slot].state for slot in tasks}
+
+    def _begin(self, task: AgentTask) -> _Episode:
+        game = self._game(task.split, task.family, task.seed)
+        return _Episode(game, GameProgression(game))
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
         """Play one command in each slot; what TextWorld does not accept changes nothing.
@@ -142,8 +145,7 @@ class CookingEnvironment:
         own = self._task(task.split, task.family, task.seed)
         if task.instruction != own.instruction:
             return f"seed {task.seed} of family {task.family!r} has another instruction"
-        game = self._game(task.split, task.family, task.seed)
-        if task.initial_state != _Episode(game, GameProgression(game)).state:
+        if task.initial_state != self._begin(task).state:
             return f"seed {task.seed} of family {task.family!r} starts in another state"
         return None
 
