@@ -47,7 +47,9 @@ def run(
     loaded = load_recipe(recipe, changes or [])
     _embed()
     from infra.embedded import start_prefect
+    from infra.interrupts import heed_interrupts
 
+    heed_interrupts()
     start_prefect()
     from flows.cycle import Stage
     from flows.run import run_recipe

@@ -1,9 +1,11 @@
 """Embedded Prefect: its settings, and its server, for a process that has none. Call before Prefect is imported."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 
+from infra.interrupts import children_deaf_to_interrupts
 from infra.settings import Settings
 
 
@@ -43,8 +45,15 @@ def start_prefect() -> None:
     from prefect.settings import PREFECT_API_URL
 
     if PREFECT_API_URL.value() is None:
-        _starting.append(Thread(target=SubprocessASGIServer().start, name="prefect server", daemon=True))
+        server = SubprocessASGIServer()
+        _starting.append(Thread(target=_start_deaf, args=[server.start], name="prefect server", daemon=True))
         _starting[-1].start()
+
+
+def _start_deaf(start: Callable[[], None]) -> None:
+    """An interrupted run still has to tell its server that it ended."""
+    with children_deaf_to_interrupts():
+        start()
 
 
 def await_prefect() -> None:

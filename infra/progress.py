@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
+from infra.interrupts import stop_if_interrupted
 from infra.timesheet import Timesheet
 
 _PLAIN_EVERY_S = 10.0
@@ -25,10 +26,16 @@ class Display:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Report]:
-        """Time a stage and show its progress."""
+        """Time a stage and show its progress; every report is a moment to notice an interrupt."""
         started = time.monotonic()
         try:
-            with self._live(name) if self.console.is_terminal else self._plain(name) as report:
+            with self._live(name) if self.console.is_terminal else self._plain(name) as show:
+
+                def report(done: int, total: int, facts: str) -> None:
+                    stop_if_interrupted()
+                    show(done, total, facts)
+
+                stop_if_interrupted()
                 yield report
         finally:
             self.time.worked(name, time.monotonic() - started)

@@ -41,6 +41,18 @@ def dreamgym(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def started_in_a_terminal_of_its_own(home: Path, *arguments: str) -> subprocess.Popen[str]:
+    """So that a signal reaches all its processes, as Ctrl-C does."""
+    return subprocess.Popen(
+        [COMMAND, *arguments],
+        env=environment(home),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
 def small(*more: str) -> list[str]:
     return [part for change in (*SMALL, *more) for part in ("--set", change)]
 
@@ -111,25 +123,39 @@ def test_run_again_does_nothing_again_and_says_so(finished):
 @pytest.mark.e2e
 def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(finished, tmp_path):
     home, summary = finished
-    command = [COMMAND, "run", "textworld-tiny", *small(), "--json"]
+    command = ["run", "textworld-tiny", *small(), "--json"]
     for seconds in (random.uniform(10, 70) for _ in range(3)):
         print(f"killed after {seconds:.1f} s")
-        process = subprocess.Popen(
-            command,
-            env=environment(tmp_path),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        process = started_in_a_terminal_of_its_own(tmp_path, *command)
         time.sleep(seconds)
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    resumed = dreamgym(tmp_path, *command[1:])
+        process.communicate()
+    resumed = dreamgym(tmp_path, *command)
     assert resumed.returncode == 0, resumed.stderr
     lineage = json.loads(resumed.stdout)["lineage"]
     for name in ("logs", "experience", "start", "experience_model", "dream", "sim_to_real"):
         assert digests(lineage[name]) == digests(summary["lineage"][name]), name
     assert losses(tmp_path) == losses(home)
+
+
+@pytest.mark.e2e
+def test_ctrl_c_ends_a_run_soon_and_truthfully_and_it_can_go_on(tmp_path):
+    process = started_in_a_terminal_of_its_own(tmp_path, "run", "textworld-tiny", *small())
+    while not (tmp_path / "journal").exists():
+        assert process.poll() is None
+        time.sleep(0.1)
+    time.sleep(random.uniform(1, 15))
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "run the same command again" in said
+    with closing(sqlite3.connect(tmp_path / "mlflow.db")) as database:
+        assert {status for (status,) in database.execute("select status from runs")} == {"KILLED"}
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # nobody is left, Prefect's server neither
+    resumed = dreamgym(tmp_path, "run", "textworld-tiny", *small(), "--only", "ingest")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "was begun before" in resumed.stderr
 
 
 def losses(home: Path) -> dict[tuple[str, int], float]:
