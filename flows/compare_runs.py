@@ -5,6 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from schemas.policies import POLICY_LABELS
 from schemas.recipe import flat_fields
 
 
@@ -29,9 +30,9 @@ def print_comparison(table: dict[str, Any]) -> None:
     for key, (left, right) in table["recipe_differences"].items():
         recipes.add_row(key, str(left), str(right))
     results = Table("result", a, b, title="Results")
-    for policy in ("start", "dream", "champion", "sim_to_real"):
+    for policy, label in POLICY_LABELS.items():
         cells = [_cell(result.get(policy)) for result in table["results"]]
-        results.add_row(f"{policy.replace('_', ' ')}: real success", *cells)
+        results.add_row(f"{label}: real success", *cells)
     for measure in ("outcome_agreement", "dream_real_gap", "seconds"):
         results.add_row(measure.replace("_", " "), *(_number(result.get(measure)) for result in table["results"]))
     console.print(recipes, results)

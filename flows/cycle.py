@@ -87,11 +87,12 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     backbone = fetch_backbone(recipe.backbone, backbone_files)
     annotated = annotate(logs, recipe.annotate, environment, recipe.retrieval, seed)
     start = clone_policy(backbone, annotated, recipe.start, environment, seed)
-    own = annotate(play_policy(start, recipe), recipe.annotate, environment, recipe.retrieval, seed, start.sha256)
+    own = annotate(play_policy(start, recipe.play), recipe.annotate, environment, recipe.retrieval, seed, start.sha256)
     experience = [annotated, own]
     model = fit_experience_model(backbone, experience, recipe.experience, recipe.retrieval, environment, seed)
     made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
-    made.fidelity = measure_fidelity(model, start, experience, recipe)
+    made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.grpo.temperature)
+    log("experience model fidelity", made.fidelity)
 
 
 def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
@@ -102,11 +103,12 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
     best_success = calibrate(recipe, made, policy, round=0)["real_success"]
     for round in range(recipe.dream.num_rounds):
         tasks = propose_tasks(pool, entropies, recipe.curriculum, recipe.grpo.groups_per_round, recipe.seed, round)
-        dreamt = dream(tasks, policy, model, experience, recipe, round)
+        dreamt = dream(tasks, policy, model, experience, recipe.play, recipe.grpo, round)
         trained = train_policy(policy, start, dreamt, recipe.grpo, "dream", round)
         policy = trained["policy"]
         entropies |= trained["entropies"]
         made.rounds.append(trained["metrics"])
+        log("dream training", trained["metrics"], round)
         experience.append(dreamt)
         if recipe.curriculum.generate:
             pool = vary_tasks(pool, entropies, model, recipe.curriculum, recipe.environment, recipe.seed, round)
@@ -124,15 +126,8 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
 
 def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> dict[str, Any]:
     """Dream against real on valid tasks: measured, never trained on."""
-    calibration = evaluate(
-        f"calibrate {round}",
-        policy,
-        made.references["experience_model"],
-        made.references["experience"],
-        recipe,
-        "valid",
-        recipe.environment.num_valid_tasks,
-    )
+    name, num_tasks = f"calibrate {round}", recipe.environment.num_valid_tasks
+    calibration = evaluated(recipe, made, name, policy, "valid", num_tasks)
     made.calibrations.append({"round": round, **{k: v for k, v in calibration.items() if isinstance(v, int | float)}})
     return calibration
 
@@ -155,21 +150,31 @@ def prove(recipe: Recipe, made: Lineage) -> None:
         made.references.get("champion"),
         evaluations.get("champion"),
     )
+    gain = made.gate["gain"]
+    log("gate", {"gain": gain["mean"], "gain_low": gain["low"], "passed": float(made.gate["passed"])})
     made.version = promote(candidate, made.gate)
 
 
 def held_out(recipe: Recipe, made: Lineage, name: str) -> dict[str, Any]:
     """A policy of this cycle on the test tasks, for real."""
-    references = made.references
-    return evaluate(
-        f"evaluate {name}",
-        references[name],
-        references["experience_model"],
-        references["experience"],
-        recipe,
-        "test",
-        recipe.environment.num_test_tasks,
-    )
+    num_tasks = recipe.environment.num_test_tasks
+    return evaluated(recipe, made, f"evaluate {name}", made.references[name], "test", num_tasks)
+
+
+def evaluated(
+    recipe: Recipe, made: Lineage, name: str, policy: Reference, split: str, num_tasks: int
+) -> dict[str, Any]:
+    """Success of a policy for real and in the dream, logged under a name."""
+    model, experience = made.references["experience_model"], made.references["experience"]
+    evaluation = evaluate(name, policy, model, experience, recipe.play, split, num_tasks)
+    log(name, evaluation)
+    return evaluation
+
+
+def log(stage: str, result: dict[str, Any], step: int = 0) -> None:
+    """Log what a task measured in the stage's MLflow run: here, so that a result that was stored counts as well."""
+    metrics = {name: value for name, value in result.items() if isinstance(value, int | float)}
+    running().tracker.stage(stage).log_metrics(metrics, step)
 
 
 def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
@@ -187,11 +192,14 @@ def train_for_real(
     """Rounds of GRPO in the real environment; the policy, and the environment steps they took."""
     first, num_steps = policy, 0
     for round in range(num_rounds):
-        groups = play_real_groups(made.references["pool"], made.entropies, policy, recipe, round, "real rollouts")
+        groups = play_real_groups(
+            made.references["pool"], made.entropies, policy, recipe.play, recipe.grpo, "real rollouts", round
+        )
         num_steps += int(groups.notes["num_transitions"])
         trained = train_policy(policy, first, groups, grpo, "real", round)
         policy = trained["policy"]
         made.entropies |= trained["entropies"]
+        log("real training", trained["metrics"], round)
     return policy, num_steps
 
 

@@ -5,12 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-_NAMES = {
-    "start": "starting policy",
-    "dream": "after dream-only RL",
-    "champion": "champion until then",
-    "sim_to_real": "after sim-to-real",
-}
+from schemas.policies import POLICY_LABELS
 
 
 def print_results(summary: dict[str, Any]) -> None:
@@ -31,7 +26,7 @@ def _table(results: dict[str, Any]) -> Table:
     table = Table(title="Success on held-out tasks of the real environment; dreams beside it")
     for heading in ("policy", "real", "95% interval", "real RL steps", "dream"):
         table.add_column(heading, justify="left" if heading == "policy" else "right")
-    for key, name in _NAMES.items():
+    for key, name in POLICY_LABELS.items():
         if key in results:
             one = results[key]
             low, high = one["interval"]

@@ -48,16 +48,25 @@ def judge(
     Raises:
         ValueError: the two were not evaluated on the same tasks.
     """
-    if candidate.keys() != baseline.keys():
-        raise ValueError("candidate and baseline were not evaluated on the same tasks")
-    ids = sorted(candidate)
-    gain = paired_gain([candidate[i] for i in ids], [baseline[i] for i in ids])
+    gain = gain_over(baseline, candidate)
     by_family: dict[str, list[int]] = defaultdict(list)
-    for task_id in ids:
+    for task_id in sorted(candidate):
         by_family[families[task_id]].append(candidate[task_id] - baseline[task_id])
     family_gains = {family: sum(gains) / len(gains) for family, gains in by_family.items()}
     reasons = _objections(gain, family_gains, outcome_agreement, dream_real_gap, options)
     return Verdict(not reasons, gain, family_gains, reasons)
+
+
+def gain_over(baseline: Mapping[str, bool], candidate: Mapping[str, bool]) -> Interval:
+    """Paired gain in real success, by task id.
+
+    Raises:
+        ValueError: the two were not evaluated on the same tasks.
+    """
+    if candidate.keys() != baseline.keys():
+        raise ValueError("candidate and baseline were not evaluated on the same tasks")
+    ids = sorted(candidate)
+    return paired_gain([candidate[i] for i in ids], [baseline[i] for i in ids])
 
 
 def _objections(

@@ -232,6 +232,16 @@ class GateRecipe(Section):
     """Dream minus real success of the same policy on the same tasks, either way."""
 
 
+class PlayRecipe(Section):
+    """The sections that decide how an episode goes, dreamt or real: what tasks that play are keyed by."""
+
+    seed: int
+    environment: EnvironmentRecipe
+    experience: ExperienceRecipe
+    retrieval: RetrievalRecipe
+    start: StartRecipe
+
+
 class Recipe(Section):
     """Everything that decides the result of a cycle."""
 
@@ -258,6 +268,11 @@ class Recipe(Section):
     def digest(self) -> str:
         """Sha256 of the whole recipe."""
         return digest_of(self)
+
+    @property
+    def play(self) -> PlayRecipe:
+        """Of this recipe, what decides how an episode goes."""
+        return PlayRecipe(**{name: getattr(self, name) for name in PlayRecipe.model_fields})
 
 
 def digest_of(value: BaseModel | dict[str, Any] | list[Any] | str | int) -> str:

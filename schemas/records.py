@@ -122,5 +122,5 @@ class Reference:
     sha256: str
     kind: str
     """What it is: model, trajectories, agent tasks, gate."""
-    notes: dict[str, float | int | str] = field(default_factory=dict)
+    notes: dict[str, float | int | str] = field(default_factory=dict, hash=False)
     """Small facts worth showing beside the reference: rows, steps, losses."""

@@ -10,9 +10,9 @@ from infra.doors import cycle, replay_store
 from infra.environments.by_name import open_environment
 from models.calibration import Calibration, calibrate, replay
 from models.intervals import success_rate
-from schemas.recipe import Recipe
+from schemas.recipe import PlayRecipe
 from schemas.records import Reference, Trajectory
-from tasks.keep import get_model, put_trajectories, use_threads
+from tasks.keep import get_frozen_model, put_trajectories, use_threads
 from tasks.play import dream_environment, play, play_real
 from tasks.versioned import versioned_task
 
@@ -26,24 +26,24 @@ def evaluate(
     policy: Reference,
     experience_model: Reference,
     experience: list[Reference],
-    recipe: Recipe,
+    recipe: PlayRecipe,
     split: str,
     num_tasks: int,
 ) -> dict[str, Any]:
     """Play every task once for real and once in the dream, and replay the dreams for real.
 
     Args:
-        name: Of the MLflow run, such as `evaluate start`.
+        name: Of what is shown, such as `evaluate start`.
         policy: Whom.
         experience_model: Dreams beside it.
         experience: What the experience model may retrieve.
-        recipe: Of the cycle.
+        recipe: How episodes go.
         split: valid while training, test for the report.
         num_tasks: The first so many of the split.
     """
     use_threads()
     environment = open_environment(recipe.environment)
-    model = get_model(policy)
+    model = get_frozen_model(policy)
     stage = name.rstrip(" 0123456789")
     with cycle().display.stage("make games"):
         held_out = environment.tasks(split, num_tasks)
@@ -54,9 +54,8 @@ def evaluate(
     with cycle().display.stage("replays"):
         calibration = calibrate(dreamt, replay(dreamt, environment), real)
     replay_store().upsert("evaluations", _rows(real, dreamt, policy, recipe))
-    result = _summary(real, calibration)
-    cycle().tracker.stage(name).log_metrics({k: v for k, v in result.items() if isinstance(v, float)})
-    return result | {"samples": put_trajectories([*real[:_NUM_SAMPLES], *dreamt[:_NUM_SAMPLES]])}
+    samples = put_trajectories([*real[:_NUM_SAMPLES], *dreamt[:_NUM_SAMPLES]])
+    return {**_summary(real, calibration), "samples": samples}
 
 
 def _summary(real: list[Trajectory], calibration: Calibration) -> dict[str, Any]:
@@ -71,7 +70,9 @@ def _summary(real: list[Trajectory], calibration: Calibration) -> dict[str, Any]
     }
 
 
-def _rows(real: list[Trajectory], dreamt: list[Trajectory], policy: Reference, recipe: Recipe) -> list[dict[str, Any]]:
+def _rows(
+    real: list[Trajectory], dreamt: list[Trajectory], policy: Reference, recipe: PlayRecipe
+) -> list[dict[str, Any]]:
     return [
         {
             "row_id": f"{cycle().cycle_id}/{policy.sha256[:16]}/{one.task.task_id}",

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -51,9 +52,15 @@ def put_model(
 
 
 def get_model(reference: Reference) -> LanguageModel:
-    """A stored model, every file verified before it is loaded."""
+    """A stored model to train, every file verified before it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
         return load_model(objects().get_folder(reference, Path(folder)))
+
+
+@lru_cache(maxsize=3)
+def get_frozen_model(reference: Reference) -> LanguageModel:
+    """A stored model that nobody changes. Every round needs the experience model, its policy and the KL reference."""
+    return get_model(reference)
 
 
 def resume_optimizer(optimizer: torch.optim.Optimizer, reference: Reference) -> None:

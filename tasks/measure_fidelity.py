@@ -10,9 +10,9 @@ from infra.doors import cycle
 from infra.environments.by_name import open_environment
 from models.examples import situations_of
 from models.fidelity import fidelity
-from schemas.recipe import Recipe
+from schemas.recipe import PlayRecipe
 from schemas.records import Reference
-from tasks.keep import get_model, use_threads
+from tasks.keep import get_frozen_model, use_threads
 from tasks.play import open_experience_model, play_real
 from tasks.retrieval_index import encoder_of
 from tasks.rows import trajectory_id
@@ -21,13 +21,17 @@ from tasks.versioned import versioned_task
 
 @versioned_task(version=1)
 def measure_fidelity(
-    experience_model: Reference, policy: Reference, experience: list[Reference], recipe: Recipe
+    experience_model: Reference,
+    policy: Reference,
+    experience: list[Reference],
+    recipe: PlayRecipe,
+    temperature: float,
 ) -> dict[str, float]:
-    """Agreement with reality on the distribution that matters: what the policy does."""
+    """Agreement with reality on the distribution that matters: what the policy does at its training temperature."""
     use_threads()
     with cycle().display.stage("make games"):
         tasks = open_environment(recipe.environment).tasks("valid", recipe.environment.num_valid_tasks)
-    episodes = play_real("fidelity", get_model(policy), recipe, tasks, recipe.grpo.temperature, recipe.seed)
+    episodes = play_real("fidelity", get_frozen_model(policy), recipe, tasks, temperature, recipe.seed)
     situations = [
         replace(situation, trajectory_id=trajectory_id(episode))
         for episode in episodes
@@ -36,8 +40,5 @@ def measure_fidelity(
     truth = [turn.step for episode in episodes for turn in episode.turns]
     predictor = open_experience_model(experience_model, experience, recipe.experience, recipe.retrieval, recipe.seed)
     with cycle().display.stage("fidelity"):
-        metrics = fidelity(
-            predictor, situations, truth, encoder_of(recipe.retrieval.encoder, recipe.retrieval.revision)
-        )
-    cycle().tracker.stage("experience model fidelity").log_metrics(metrics)
-    return metrics
+        encoder = encoder_of(recipe.retrieval.encoder, recipe.retrieval.revision)
+        return fidelity(predictor, situations, truth, encoder)

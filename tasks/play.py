@@ -12,9 +12,9 @@ from models.engine import engine_weights
 from models.experience_model import Dream, DreamOptions, ExperienceModel
 from models.rollouts import Rollout, RolloutOptions, RolloutProgress
 from schemas.ports import Environment
-from schemas.recipe import ExperienceRecipe, Recipe, RetrievalRecipe
+from schemas.recipe import ExperienceRecipe, PlayRecipe, RetrievalRecipe
 from schemas.records import AgentTask, Origin, Reference, Trajectory
-from tasks.keep import get_model
+from tasks.keep import get_frozen_model
 from tasks.retrieval_index import index_over
 
 
@@ -33,7 +33,7 @@ def open_experience_model(
     reference: Reference, experience: list[Reference], recipe: ExperienceRecipe, retrieval: RetrievalRecipe, seed: int
 ) -> ExperienceModel:
     """An experience model, asked as the recipe says."""
-    model = get_model(reference)
+    model = get_frozen_model(reference)
     options = DreamOptions(
         retrieval.num_demonstrations,
         recipe.history_length,
@@ -52,7 +52,7 @@ def play(
     environment: Environment,
     origin: Origin,
     tasks: Sequence[AgentTask],
-    recipe: Recipe,
+    recipe: PlayRecipe,
     temperature: float,
     seed: int,
 ) -> list[Trajectory]:
@@ -82,7 +82,7 @@ def play(
 
 
 def play_real(
-    stage: str, policy: LanguageModel, recipe: Recipe, tasks: Sequence[AgentTask], temperature: float, seed: int
+    stage: str, policy: LanguageModel, recipe: PlayRecipe, tasks: Sequence[AgentTask], temperature: float, seed: int
 ) -> list[Trajectory]:
     """One real episode per task."""
     return play(stage, policy, open_environment(recipe.environment), "real", tasks, recipe, temperature, seed)

@@ -8,9 +8,9 @@ import random
 
 from infra.doors import cycle
 from models.curriculum import draw_tasks
-from schemas.recipe import Recipe
+from schemas.recipe import GrpoRecipe, PlayRecipe
 from schemas.records import Reference
-from tasks.keep import get_model, get_tasks, put_trajectories, use_threads
+from tasks.keep import get_frozen_model, get_tasks, put_trajectories, use_threads
 from tasks.play import play_real
 from tasks.rows import Provenance
 from tasks.store_rows import store_rows
@@ -19,15 +19,21 @@ from tasks.versioned import versioned_task
 
 @versioned_task(version=1)
 def play_real_groups(
-    tasks: Reference, entropies: dict[str, float], policy: Reference, recipe: Recipe, round: int, stage: str
+    tasks: Reference,
+    entropies: dict[str, float],
+    policy: Reference,
+    recipe: PlayRecipe,
+    grpo: GrpoRecipe,
+    stage: str,
+    round: int,
 ) -> Reference:
     """Groups of real episodes of original tasks, drawn by reward entropy: real steps go where they teach."""
     use_threads()
     rng = random.Random(f"{recipe.seed}/real/{round}")
-    drawn = draw_tasks(get_tasks(tasks), entropies, recipe.grpo.groups_per_round, 0.0, rng)
-    repeated = [task for task in drawn for _ in range(recipe.grpo.group_size)]
+    drawn = draw_tasks(get_tasks(tasks), entropies, grpo.groups_per_round, 0.0, rng)
+    repeated = [task for task in drawn for _ in range(grpo.group_size)]
     seed = recipe.seed * 1_000_003 + 500_000 + round
-    episodes = play_real(stage, get_model(policy), recipe, repeated, recipe.grpo.temperature, seed)
+    episodes = play_real(stage, get_frozen_model(policy), recipe, repeated, grpo.temperature, seed)
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256)
     tag = store_rows(episodes, made_by, recipe.retrieval, f"{stage}-{round}")
     return put_trajectories(episodes, table_tag=tag)

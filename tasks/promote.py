@@ -13,8 +13,7 @@ from typing import Any
 from infra.doors import cycle, objects
 from infra.registry import CHALLENGER, CHAMPION, REAL_CANDIDATE, Registry
 from infra.settings import settings
-from models.gate import GateOptions, judge
-from models.intervals import paired_gain
+from models.gate import GateOptions, gain_over, judge
 from schemas.recipe import GateRecipe, digest_of
 from schemas.records import Reference
 from tasks.versioned import versioned_task
@@ -49,28 +48,20 @@ def judge_candidate(
         evaluation["dream_real_gap"],
         GateOptions(**recipe.model_dump()),
     )
+    over_champion = (
+        asdict(gain_over(champion_evaluation["successes"], evaluation["successes"])) if champion_evaluation else None
+    )
     gate = {
         "candidate": candidate.sha256,
         "baseline": baseline.sha256,
         "evaluated_tasks": digest_of(sorted(evaluation["successes"])),
         "thresholds": recipe.model_dump(mode="json"),
         "champion": champion.sha256 if champion else "",
-        "gain_over_champion": _gain(evaluation, champion_evaluation),
+        "gain_over_champion": over_champion,
         **asdict(verdict),
     }
     gate["report"] = objects().put_json(gate, "gate")
-    cycle().tracker.stage("gate").log_metrics(
-        {"gain": verdict.gain.mean, "gain_low": verdict.gain.low, "passed": float(verdict.passed)}
-    )
     return gate
-
-
-def _gain(evaluation: dict[str, Any], other: dict[str, Any] | None) -> dict[str, float] | None:
-    """Paired gain over another policy's evaluation."""
-    if other is None:
-        return None
-    mine, theirs = evaluation["successes"], other["successes"]
-    return asdict(paired_gain([mine[task] for task in mine], [theirs[task] for task in mine]))
 
 
 def present_champion() -> Reference | None:

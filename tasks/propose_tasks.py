@@ -18,7 +18,7 @@ from models.experience_model import DreamOptions, ExperienceModel
 from schemas.ports import RealEnvironment
 from schemas.recipe import CurriculumRecipe, EnvironmentRecipe, digest_of
 from schemas.records import AgentTask, Reference
-from tasks.keep import get_model, get_tasks, put_tasks, use_threads
+from tasks.keep import get_frozen_model, get_tasks, put_tasks, use_threads
 from tasks.versioned import versioned_task
 
 
@@ -75,7 +75,7 @@ def vary_tasks(
 
 def _generator(reference: Reference, seed: int, round: int) -> ExperienceModel:
     """The task generator: the experience model's own weights, asked another question."""
-    model = get_model(reference)
+    model = get_frozen_model(reference)
     randomness = torch.Generator().manual_seed(seed * 1_000_003 + round)
     return ExperienceModel(
         engine_weights(model.network), model.format, None, DreamOptions(max_new_tokens=512), randomness

@@ -11,6 +11,7 @@ from plotly.offline import get_plotlyjs
 from infra.doors import cycle, objects
 from infra.object_store import write_durably
 from infra.settings import settings
+from schemas.policies import POLICY_LABELS
 from schemas.recipe import Recipe
 from schemas.records import Reference, Trajectory
 from tasks.keep import get_tasks, get_trajectories
@@ -35,7 +36,7 @@ def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
         results=summary["results"],
         fidelity=made.fidelity,
         gate=made.gate,
-        policies=[(name, label) for name, label in _POLICIES if name in summary["results"]],
+        policies=[(name, label) for name, label in POLICY_LABELS.items() if name in summary["results"]],
         figures=[(title, caption, _html(figure)) for title, caption, figure in _figures(summary, made)],
         episodes=_sample_episodes(made),
         plotly=get_plotlyjs(),
@@ -49,14 +50,6 @@ def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
     cycle().tracker.cycle().log_artifact(path)
     cycle().tracker.cycle().set_tags({"lineage.report": stored.sha256[:16]})
     return path
-
-
-_POLICIES = (
-    ("start", "starting policy"),
-    ("dream", "after dream-only RL"),
-    ("champion", "champion until then"),
-    ("sim_to_real", "after sim-to-real"),
-)
 
 
 def _html(figure: plot.Figure) -> str:
@@ -90,7 +83,7 @@ def _figures(summary: dict[str, Any], made: Any) -> list[tuple[str, str, plot.Fi
 
 
 def _success_figure(results: dict[str, Any]) -> plot.Figure:
-    shown = [(label, results[name]) for name, label in _POLICIES if name in results]
+    shown = [(label, results[name]) for name, label in POLICY_LABELS.items() if name in results]
     labels = [label for label, _ in shown]
     rates = [one["real_success"] for _, one in shown]
     figure = plot.Figure()

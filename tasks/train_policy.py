@@ -10,7 +10,7 @@ from models.curriculum import group_entropies
 from models.grpo import GrpoOptions, GrpoTrainer, informative_groups
 from schemas.recipe import GrpoRecipe
 from schemas.records import Reference, Trajectory
-from tasks.keep import get_model, get_trajectories, put_model, resume_optimizer, use_threads
+from tasks.keep import get_frozen_model, get_model, get_trajectories, put_model, resume_optimizer, use_threads
 from tasks.versioned import versioned_task
 
 
@@ -25,7 +25,7 @@ def train_policy(
         reference_policy: What the KL term holds on to: the starting policy of the stage.
         groups: Trajectories, group_size of each task next to each other.
         recipe: Shapes the update.
-        stage: Names the MLflow run: dream or real.
+        stage: Where the groups come from: dream or real.
         round: Counted from 0.
     """
     use_threads()
@@ -34,7 +34,7 @@ def train_policy(
     episodes = group_by_size(get_trajectories(groups), recipe.group_size)
     scored, counts = informative_groups(episodes, options)
     metrics: dict[str, float] = {f"groups_{reason}": count for reason, count in counts.items()}
-    trainer = GrpoTrainer(model.network, get_model(reference_policy).network, options, torch.bfloat16)
+    trainer = GrpoTrainer(model.network, get_frozen_model(reference_policy).network, options, torch.bfloat16)
     resume_optimizer(trainer.optimizer, policy)
     if scored:
         with cycle().display.stage(f"train {stage}"):
@@ -42,7 +42,6 @@ def train_policy(
         cycle().display.used(f"train {stage}", sum(len(t.ids) for g in scored for t in g.tokens))
     entropies = group_entropies(episodes)
     metrics |= _round_metrics(episodes, stage) | {"reward_entropy": sum(entropies.values()) / max(1, len(entropies))}
-    cycle().tracker.stage(f"{stage} training").log_metrics(metrics, round)
     return {"policy": put_model(model, trainer.optimizer, round=round), "metrics": metrics, "entropies": entropies}
 
 

@@ -190,6 +190,22 @@ def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
         assert all(turn["real_reward"] is None for turn in episode["turns"])
 
 
+@pytest.mark.e2e
+def test_a_recipe_that_differs_only_at_the_gate_computes_nothing_again(finished):
+    home, summary = finished
+    done = dreamgym(home, "run", "textworld-tiny", *small("gate.family_margin=0.2"), "--json")
+    assert done.returncode == 0, done.stderr
+    other = json.loads(done.stdout)
+    assert other["stage_tokens"] == {}
+    assert other["lineage"] == summary["lineage"]
+    with closing(sqlite3.connect(home / "mlflow.db")) as database:
+        query = "select value from metrics join runs using (run_uuid) where key = 'loss' and step = 0 and name = ?"
+        first, second = database.execute(query, ["dream training"])
+    assert first == second, "its MLflow runs tell the whole story all the same"
+    compared = json.loads(dreamgym(home, "compare", summary["cycle_id"], other["cycle_id"], "--json").stdout)
+    assert compared["recipe_differences"] == {"gate.family_margin": [0.05, 0.2]}
+
+
 def logged_rows(num_tasks: int) -> list[dict]:
     """A log of expert play, as a team might hand it in."""
     real = open_environment(EnvironmentRecipe())
