@@ -25,6 +25,7 @@ from tasks.fit_experience_model import fit_experience_model
 from tasks.import_log import file_digest
 from tasks.ingest import ingest
 from tasks.measure_fidelity import measure_fidelity
+from tasks.pins import pin_encoder
 from tasks.play_policy import play_policy
 from tasks.play_real_groups import play_real_groups
 from tasks.pool_tasks import pool_tasks
@@ -64,6 +65,7 @@ class Lineage:
 def cycle(recipe: Recipe, until: Stage = Stage.REAL) -> Lineage:
     """Run a recipe up to and with a stage."""
     made = Lineage()
+    recipe = pinned(recipe)
     learn_the_environment(recipe, made, only_ingest=until is Stage.INGEST)
     if until in (Stage.INGEST, Stage.EXPERIENCE):
         return made
@@ -74,6 +76,11 @@ def cycle(recipe: Recipe, until: Stage = Stage.REAL) -> Lineage:
     if until is Stage.REAL and made.gate["passed"]:
         fine_tune_for_real(recipe, made)
     return made
+
+
+def pinned(recipe: Recipe) -> Recipe:
+    """The recipe with what it names by folder pinned to today's content."""
+    return recipe.model_copy(update={"retrieval": pin_encoder(recipe.retrieval)})
 
 
 def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
@@ -206,7 +213,7 @@ def train_for_real(
 @flow(name="real-only", validate_parameters=False)
 def real_only(recipe: Recipe, references: dict[str, Any]) -> dict[str, Any]:
     """The baseline of sim-to-real: GRPO in the real environment alone, from the starting policy, with ten times the rounds."""
-    made = Lineage(references=references)
+    made, recipe = Lineage(references=references), pinned(recipe)
     made.references["real_only"], num_steps = train_for_real(
         recipe, recipe.grpo, made, references["start"], 10 * recipe.real.num_rounds
     )

@@ -131,7 +131,7 @@ class RetrievalRecipe(Section):
     encoder: str = "hashing"
     """hashing, or a sentence-transformers model by folder or hub id."""
     revision: str | None = None
-    """Commit of a hub model."""
+    """Commit of a hub model; required for one."""
     num_demonstrations: int = Field(default=1, ge=0)
     """k; 0 is the paper's ablation without replay."""
     max_dreamt_share: float = Field(default=0.5, ge=0, le=1)

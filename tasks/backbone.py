@@ -7,9 +7,10 @@ from pathlib import Path
 from infra.doors import cycle
 from models.backbone import load_model
 from schemas.errors import InputError, IntegrityError
-from schemas.recipe import BackboneRecipe
+from schemas.recipe import BackboneRecipe, digest_of
 from schemas.records import Reference
 from tasks.keep import put_model
+from tasks.pins import file_digests
 from tasks.versioned import versioned_task
 
 SHIPPED = Path(__file__).parent.parent / "models" / "backbones"
@@ -54,16 +55,14 @@ def folder_digest(recipe: BackboneRecipe) -> str:
         )
     if folder is None:
         return ""
-    found = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir()) if path.is_file()
-    }
+    found = file_digests(folder)
     recorded = json.loads((folder / "digests.json").read_text()) if "digests.json" in found else {}
     for name, sha256 in recorded.items():
         if found.get(name) != sha256:
             raise IntegrityError(
                 f"{folder / name} is missing or corrupt: its digest is not the one in digests.json. Restore the file"
             )
-    return hashlib.sha256(json.dumps(found).encode()).hexdigest()
+    return digest_of(found)
 
 
 def write_digests(folder: Path) -> None:

@@ -1,5 +1,7 @@
 """The encoders of retrieval; the sentence-transformers one on a model that is made here."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from models.encoders import HashingEncoder, SentenceEncoder
+from schemas.errors import InputError
+from schemas.recipe import RetrievalRecipe
+from tasks.pins import pin_encoder
 from tasks.retrieval_index import encoder_of
 
 WORDS = ["[PAD]", "[UNK]", "take", "carrot", "counter", "fry"]
@@ -43,6 +48,23 @@ def test_a_sentence_encoder_gives_the_unit_vectors_of_its_network(bert):
         with torch.no_grad():
             mean = network(torch.tensor([ids])).last_hidden_state.mean(1)[0].numpy()
         assert vector == pytest.approx(mean / np.linalg.norm(mean), abs=1e-5)
+
+
+def test_another_content_of_an_encoders_folder_is_another_pin(bert, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(bert[0], folder)
+    before = pin_encoder(RetrievalRecipe(encoder=str(folder)))
+    assert before == pin_encoder(RetrievalRecipe(encoder=str(folder)))
+    config = folder / "1_Pooling" / "config.json"
+    config.write_text(config.read_text() + " ")
+    assert before != pin_encoder(RetrievalRecipe(encoder=str(folder)))
+
+
+def test_a_hub_encoder_needs_its_commit():
+    with pytest.raises(InputError, match=r"retrieval\.revision"):
+        pin_encoder(RetrievalRecipe(encoder="somebody/something"))
+    pinned = RetrievalRecipe(encoder="somebody/something", revision="abc")
+    assert pin_encoder(pinned) == pinned
 
 
 def test_states_that_share_lines_are_nearer():
