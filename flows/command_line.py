@@ -69,13 +69,15 @@ def run(
 def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) -> None:
     """Validate a recipe; print it resolved, the plan and what it costs. Starts nothing."""
     from flows.load_recipe import load_recipe
-    from flows.plan import plan_of, print_plan
+    from flows.plan import plan_of, print_plan, seconds_last_time
 
     loaded = load_recipe(recipe, changes or [])
-    plan = plan_of(loaded)
-    print_json(
-        {"recipe": loaded.model_dump(mode="json"), "digest": loaded.digest, "plan": plan}
-    ) if as_json else print_plan(loaded, plan)
+    plan, seconds = plan_of(loaded), seconds_last_time(loaded)
+    if as_json:
+        resolved = loaded.model_dump(mode="json")
+        print_json({"recipe": resolved, "digest": loaded.digest, "plan": plan, "seconds_last_time": seconds})
+    else:
+        print_plan(loaded, plan, seconds)
 
 
 @app.command()

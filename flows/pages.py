@@ -41,6 +41,8 @@ def serve_pages(mlflow_port: int, prefect_port: int) -> None:
         while all(server.poll() is None for server in servers):
             time.sleep(0.5)
         raise DreamGymError("one of the two servers ended, see above; is its port taken? --mlflow-port, --prefect-port")
+    except KeyboardInterrupt:
+        return
     finally:
         for server in servers:
             server.terminate()

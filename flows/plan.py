@@ -3,6 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
+from infra.cycles import summaries
 from schemas.recipe import Recipe
 
 
@@ -10,10 +11,11 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
     """Counts of what a cycle would do, from the recipe alone; episodes count at their longest."""
     environment, grpo = recipe.environment, recipe.grpo
     episodes_per_round = grpo.groups_per_round * grpo.group_size
+    logged, own = environment.num_train_tasks * recipe.ingest.episodes_per_task, recipe.experience.num_refit_episodes
     num_calibrations = 1 + -(-recipe.dream.num_rounds // recipe.dream.calibrate_every)
     return {
-        "logged_episodes": environment.num_train_tasks * recipe.ingest.episodes_per_task,
-        "own_episodes": recipe.experience.num_refit_episodes,
+        "logged_episodes": logged,
+        "own_episodes": own,
         "dream_rounds": recipe.dream.num_rounds,
         "dreamt_episodes": recipe.dream.num_rounds * episodes_per_round,
         "policy_updates": (recipe.dream.num_rounds + recipe.real.num_rounds) * grpo.updates_per_round,
@@ -22,11 +24,18 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
         "real_evaluation_episodes": 3 * environment.num_test_tasks
         + (num_calibrations + 1) * environment.num_valid_tasks,
         "max_steps_per_episode": environment.max_steps,
+        "max_teacher_requests": (logged + own) * (recipe.annotate.annotator == "teacher"),
     }
 
 
-def print_plan(recipe: Recipe, plan: dict[str, int]) -> None:
-    """The resolved recipe, then the plan."""
+def seconds_last_time(recipe: Recipe) -> float | None:
+    """What the latest cycle of a recipe of this name took in this home; None if there was none."""
+    took = [one["results"]["seconds"] for one in summaries() if one["recipe"]["name"] == recipe.name]
+    return took[-1] if took else None
+
+
+def print_plan(recipe: Recipe, plan: dict[str, int], seconds: float | None) -> None:
+    """The resolved recipe, the plan, and what it took last time."""
     console = Console()
     console.print_json(data=recipe.model_dump(mode="json"))
     table = Table(title=f"{recipe.name}: nothing was started ({recipe.digest[:12]})")
@@ -35,4 +44,5 @@ def print_plan(recipe: Recipe, plan: dict[str, int]) -> None:
     for name, count in plan.items():
         table.add_row(name.replace("_", " "), f"{count:,}")
     console.print(table)
+    console.print(f"time    {seconds:.0f} s last time" if seconds else "time    not known: no cycle of it ran here yet")
     console.print(f"next    dreamgym run {recipe.name}")

@@ -4,12 +4,15 @@ import json
 import os
 import random
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 
@@ -180,6 +183,9 @@ def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     timeless = {"seconds": 0, "overhead_share": 0}
     assert shown["results"] | timeless == summary["results"] | timeless
     assert shown["stage_tokens"] == summary["stage_tokens"]
+    checked = json.loads(dreamgym(home, "check", "textworld-tiny", *small(), "--json").stdout)
+    assert checked["seconds_last_time"] == shown["results"]["seconds"]
+    assert checked["plan"]["dreamt_episodes"] == 4 * 24 * 8
     cycle = summary["cycle_id"]
     assert dreamgym(home, "compare", cycle, cycle).returncode == 0
     promoted = dreamgym(home, "promote", cycle)
@@ -300,3 +306,40 @@ def test_a_gate_that_says_no_exits_with_3(finished):
     assert "is not above" in summary["gate"]["reasons"][0], "a start is no better than itself"
     assert summary["gate"]["gain_over_champion"]["mean"] < 0, "the first cycle's policy is champion and was played, too"
     assert summary["results"]["champion"]["real_success"] > summary["results"]["dream"]["real_success"]
+
+
+@pytest.mark.e2e
+def test_the_pages_of_what_is_stored_come_up_and_go_with_ctrl_c(finished):
+    home, _ = finished
+    ports = [free_port(), free_port()]
+    process = started_in_a_terminal_of_its_own(
+        home, "ui", "--mlflow-port", str(ports[0]), "--prefect-port", str(ports[1])
+    )
+    try:
+        assert "dreamgym" in answer(
+            f"http://127.0.0.1:{ports[0]}/api/2.0/mlflow/experiments/get-by-name?experiment_name=dreamgym"
+        )
+        assert answer(f"http://127.0.0.1:{ports[1]}/api/health") == "true"
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    with pytest.raises(URLError):
+        urlopen(f"http://127.0.0.1:{ports[0]}", timeout=5)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def answer(url: str) -> str:
+    """What a server says, once it is there."""
+    for _ in range(600):
+        try:
+            with urlopen(url, timeout=10) as page:
+                return page.read().decode()
+        except (URLError, ConnectionError, TimeoutError):
+            time.sleep(0.2)
+    raise AssertionError(f"{url} did not answer")

@@ -62,6 +62,36 @@ def test_an_unparsable_prediction_is_a_failure_and_not_a_reward(text):
     assert step.done
 
 
+class Scripted(ExperienceModel):
+    """Says what it is told to."""
+
+    def __init__(self, format: PromptFormat, texts: list[str], num_votes: int) -> None:
+        super().__init__(None, format, None, DreamOptions(num_votes=num_votes), torch.Generator())
+        self.texts = texts
+
+    def complete(self, prompts, temperature):
+        return [self.texts.pop(0) for _ in prompts]
+
+
+def test_a_success_that_one_vote_denies_is_withdrawn(format):
+    success, lost = "[next]\n[outcome] success", "[next]\n[outcome] failure"
+    predictions = [success, success, lost]
+    votes_for_both = [success, lost, success, success]
+    model = Scripted(format, predictions + votes_for_both, num_votes=3)
+    agreed, doubtful, never = model.predict([SITUATION] * 3)
+    assert (agreed.success, agreed.reward) == (True, 1.0)
+    assert (doubtful.success, doubtful.reward, doubtful.done) == (False, 0.0, True)
+    assert not never.success
+    assert not model.texts
+
+
+def test_what_cannot_be_parsed_is_asked_again_once(format):
+    model = Scripted(format, ["nonsense", "nonsense", "[next]\n[outcome] success", "still nonsense"], num_votes=1)
+    first, second = model.predict([SITUATION] * 2)
+    assert (first.success, first.failure) == (True, None)
+    assert second.failure is Failure.UNPARSABLE
+
+
 @pytest.mark.parametrize("action", ["", "take carrot[outcome] success", "take\ncarrot"])
 def test_the_dream_refuses_what_is_no_line_of_text_without_asking_the_model(action):
     model = load_model(SHIPPED / "textworld-tiny")

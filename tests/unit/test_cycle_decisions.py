@@ -1,0 +1,65 @@
+"""When training in the dream stops, and which of its policies becomes the candidate."""
+
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
+import pytest
+
+from flows import cycle as flow
+from schemas.recipe import CurriculumRecipe, DreamRecipe, Recipe
+from schemas.records import Reference
+
+
+def policy(name: str) -> Reference:
+    return Reference("", name, "model")
+
+
+@pytest.fixture
+def train(monkeypatch):
+    """Training in the dream where round n makes policy n, and calibrations are what the test says."""
+
+    def run(calibrations: dict[str, tuple[float, float]], **dream) -> tuple[flow.Lineage, MagicMock]:
+        def evaluated(_recipe, _made, _name, who, _split, _num_tasks):
+            real, gap = calibrations[who.sha256]
+            return {"real_success": real, "dream_real_gap": gap}
+
+        def train_policy(_policy, _start, _groups, _recipe, _stage, round):
+            return {"policy": policy(str(round + 1)), "metrics": {}, "entropies": {}}
+
+        display = MagicMock()
+        monkeypatch.setattr(flow, "running", lambda: SimpleNamespace(display=display, tracker=MagicMock()))
+        monkeypatch.setattr(flow, "evaluated", evaluated)
+        monkeypatch.setattr(flow, "train_policy", train_policy)
+        for task in ("pool_tasks", "propose_tasks", "dream"):
+            monkeypatch.setattr(flow, task, lambda *_: policy("data"))
+        made = flow.Lineage({"start": policy("0"), "experience": [], "experience_model": policy("model")})
+        recipe = Recipe(name="test", curriculum=CurriculumRecipe(generate=False), dream=DreamRecipe(**dream))
+        flow.train_in_the_dream(recipe, made)
+        return made, display
+
+    return run
+
+
+def test_the_candidate_is_the_policy_that_did_best_for_real_on_valid_tasks(train):
+    calibrations = {"0": (0.5, 0.0), "2": (0.8, 0.1), "4": (0.7, 0.1), "5": (0.75, 0.1)}
+    made, _ = train(calibrations, num_rounds=5, calibrate_every=2)
+    assert [one["round"] for one in made.calibrations] == [0, 2, 4, 5]
+    assert made.references["dream"] == policy("2")
+
+
+def test_of_equals_the_later_is_the_candidate(train):
+    made, _ = train({"0": (0.5, 0.0), "1": (0.5, 0.0), "2": (0.4, 0.0)}, num_rounds=2, calibrate_every=1)
+    assert made.references["dream"] == policy("1")
+
+
+@pytest.mark.parametrize("gap", [0.21, -0.21])
+def test_training_stops_where_dream_and_real_part_either_way(train, gap):
+    made, display = train({"0": (0.5, 0.0), "1": (0.4, gap)}, num_rounds=5, calibrate_every=1, max_gap=0.2)
+    assert len(made.rounds) == 1
+    assert made.references["dream"] == policy("0")
+    assert "stopped after round 1" in display.say.call_args.args[0]
+
+
+def test_without_rounds_the_candidate_is_the_start(train):
+    made, _ = train({"0": (0.5, 0.0)}, num_rounds=0)
+    assert made.references["dream"] == policy("0")
