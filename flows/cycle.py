@@ -197,10 +197,10 @@ def train_for_real(
     recipe: Recipe, grpo: GrpoRecipe, made: Lineage, policy: Reference, num_rounds: int
 ) -> tuple[Reference, int]:
     """Rounds of GRPO in the real environment; the policy, and the environment steps they took."""
-    first, num_steps = policy, 0
+    first, pool, num_steps = policy, made.references["pool"], 0
     for round in range(num_rounds):
         groups = play_real_groups(
-            made.references["pool"], made.entropies, policy, recipe.play, recipe.grpo, "real rollouts", round
+            pool, made.entropies, policy, recipe.play, recipe.curriculum, recipe.grpo, "real rollouts", round
         )
         num_steps += int(groups.notes["num_transitions"])
         trained = train_policy(policy, first, groups, grpo, "real", round)

@@ -29,8 +29,8 @@ def draw_tasks(
     entropies: Mapping[str, float],
     num_tasks: int,
     max_generated_share: float,
+    floor: float,
     rng: random.Random,
-    floor: float = 0.05,
 ) -> list[AgentTask]:
     """Distinct tasks for a round, drawn with weights proportional to reward entropy.
 
@@ -39,8 +39,8 @@ def draw_tasks(
         entropies: Latest reward entropy by task id; a task that was not tried yet counts as 0.25, the most.
         num_tasks: How many to draw; fewer if there are not so many.
         max_generated_share: The paper's lambda: bound on the share of generated tasks in the round.
-        rng: Source of randomness.
         floor: Weight of a task without entropy, so that none is forgotten.
+        rng: Source of randomness.
     """
     weights = {task.task_id: max(floor, entropies.get(task.task_id, 0.25)) for task in tasks}
     # Efraimidis and Spirakis: the largest u^(1/w) are a weighted draw without replacement.

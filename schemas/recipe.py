@@ -160,6 +160,9 @@ class CurriculumRecipe(Section):
     """Vary tasks; False is the paper's ablation."""
     max_generated_share: float = Field(default=0.25, ge=0, le=1)
     """lambda: bound on generated tasks per round."""
+    floor: float = Field(default=0.05, gt=0, le=0.25)
+    """Weight of a task whose group all succeeded or all failed, where a reward entropy is 0.25 at most. Lower it where
+    most tasks are like that, or they fill the rounds."""
     variations_per_round: int = Field(default=8, ge=0)
     """Tasks at the edge of the policy's ability that are varied after each round."""
     generator_temperature: float = Field(default=1.0, gt=0)

@@ -8,7 +8,7 @@ import random
 
 from infra.doors import cycle
 from models.curriculum import draw_tasks
-from schemas.recipe import GrpoRecipe, PlayRecipe
+from schemas.recipe import CurriculumRecipe, GrpoRecipe, PlayRecipe
 from schemas.records import Reference
 from tasks.keep import get_frozen_model, get_tasks, put_trajectories, use_threads
 from tasks.play import play_real
@@ -23,6 +23,7 @@ def play_real_groups(
     entropies: dict[str, float],
     policy: Reference,
     recipe: PlayRecipe,
+    curriculum: CurriculumRecipe,
     grpo: GrpoRecipe,
     stage: str,
     round: int,
@@ -30,7 +31,7 @@ def play_real_groups(
     """Groups of real episodes of original tasks, drawn by reward entropy: real steps go where they teach."""
     use_threads()
     rng = random.Random(f"{recipe.seed}/real/{round}")
-    drawn = draw_tasks(get_tasks(tasks), entropies, grpo.groups_per_round, 0.0, rng)
+    drawn = draw_tasks(get_tasks(tasks), entropies, grpo.groups_per_round, 0.0, curriculum.floor, rng)
     repeated = [task for task in drawn for _ in range(grpo.group_size)]
     seed = recipe.seed * 1_000_003 + 500_000 + round
     episodes = play_real(stage, get_frozen_model(policy), recipe, repeated, grpo.temperature, seed)

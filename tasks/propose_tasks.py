@@ -28,7 +28,7 @@ def propose_tasks(
 ) -> Reference:
     """The tasks of a round, drawn by reward entropy, generated ones bounded by lambda; kept in `agent_tasks`."""
     rng = random.Random(f"{seed}/propose/{round}")
-    drawn = draw_tasks(get_tasks(pool), entropies, num_tasks, recipe.max_generated_share, rng)
+    drawn = draw_tasks(get_tasks(pool), entropies, num_tasks, recipe.max_generated_share, recipe.floor, rng)
     replay_store().upsert("agent_tasks", _rows(drawn, entropies, seed, round))
     return put_tasks(drawn, num_generated=sum(task.generated for task in drawn))
 
