@@ -29,7 +29,7 @@ from tasks.pins import pin_encoder
 from tasks.play_policy import play_policy
 from tasks.play_real_groups import play_real_groups
 from tasks.pool_tasks import pool_tasks
-from tasks.promote import judge_candidate, present_champion, promote
+from tasks.promote import judge_candidate, present_champion, promote, register_fine_tuned
 from tasks.propose_tasks import propose_tasks, vary_tasks
 from tasks.train_policy import train_policy
 
@@ -56,7 +56,8 @@ class Lineage:
     """Latest reward entropy by task id."""
     fidelity: dict[str, float] = field(default_factory=dict)
     gate: dict[str, Any] = field(default_factory=dict)
-    version: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    """In the model registry, by policy."""
     real_interactions: int = 0
     """Environment steps that the sim-to-real stage trained on."""
 
@@ -159,7 +160,7 @@ def prove(recipe: Recipe, made: Lineage) -> None:
     )
     gain = made.gate["gain"]
     log("gate", {"gain": gain["mean"], "gain_low": gain["low"], "passed": float(made.gate["passed"])})
-    made.version = promote(candidate, made.gate)
+    made.versions["dream"] = promote(candidate, made.gate)
 
 
 def held_out(recipe: Recipe, made: Lineage, name: str) -> dict[str, Any]:
@@ -191,6 +192,8 @@ def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
         recipe, grpo, made, made.references["dream"], recipe.real.num_rounds
     )
     made.evaluations["sim_to_real"] = held_out(recipe, made, "sim_to_real")
+    if recipe.real.num_rounds:
+        made.versions["sim_to_real"] = register_fine_tuned(made.references["sim_to_real"], made.versions["dream"])
 
 
 def train_for_real(

@@ -23,7 +23,7 @@ def promote_run(summary: dict[str, Any]) -> str:
     policy = Reference(**summary["lineage"]["dream"]["__reference__"])
     if policy.sha256 != gate["candidate"]:
         raise InputError(f"the gate of {summary['cycle_id']} judged another policy than the one in its lineage")
-    registry = Registry(settings())
+    registry, version = Registry(settings()), summary["versions"]["dream"]
     for alias in (CHAMPION, REAL_CANDIDATE):
-        registry.point(alias, summary["version"])
-    return f"champion is now version {summary['version']} ({policy.sha256[:12]}) of cycle {summary['cycle_id']}"
+        registry.point(alias, version)
+    return f"champion is now version {version} ({policy.sha256[:12]}) of cycle {summary['cycle_id']}"

@@ -95,5 +95,5 @@ def _summary(recipe: Recipe, cycle_id: str, made: Lineage, time: Timesheet) -> d
         "stage_tokens": time.stage_tokens,
         "lineage": plain(made.references),
         "gate": plain(made.gate),
-        "version": made.version,
+        "versions": made.versions,
     }

@@ -84,7 +84,7 @@ def print_lineage(summary: dict[str, Any]) -> None:
             facts = ", ".join(f"{key} {note}" for key, note in reference["notes"].items())
             table.add_row(name if not isinstance(value, list) else f"{name} {i}", reference["sha256"][:16], facts)
     if summary["gate"]:
-        table.add_row(
-            "gate", summary["gate"]["report"]["__reference__"]["sha256"][:16], f"registry version {summary['version']}"
-        )
+        table.add_row("gate", summary["gate"]["report"]["__reference__"]["sha256"][:16], "")
+    for name, version in summary["versions"].items():
+        table.add_row(f"{name} in the registry", f"version {version}", "")
     Console().print(table)

@@ -93,6 +93,12 @@ def promote(candidate: Reference, gate: dict[str, Any]) -> str:
     return version
 
 
+def register_fine_tuned(policy: Reference, promoted_version: str) -> str:
+    """Register what sim-to-real made of a promoted version. It gets no alias: no gate has judged it."""
+    tags = {"gate": "not judged", "fine_tuned_from": promoted_version, "cycle_id": cycle().cycle_id}
+    return Registry(settings()).register(policy, cycle().tracker.parent.info.run_id, tags)
+
+
 def _attach(gate: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "gate.json"

@@ -9,7 +9,7 @@ from infra.registry import CHALLENGER, REAL_CANDIDATE, Registry
 from infra.settings import settings
 from infra.tracking import Tracker
 from schemas.records import Reference
-from tasks.promote import present_champion, promote
+from tasks.promote import present_champion, promote, register_fine_tuned
 
 
 def policy(name: str) -> Reference:
@@ -43,6 +43,15 @@ def test_only_who_passes_and_beats_the_champion_becomes_champion(registry):
     assert registry.behind(REAL_CANDIDATE).sha256 == "c" * 64
     promote(policy("c"), gate(passed=True, over_champion=0.02))
     assert present_champion().sha256 == "c" * 64
+
+
+@pytest.mark.integration
+def test_what_sim_to_real_made_is_a_version_of_its_own_and_no_champion(registry):
+    promoted = promote(policy("a"), gate(passed=True))
+    tuned = register_fine_tuned(policy("b"), promoted)
+    version = registry._client.get_model_version("dreamgym-policy", tuned)
+    assert (version.tags["sha256"], version.tags["fine_tuned_from"]) == ("b" * 64, promoted)
+    assert present_champion().sha256 == "a" * 64
 
 
 @pytest.mark.integration
