@@ -172,7 +172,10 @@ def held_out(recipe: Recipe, made: Lineage, name: str) -> dict[str, Any]:
 def evaluated(
     recipe: Recipe, made: Lineage, name: str, policy: Reference, split: str, num_tasks: int
 ) -> dict[str, Any]:
-    """Success of a policy for real and in the dream, logged under a name."""
+    """Success of a policy for real and in the dream, logged under a name.
+
+    The experience model retrieves real experience only, so that every evaluation of a cycle asks the same one.
+    """
     model, experience = made.references["experience_model"], made.references["experience"]
     evaluation = evaluate(name, policy, model, experience, recipe.play, split, num_tasks)
     log(name, evaluation)

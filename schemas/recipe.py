@@ -135,7 +135,7 @@ class RetrievalRecipe(Section):
     num_demonstrations: int = Field(default=1, ge=0)
     """k; 0 is the paper's ablation without replay."""
     max_dreamt_share: float = Field(default=0.5, ge=0, le=1)
-    """Bound on the dreamt share of the k."""
+    """Bound on the dreamt share of the k, rounded down: with a k of 1 every demonstration is real."""
 
 
 class StartRecipe(Section):
