@@ -14,6 +14,7 @@ import typer
 from flows.load_recipe import load_recipe
 from infra.embedded import embed_prefect, start_prefect
 from infra.settings import settings
+from models.intervals import Interval, mean_over_seeds
 from schemas.errors import DreamGymError
 
 ABLATIONS = {
@@ -96,13 +97,12 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    gain = row["gain"]
     return [
         row["variant"],
         str(row["seed"]),
         _percent(row["start"]["real_success"]),
         _percent(row["dream"]["real_success"]),
-        f"{100 * gain['mean']:+.1f} ({100 * gain['low']:+.1f} to {100 * gain['high']:+.1f})",
+        _gain(Interval(**row["gain"])),
         _percent(row["dream"]["dream_success"]),
         _percent(row["outcome_agreement"]),
         _with_steps(row["sim_to_real"]) if "sim_to_real" in row else "refused by the gate",
@@ -116,13 +116,12 @@ def _mean_cells(variant: str, runs: Sequence[dict[str, Any]]) -> list[str]:
         values = [_at(row, path) for row in runs]
         return None if None in values else sum(values) / len(values)
 
-    gain = mean("gain", "mean") or 0.0
     return [
         variant,
         "mean",
         _percent(mean("start", "real_success")),
         _percent(mean("dream", "real_success")),
-        f"{100 * gain:+.1f}",
+        _gain(mean_over_seeds([row["gain"]["mean"] for row in runs])),
         _percent(mean("dream", "dream_success")),
         _percent(mean("outcome_agreement")),
         _percent(mean("sim_to_real", "real_success")),
@@ -136,6 +135,10 @@ def _at(row: Any, path: Sequence[str]) -> Any:
         if row is not None:
             row = row.get(key)
     return row
+
+
+def _gain(gain: Interval) -> str:
+    return f"{100 * gain.mean:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
 
 
 def _percent(share: float | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
 _RESAMPLES = 10_000
 
@@ -27,6 +27,19 @@ def success_rate(successes: Sequence[bool]) -> Interval:
     test = binomtest(sum(successes), len(successes))
     low, high = test.proportion_ci(method="wilson")
     return Interval(float(test.statistic), float(low), float(high))
+
+
+def mean_over_seeds(values: Sequence[float]) -> Interval:
+    """Mean of one value per seed, with Student's interval: seeds are few and differ by more than their tasks do.
+
+    Raises:
+        ValueError: fewer than two values.
+    """
+    if len(values) < 2:
+        raise ValueError("an interval over seeds needs at least two")
+    mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / len(values) ** 0.5
+    half = float(t.ppf(0.975, len(values) - 1)) * error
+    return Interval(mean, mean - half, mean + half)
 
 
 def bootstrap_mean(values: Sequence[float], seed: int = 0) -> Interval:

@@ -21,7 +21,7 @@ def test_the_table_shows_each_run_and_their_mean_by_hand():
     assert table[2].split(" | ")[2:5] == ["0.0", "90.0", "+90.0 (+1.0 to +50.0)"]
     assert "refused by the gate" in table[2]
     assert "80.0 (9,000 steps)" in table[3]
-    assert table[4].split(" | ")[1:5] == ["mean", "25.0", "85.0", "+60.0"]
+    assert table[4].split(" | ")[1:5] == ["mean", "25.0", "85.0", "+60.0 (-321.2 to +441.2)"]
 
 
 def test_a_single_run_has_no_mean():

@@ -2,7 +2,7 @@ import pytest
 
 from models.curriculum import draw_tasks, reward_entropy, tasks_to_vary
 from models.gate import GateOptions, judge
-from models.intervals import bootstrap_mean, paired_gain, success_rate
+from models.intervals import bootstrap_mean, mean_over_seeds, paired_gain, success_rate
 from schemas.records import AgentTask
 
 OPTIONS = GateOptions(margin=0.0, family_margin=0.05, min_outcome_agreement=0.9, max_dream_real_gap=0.1)
@@ -49,6 +49,14 @@ def test_interval_of_a_coin():
     # normal approximation: 1.96 * 0.5 / sqrt(400) = 0.049
     assert interval.low == pytest.approx(0.451, abs=0.01)
     assert interval.high == pytest.approx(0.549, abs=0.01)
+
+
+def test_an_interval_over_seeds_by_hand():
+    # sd 1, standard error 1/sqrt(3), t(0.975, 2) = 4.30265
+    interval = mean_over_seeds([1.0, 2.0, 3.0])
+    assert (interval.mean, interval.low, interval.high) == pytest.approx((2.0, -0.48414, 4.48414), abs=1e-5)
+    with pytest.raises(ValueError, match="at least two"):
+        mean_over_seeds([1.0])
 
 
 def test_wilson_intervals_by_hand():
