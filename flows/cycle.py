@@ -195,8 +195,9 @@ def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
         recipe, grpo, made, made.references["dream"], recipe.real.num_rounds
     )
     made.evaluations["sim_to_real"] = held_out(recipe, made, "sim_to_real")
-    if recipe.real.num_rounds:
-        made.versions["sim_to_real"] = register_fine_tuned(made.references["sim_to_real"], made.versions["dream"])
+    made.versions["sim_to_real"] = register_fine_tuned(
+        made.references["sim_to_real"], made.references["dream"], made.versions["dream"]
+    )
 
 
 def train_for_real(

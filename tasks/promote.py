@@ -93,8 +93,13 @@ def promote(candidate: Reference, gate: dict[str, Any]) -> str:
     return version
 
 
-def register_fine_tuned(policy: Reference, promoted_version: str) -> str:
-    """Register what sim-to-real made of a promoted version. It gets no alias: no gate has judged it."""
+def register_fine_tuned(policy: Reference, promoted: Reference, promoted_version: str) -> str:
+    """Register what sim-to-real made of a promoted policy. It gets no alias: no gate has judged it.
+
+    Where no group taught anything it is the promoted policy still, and so is its version.
+    """
+    if policy.sha256 == promoted.sha256:
+        return promoted_version
     tags = {"gate": "not judged", "fine_tuned_from": promoted_version, "cycle_id": cycle().cycle_id}
     return Registry(settings()).register(policy, cycle().tracker.parent.info.run_id, tags)
 

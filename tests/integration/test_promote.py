@@ -48,7 +48,9 @@ def test_only_who_passes_and_beats_the_champion_becomes_champion(registry):
 @pytest.mark.integration
 def test_what_sim_to_real_made_is_a_version_of_its_own_and_no_champion(registry):
     promoted = promote(policy("a"), gate(passed=True))
-    tuned = register_fine_tuned(policy("b"), promoted)
+    assert register_fine_tuned(policy("a"), policy("a"), promoted) == promoted
+    assert registry._client.get_model_version("dreamgym-policy", promoted).tags["gate"] == "passed"
+    tuned = register_fine_tuned(policy("b"), policy("a"), promoted)
     version = registry._client.get_model_version("dreamgym-policy", tuned)
     assert (version.tags["sha256"], version.tags["fine_tuned_from"]) == ("b" * 64, promoted)
     assert present_champion().sha256 == "a" * 64
