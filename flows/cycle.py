@@ -136,7 +136,7 @@ def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> d
     """Dream against real on valid tasks: measured, never trained on."""
     name, num_tasks = f"calibrate {round}", recipe.environment.num_valid_tasks
     calibration = evaluated(recipe, made, name, policy, "valid", num_tasks)
-    made.calibrations.append({"round": round, **{k: v for k, v in calibration.items() if isinstance(v, int | float)}})
+    made.calibrations.append({"round": round, **numbers_in(calibration)})
     return calibration
 
 
@@ -184,8 +184,12 @@ def evaluated(
 
 def log(stage: str, result: dict[str, Any], step: int = 0) -> None:
     """Log what a task measured in the stage's MLflow run: here, so that a result that was stored counts as well."""
-    metrics = {name: value for name, value in result.items() if isinstance(value, int | float)}
-    running().tracker.stage(stage).log_metrics(metrics, step)
+    running().tracker.stage(stage).log_metrics(numbers_in(result), step)
+
+
+def numbers_in(result: dict[str, Any]) -> dict[str, int | float]:
+    """What can be logged or drawn of a task's result."""
+    return {name: value for name, value in result.items() if isinstance(value, int | float)}
 
 
 def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
