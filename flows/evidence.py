@@ -13,6 +13,7 @@ import typer
 
 from flows.load_recipe import load_recipe
 from infra.embedded import embed_prefect, start_prefect
+from infra.interrupts import heed_interrupts
 from infra.settings import settings
 from models.intervals import Interval, mean_over_seeds
 from schemas.errors import DreamGymError
@@ -33,6 +34,7 @@ def evidence(
 ) -> None:
     """Run what is to be shown, or read it where it ran before, and print it."""
     embed_prefect(settings())
+    heed_interrupts()
     start_prefect()
     variants = ABLATIONS if ablations else {"full": []}
     rows = [
