@@ -90,6 +90,7 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     log_file, backbone_files = file_digest(recipe.ingest.path), folder_digest(recipe.backbone)
     logs = ingest(environment, recipe.ingest, recipe.retrieval, seed, log_file)
     made.references["logs"] = logs
+    log("ingest", logs.notes)
     if only_ingest:
         return
     backbone = fetch_backbone(recipe.backbone, backbone_files)
@@ -134,8 +135,7 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
 
 def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> dict[str, Any]:
     """Dream against real on valid tasks: measured, never trained on."""
-    name, num_tasks = f"calibrate {round}", recipe.environment.num_valid_tasks
-    calibration = evaluated(recipe, made, name, policy, "valid", num_tasks)
+    calibration = evaluated(recipe, made, "calibrate", policy, "valid", recipe.environment.num_valid_tasks, round)
     made.calibrations.append({"round": round, **numbers_in(calibration)})
     return calibration
 
@@ -170,15 +170,15 @@ def held_out(recipe: Recipe, made: Lineage, name: str) -> dict[str, Any]:
 
 
 def evaluated(
-    recipe: Recipe, made: Lineage, name: str, policy: Reference, split: str, num_tasks: int
+    recipe: Recipe, made: Lineage, name: str, policy: Reference, split: str, num_tasks: int, round: int = 0
 ) -> dict[str, Any]:
     """Success of a policy for real and in the dream, logged under a name.
 
     The experience model retrieves real experience only, so that every evaluation of a cycle asks the same one.
     """
     model, experience = made.references["experience_model"], made.references["experience"]
-    evaluation = evaluate(name, policy, model, experience, recipe.play, split, num_tasks)
-    log(name, evaluation)
+    evaluation = evaluate(name, policy, model, experience, recipe.play, split, num_tasks, round)
+    log(name, evaluation, round)
     return evaluation
 
 

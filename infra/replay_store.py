@@ -96,16 +96,25 @@ class ReplayStore:
         if table not in self._names():
             return self._database.create_table(table, schema=expected, exist_ok=True)
         opened = self._database.open_table(table)
-        if opened.schema.names != expected.names or _vector_size(opened.schema) != _vector_size(expected):
-            raise StorageError(
-                f"table {table} in {self._uri} has another schema: vectors of {_vector_size(opened.schema)} numbers, "
-                f"this recipe makes {_vector_size(expected)}. Use another DREAMGYM_HOME, or the encoder that made the table"
-            )
+        if difference := _difference(opened.schema, expected):
+            raise StorageError(f"table {table} in {self._uri} has another schema: {difference}")
         return opened
 
 
 def _schema_of(table: str, row: Mapping[str, Any]) -> arrow.Schema:
     return transitions_schema(len(row["vector"])) if table == "transitions" else _SCHEMAS[table]
+
+
+def _difference(stored: arrow.Schema, expected: arrow.Schema) -> str:
+    """Why rows of one schema cannot enter a table of the other, and what to do; empty if they can."""
+    if columns := set(stored.names) ^ set(expected.names):
+        return f"only one of them has {', '.join(sorted(columns))}. Use another DREAMGYM_HOME for this version"
+    if _vector_size(stored) != _vector_size(expected):
+        return (
+            f"vectors of {_vector_size(stored)} numbers, this recipe makes {_vector_size(expected)}. "
+            "Use another DREAMGYM_HOME, or the encoder that made the table"
+        )
+    return ""
 
 
 def _vector_size(schema: arrow.Schema) -> int:

@@ -13,7 +13,7 @@ import pyarrow as arrow
 from schemas.state_text import lines_of
 
 SCHEMA_VERSION = 1
-"""Of the transitions table; logs of another version are quarantined, not read by guess."""
+"""Of the tables here; logs of another version are quarantined, not read by guess."""
 
 MAX_TEXT_BYTES = 32_768
 """A state, action or instruction beyond this is not a textual abstraction any more."""
@@ -83,12 +83,21 @@ LOGGED_TRANSITIONS = pa.DataFrameSchema(
 """One row per logged real transition, as it is imported."""
 
 
+_ROW_ID = arrow.field("row_id", arrow.string(), nullable=False, metadata=_PRIMARY_KEY)
+
+_PROVENANCE = [
+    *(arrow.field(n, arrow.string(), nullable=False) for n in ("policy", "experience_model", "recipe")),
+    *(arrow.field(n, arrow.int64(), nullable=False) for n in ("seed", "round", "schema_version")),
+]
+"""With what a row was made: on every row of every table, but for what was refused."""
+
+
 def transitions_schema(num_dimensions: int) -> arrow.Schema:
     """Stored transitions, real and dreamt."""
     text, number = arrow.string(), arrow.int64()
     return arrow.schema(
         [
-            arrow.field("row_id", text, nullable=False, metadata=_PRIMARY_KEY),
+            _ROW_ID,
             *(
                 arrow.field(n, text, nullable=False)
                 for n in ("trajectory_id", "task_id", "instruction", "family", "split")
@@ -101,8 +110,8 @@ def transitions_schema(num_dimensions: int) -> arrow.Schema:
             *(arrow.field(n, arrow.bool_(), nullable=False) for n in ("done", "success", "truncated")),
             arrow.field("failure", text),
             arrow.field("demonstrations", arrow.list_(text), nullable=False),
-            *(arrow.field(n, text, nullable=False) for n in ("source", "policy", "experience_model", "recipe")),
-            *(arrow.field(n, number, nullable=False) for n in ("seed", "round", "schema_version")),
+            arrow.field("source", text, nullable=False),
+            *_PROVENANCE,
             arrow.field("vector", arrow.list_(arrow.float32(), num_dimensions), nullable=False),
         ]
     )
@@ -110,7 +119,7 @@ def transitions_schema(num_dimensions: int) -> arrow.Schema:
 
 QUARANTINE_SCHEMA = arrow.schema(
     [
-        arrow.field("row_id", arrow.string(), nullable=False, metadata=_PRIMARY_KEY),
+        _ROW_ID,
         arrow.field("reason", arrow.string(), nullable=False),
         arrow.field("where", arrow.string(), nullable=False),
         arrow.field("raw", arrow.string(), nullable=False),
@@ -120,26 +129,25 @@ QUARANTINE_SCHEMA = arrow.schema(
 
 AGENT_TASKS_SCHEMA = arrow.schema(
     [
-        arrow.field("row_id", arrow.string(), nullable=False, metadata=_PRIMARY_KEY),
+        _ROW_ID,
         *(
             arrow.field(n, arrow.string(), nullable=False)
-            for n in ("task_id", "instruction", "split", "family", "initial_state", "parent_id", "recipe")
+            for n in ("task_id", "instruction", "split", "family", "initial_state", "parent_id")
         ),
-        arrow.field("seed", arrow.int64(), nullable=False),
-        arrow.field("round", arrow.int64(), nullable=False),
         arrow.field("reward_entropy", arrow.float64()),
+        *_PROVENANCE,
     ]
 )
 """The agent tasks of each round, and the reward entropy that they were drawn by; null: not tried before."""
 
 EVALUATIONS_SCHEMA = arrow.schema(
     [
-        arrow.field("row_id", arrow.string(), nullable=False, metadata=_PRIMARY_KEY),
-        *(arrow.field(n, arrow.string(), nullable=False) for n in ("task_id", "family", "policy", "recipe")),
-        arrow.field("seed", arrow.int64(), nullable=False),
+        _ROW_ID,
+        *(arrow.field(n, arrow.string(), nullable=False) for n in ("task_id", "family")),
         arrow.field("real_success", arrow.bool_()),
         arrow.field("dream_success", arrow.bool_()),
         arrow.field("num_steps", arrow.int64(), nullable=False),
+        *_PROVENANCE,
     ]
 )
 """One row per evaluated episode."""

@@ -14,6 +14,7 @@ from schemas.recipe import PlayRecipe
 from schemas.records import Reference, Trajectory
 from tasks.keep import get_frozen_model, put_trajectories, use_threads
 from tasks.play import dream_environment, play, play_real
+from tasks.rows import Provenance
 from tasks.versioned import versioned_task
 
 _GREEDY = 0.0
@@ -29,31 +30,33 @@ def evaluate(
     recipe: PlayRecipe,
     split: str,
     num_tasks: int,
+    round: int,
 ) -> dict[str, Any]:
     """Play every task once for real and once in the dream, and replay the dreams for real.
 
     Args:
-        name: Of what is shown, such as `evaluate start`.
+        name: Of the stage, such as `calibrate` or `evaluate start`.
         policy: Whom.
         experience_model: Dreams beside it.
         experience: What the experience model may retrieve.
         recipe: How episodes go.
         split: valid while training, test for the report.
         num_tasks: The first so many of the split.
+        round: After which round of training; 0 where there is one evaluation only.
     """
     use_threads()
     environment = open_environment(recipe.environment)
     model = get_frozen_model(policy)
-    stage = name.rstrip(" 0123456789")
     with cycle().display.stage("make games"):
         held_out = environment.tasks(split, num_tasks)
-    real = play_real(stage, model, recipe, held_out, _GREEDY, recipe.seed)
+    real = play_real(name, model, recipe, held_out, _GREEDY, recipe.seed)
     imagined = dream_environment(experience_model, experience, recipe.experience, recipe.retrieval, recipe.seed)
     tasks = [one.task_as_it_began for one in real]
-    dreamt = play(f"{stage} dream", model, imagined, "dream", tasks, recipe, _GREEDY, recipe.seed)
+    dreamt = play(f"{name} dream", model, imagined, "dream", tasks, recipe, _GREEDY, recipe.seed)
     with cycle().display.stage("replays"):
         calibration = calibrate(dreamt, replay(dreamt, environment), real)
-    replay_store().upsert("evaluations", _rows(real, dreamt, policy, recipe))
+    made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
+    replay_store().upsert("evaluations", _rows(real, dreamt, made_by))
     samples = put_trajectories([*real[:_NUM_SAMPLES], *dreamt[:_NUM_SAMPLES]])
     return {**_summary(real, calibration), "samples": samples}
 
@@ -70,20 +73,16 @@ def _summary(real: list[Trajectory], calibration: Calibration) -> dict[str, Any]
     }
 
 
-def _rows(
-    real: list[Trajectory], dreamt: list[Trajectory], policy: Reference, recipe: PlayRecipe
-) -> list[dict[str, Any]]:
+def _rows(real: list[Trajectory], dreamt: list[Trajectory], made_by: Provenance) -> list[dict[str, Any]]:
     return [
         {
-            "row_id": f"{cycle().cycle_id}/{policy.sha256[:16]}/{one.task.task_id}",
+            "row_id": f"{cycle().cycle_id}/{made_by.policy[:16]}/{one.task.task_id}",
             "task_id": one.task.task_id,
             "family": one.task.family,
-            "policy": policy.sha256,
-            "recipe": cycle().recipe_digest,
-            "seed": recipe.seed,
             "real_success": one.success,
             "dream_success": None if other.failure else other.success,
             "num_steps": len(one.turns),
+            **made_by.columns(),
         }
         for one, other in zip(real, dreamt, strict=True)
     ]

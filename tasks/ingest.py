@@ -35,11 +35,7 @@ def ingest(
     with cycle().display.stage("ingest"):
         trajectories = _imported(environment, recipe) if recipe.path else _collected(environment, recipe, seed)
     tag = store_rows(trajectories, Provenance(cycle().recipe_digest, seed), retrieval, "logs", replace=False)
-    num_transitions = sum(len(t.turns) for t in trajectories)
-    cycle().tracker.stage("ingest").log_metrics(
-        {"episodes": len(trajectories), "transitions": num_transitions, "success": _success(trajectories)}
-    )
-    return put_trajectories(trajectories, table_tag=tag)
+    return put_trajectories(trajectories, table_tag=tag, success=_success(trajectories))
 
 
 def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int) -> list[Trajectory]:

@@ -19,6 +19,7 @@ from schemas.ports import RealEnvironment
 from schemas.recipe import CurriculumRecipe, EnvironmentRecipe, digest_of
 from schemas.records import AgentTask, Reference
 from tasks.keep import get_frozen_model, get_tasks, put_tasks, use_threads
+from tasks.rows import Provenance
 from tasks.versioned import versioned_task
 
 
@@ -29,22 +30,20 @@ def propose_tasks(
     """The tasks of a round, drawn by reward entropy, generated ones bounded by lambda; kept in `agent_tasks`."""
     rng = random.Random(f"{seed}/propose/{round}")
     drawn = draw_tasks(get_tasks(pool), entropies, num_tasks, recipe.max_generated_share, recipe.floor, rng)
-    replay_store().upsert("agent_tasks", _rows(drawn, entropies, seed, round))
+    replay_store().upsert("agent_tasks", _rows(drawn, entropies, Provenance(cycle().recipe_digest, seed, round)))
     return put_tasks(drawn, num_generated=sum(task.generated for task in drawn))
 
 
 def _rows(
-    tasks: Sequence[AgentTask], entropies: dict[str, float], seed: int, round: int
+    tasks: Sequence[AgentTask], entropies: dict[str, float], made_by: Provenance
 ) -> list[dict[str, str | int | float | None]]:
     columns = ("task_id", "instruction", "split", "family", "initial_state", "parent_id")
     return [
         {
             **{name: getattr(task, name) for name in columns},
-            "row_id": f"{cycle().cycle_id}/{round}/{task.task_id}",
-            "recipe": cycle().recipe_digest,
-            "seed": seed,
-            "round": round,
+            "row_id": f"{cycle().cycle_id}/{made_by.round}/{task.task_id}",
             "reward_entropy": entropies.get(task.task_id),
+            **made_by.columns(),
         }
         for task in tasks
     ]

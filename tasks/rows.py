@@ -1,8 +1,8 @@
-"""Trajectories as rows of the replay store, each with its whole provenance."""
+"""Rows of the replay store, each with its whole provenance, and trajectories as such rows."""
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from models.retrieval import join
@@ -13,13 +13,17 @@ from schemas.tables import SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """With what a trajectory was made."""
+    """With what a row was made; empty where nothing of the kind had a part in it."""
 
     recipe: str
     seed: int
     round: int = 0
     policy: str = ""
     experience_model: str = ""
+
+    def columns(self) -> dict[str, str | int]:
+        """As every row of the replay store says it."""
+        return {**asdict(self), "schema_version": SCHEMA_VERSION}
 
 
 def trajectory_id(trajectory: Trajectory) -> str:
@@ -71,12 +75,7 @@ def _rows(name: str, trajectory: Trajectory, provenance: Provenance) -> list[dic
             "failure": failure.value if failure else None,
             "demonstrations": list(turn.step.demonstrations),
             "source": trajectory.source or "policy",
-            "policy": provenance.policy,
-            "experience_model": provenance.experience_model,
-            "recipe": provenance.recipe,
-            "seed": provenance.seed,
-            "round": provenance.round,
-            "schema_version": SCHEMA_VERSION,
+            **provenance.columns(),
         }
         for turn_number, turn in enumerate(trajectory.turns)
     ]

@@ -17,8 +17,11 @@ from urllib.request import urlopen
 import pytest
 
 from infra.environments.by_name import open_environment
+from infra.replay_store import ReplayStore
+from infra.settings import Settings
 from models.behaviours import collect
 from schemas.recipe import EnvironmentRecipe
+from schemas.tables import SCHEMA_VERSION
 
 SMALL = [
     "environment.num_train_tasks=60",
@@ -110,6 +113,21 @@ def test_mlflow_says_what_the_cycle_was_made_of(finished):
     with closing(sqlite3.connect(home / "prefect" / "prefect.db")) as database:
         (name,) = database.execute("select name from flow_run where id = ?", [tags["prefect_flow_run"]]).fetchone()
     assert name == summary["cycle_id"]
+
+
+@pytest.mark.e2e
+def test_every_stored_row_says_what_made_it(finished):
+    home, summary = finished
+    store, lineage = ReplayStore(Settings(home=home)), summary["lineage"]
+    rows = {table: store.read(table) for table in ("transitions", "agent_tasks", "evaluations")}
+    for row in (row for of_table in rows.values() for row in of_table):
+        assert (row["recipe"], row["seed"], row["schema_version"]) == (summary["recipe_digest"], 0, SCHEMA_VERSION)
+    assert {row["experience_model"] for row in rows["evaluations"]} == set(digests(lineage["experience_model"]))
+    assert {digest for name in ("start", "dream", "sim_to_real") for digest in digests(lineage[name])} <= {
+        row["policy"] for row in rows["evaluations"]
+    }
+    assert {row["round"] for row in rows["evaluations"]} == {0, 4}
+    assert {row["round"] for row in rows["agent_tasks"]} == {0, 1, 2, 3}
 
 
 @pytest.mark.e2e

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import boto3
+import lancedb
 import numpy as np
 import pytest
 from moto.server import ThreadedMotoServer
@@ -19,6 +20,7 @@ from infra.settings import Settings
 from infra.tracking import Tracker
 from schemas.errors import InputError, IntegrityError, StorageError
 from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
+from schemas.tables import EVALUATIONS_SCHEMA
 from tasks.rows import Provenance, rows_of
 
 SECRET = "planted-canary-93f1"
@@ -33,10 +35,8 @@ def row(name: str, task: str = "t") -> dict:
         "family": "f",
         "initial_state": "",
         "parent_id": "",
-        "recipe": "r",
-        "seed": 0,
-        "round": 0,
         "reward_entropy": 0.25,
+        **Provenance("r", 0).columns(),
     }
 
 
@@ -155,6 +155,15 @@ def test_a_table_of_another_embedding_size_is_refused(tmp_path):
     with pytest.raises(StorageError, match="vectors of 6 numbers, this recipe makes 12"):
         store.upsert("transitions", transition_rows(12))
     assert len(store.read("transitions")) == 1
+
+
+@pytest.mark.integration
+def test_a_table_of_another_version_is_refused(tmp_path):
+    store = ReplayStore(Settings(home=tmp_path))
+    earlier = EVALUATIONS_SCHEMA.remove(EVALUATIONS_SCHEMA.get_field_index("schema_version"))
+    lancedb.connect(Settings(home=tmp_path).replay_store_uri).create_table("evaluations", schema=earlier)
+    with pytest.raises(StorageError, match="only one of them has schema_version"):
+        store.upsert("evaluations", [{"row_id": "a"}])
 
 
 @pytest.mark.integration

@@ -19,7 +19,7 @@ def train(monkeypatch):
     """Training in the dream where round n makes policy n, and calibrations are what the test says."""
 
     def run(calibrations: dict[str, tuple[float, float]], **dream) -> tuple[flow.Lineage, MagicMock]:
-        def evaluated(_recipe, _made, _name, who, _split, _num_tasks):
+        def evaluated(_recipe, _made, _name, who, _split, _num_tasks, _round):
             real, gap = calibrations[who.sha256]
             return {"real_success": real, "dream_real_gap": gap}
 
