@@ -17,7 +17,8 @@ def fidelity(
 
     Returns:
         state_exact, state_similarity (cosine of encoded states), unparsable, and precision and recall of
-        done, of success and of loss (done without success). A rate without cases is left out.
+        done, of success and of loss (done without success); what is unparsable foretells none of them. A rate
+        without cases is left out.
     """
     predicted = model.predict(situations)
     vectors = [encoder.encode([step.state for step in steps]) for steps in (predicted, truth)]
@@ -28,9 +29,9 @@ def fidelity(
         "unparsable": float(np.mean([p.failure is not None for p in predicted])),
     }
     kinds = {
-        "done": lambda step: step.done,
+        "done": lambda step: step.done and not step.failure,
         "success": lambda step: step.success,
-        "loss": lambda step: step.done and not step.success,
+        "loss": lambda step: step.done and not step.success and not step.failure,
     }
     for name, holds in kinds.items():
         metrics |= _rates(name, [holds(p) for p in predicted], [holds(t) for t in truth])
