@@ -3,7 +3,8 @@
 import pytest
 
 from models.calibration import calibrate, replay
-from models.fidelity import _rates
+from models.encoders import HashingEncoder
+from models.fidelity import fidelity
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 
 TASK = AgentTask("t", "do it", "valid", "f")
@@ -48,6 +49,28 @@ def test_dreams_are_compared_with_their_replay_and_with_real_play_by_hand():
     assert found.num_replayed_steps == 5
 
 
-def test_rates_by_hand_and_left_out_without_cases():
-    assert _rates("loss", [True, True, False], [True, False, True]) == {"loss_precision": 0.5, "loss_recall": 0.5}
-    assert _rates("loss", [False], [False]) == {}
+class Foretells:
+    """An experience model whose predictions the test has written."""
+
+    def __init__(self, *steps: Step):
+        self.predict = lambda _situations: list(steps)
+
+
+def step(state: str, outcome: str = "continue", failure: Failure | None = None) -> Step:
+    return Step(f"- count: {state}", 0.0, done=outcome != "continue", success=outcome == "win", failure=failure)
+
+
+def test_fidelity_by_hand():
+    truth = [step("1", "loss"), step("2", "loss"), step("3", "win"), step("4"), step("5")]
+    told = [step("1", "loss"), step("2"), step("3", "win"), step("9", "loss"), step("5", "loss", Failure.UNPARSABLE)]
+    found = fidelity(Foretells(*told), [], truth, HashingEncoder())
+    assert found["state_exact"] == pytest.approx(4 / 5)
+    assert found["unparsable"] == pytest.approx(1 / 5)
+    assert (found["loss_precision"], found["loss_recall"]) == (1 / 2, 1 / 2), "the broken one foretells no loss"
+    assert (found["done_precision"], found["done_recall"]) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert (found["success_precision"], found["success_recall"]) == (1, 1)
+
+
+def test_fidelity_leaves_out_rates_without_cases():
+    found = fidelity(Foretells(step("1")), [], [step("1")], HashingEncoder())
+    assert not [name for name in found if name.endswith(("precision", "recall"))]
