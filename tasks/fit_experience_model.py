@@ -3,20 +3,22 @@
 import random
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 from infra.doors import cycle
 from infra.environments.by_name import open_environment
-from models.examples import experience_example, variation_example
+from models.examples import experience_example, situations_of, variation_example
 from models.prompts import PromptFormat, Situation
 from models.renaming import Renamer, invented_names, name_pieces, renamed, renamed_situation, renamer, states_text
+from models.retrieval import ReplayIndex
 from models.sft import Example
 from schemas.ports import RealEnvironment
 from schemas.recipe import EnvironmentRecipe, ExperienceRecipe, RetrievalRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 from tasks.clone_policy import train
-from tasks.grounding import Grounding
 from tasks.keep import get_model, get_trajectories, put_model, use_threads
 from tasks.retrieval_index import index_over
+from tasks.rows import trajectory_id
 from tasks.versioned import versioned_task
 
 
@@ -32,20 +34,45 @@ def fit_experience_model(
     """The backbone, taught to play the environment, with the demonstrations that retrieval would give it."""
     use_threads()
     model = get_model(backbone)
+    index = index_over(retrieval, trajectories)
     rng = random.Random(seed)
     episodes = get_trajectories(*trajectories)
     real = open_environment(environment)
     pieces = name_pieces(model.tokenizer.get_vocab())
-    grounding = Grounding(index_over(retrieval, trajectories), retrieval.num_demonstrations, episodes, recipe, seed)
+    of_task = _trajectories_of_tasks(episodes)
     examples: list[Example] = []
     with cycle().display.stage("examples"):
         for episode in episodes:
-            situations = grounding.situations(episode)
+            hidden = of_task[episode.task.task_id] if _as_new(episode, recipe.new_task_share, seed) else frozenset()
+            situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations, hidden)
             for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
                 examples += _examples(model.format, episode, situations, new, recipe)
         examples += _variation_examples(model.format, episodes, rng)
     train(model.network, examples, recipe.sft, seed, "experience model")
     return put_model(model, num_examples=len(examples))
+
+
+def _trajectories_of_tasks(episodes: Sequence[Trajectory]) -> dict[str, frozenset[str]]:
+    """Trajectory ids by task id."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for episode in episodes:
+        found[episode.task.task_id].add(trajectory_id(episode))
+    return {task_id: frozenset(names) for task_id, names in found.items()}
+
+
+def _as_new(episode: Trajectory, share: float, seed: int) -> bool:
+    """Whether an episode is shown as one of a task that nobody logged."""
+    return random.Random(f"{seed}/{trajectory_id(episode)}").random() < share
+
+
+def grounded(
+    episode: Trajectory, index: ReplayIndex, history_length: int, k: int, hidden: frozenset[str]
+) -> list[Situation]:
+    """The situations of an episode with their demonstrations, none from the episode itself or a hidden one."""
+    own = trajectory_id(episode)
+    situations = [replace(s, trajectory_id=own) for s in situations_of(episode, history_length)]
+    found = index.retrieve(situations, k, hidden)
+    return [replace(s, demonstrations=tuple(demos)) for s, demos in zip(situations, found, strict=True)]
 
 
 def _renamers(
