@@ -7,7 +7,7 @@ did in a like state comes first: it knows, say, what is in the closed fridge.
 Shapes: N stored transitions, Q queries, D dimensions of a joined vector.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import faiss
@@ -76,10 +76,8 @@ class ReplayIndex:
         """Row numbers of the k nearest, [Q, k], nearest first; -1 where there are fewer."""
         return self._index.search(np.ascontiguousarray(vectors_QD, dtype=np.float32), k)[1]
 
-    def retrieve(
-        self, queries: Sequence[DemonstrationQuery], k: int, hidden: Set[str] = frozenset()
-    ) -> list[list[str]]:
-        """Up to k demonstrations per query, never from its own trajectory or a hidden one, few of them dreamt."""
+    def retrieve(self, queries: Sequence[DemonstrationQuery], k: int) -> list[list[str]]:
+        """Up to k demonstrations per query, never from its own trajectory, few of them dreamt."""
         if not self._entries or k == 0:
             return [[] for _ in queries]
         vectors = join(
@@ -89,24 +87,22 @@ class ReplayIndex:
             [q.action for q in queries],
         )
         found = self.search(vectors, k + _SPARE)
-        chosen = [
-            self._choose(rows, hidden | {query.trajectory_id}, k) for rows, query in zip(found, queries, strict=True)
-        ]
+        chosen = [self._choose(rows, query, k) for rows, query in zip(found, queries, strict=True)]
         short = [number for number, texts in enumerate(chosen) if len(texts) < k]
         if short:
             wider = self.search(vectors[short], _CROWD * (k + _SPARE))
             for number, rows in zip(short, wider, strict=True):
-                chosen[number] = self._choose(rows, hidden | {queries[number].trajectory_id}, k)
+                chosen[number] = self._choose(rows, queries[number], k)
         return chosen
 
-    def _choose(self, rows: np.ndarray, hidden: Set[str], k: int) -> list[str]:
+    def _choose(self, rows: np.ndarray, query: DemonstrationQuery, k: int) -> list[str]:
         chosen: list[str] = []
         dreamt_left = int(self._max_dreamt_share * k)
         for row in rows:
             if len(chosen) == k or row < 0:
                 break
             entry = self._entries[row]
-            if entry.trajectory_id in hidden or (entry.dreamt and dreamt_left == 0):
+            if entry.trajectory_id == query.trajectory_id or (entry.dreamt and dreamt_left == 0):
                 continue
             dreamt_left -= entry.dreamt
             chosen.append(entry.text)

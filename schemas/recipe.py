@@ -111,9 +111,6 @@ class ExperienceRecipe(Section):
     """Earlier actions it is shown."""
     rename_share: float = Field(default=0.3, ge=0, le=1)
     """Share of trajectories also shown with names replaced, so that it copies instead of memorising."""
-    new_task_share: float = Field(default=0.0, ge=0, le=1)
-    """Share of trajectories shown with demonstrations of other tasks only, as those of a task that nobody logged are:
-    what is out of sight there can only be made up, and a model that always saw it in a demonstration cannot."""
     rare_outcome_copies: int = Field(default=4, ge=1)
     """How often a transition that ends the episode is shown per pass."""
     temperature: float = Field(default=0.0, ge=0)

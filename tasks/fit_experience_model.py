@@ -39,12 +39,10 @@ def fit_experience_model(
     episodes = get_trajectories(*trajectories)
     real = open_environment(environment)
     pieces = name_pieces(model.tokenizer.get_vocab())
-    of_task = _trajectories_of_tasks(episodes)
     examples: list[Example] = []
     with cycle().display.stage("examples"):
         for episode in episodes:
-            hidden = of_task[episode.task.task_id] if _as_new(episode, recipe.new_task_share, seed) else frozenset()
-            situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations, hidden)
+            situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
             for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
                 examples += _examples(model.format, episode, situations, new, recipe)
         examples += _variation_examples(model.format, episodes, rng)
@@ -52,26 +50,11 @@ def fit_experience_model(
     return put_model(model, num_examples=len(examples))
 
 
-def _trajectories_of_tasks(episodes: Sequence[Trajectory]) -> dict[str, frozenset[str]]:
-    """Trajectory ids by task id."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for episode in episodes:
-        found[episode.task.task_id].add(trajectory_id(episode))
-    return {task_id: frozenset(names) for task_id, names in found.items()}
-
-
-def _as_new(episode: Trajectory, share: float, seed: int) -> bool:
-    """Whether an episode is shown as one of a task that nobody logged."""
-    return random.Random(f"{seed}/{trajectory_id(episode)}").random() < share
-
-
-def grounded(
-    episode: Trajectory, index: ReplayIndex, history_length: int, k: int, hidden: frozenset[str]
-) -> list[Situation]:
-    """The situations of an episode with their demonstrations, none from the episode itself or a hidden one."""
+def grounded(episode: Trajectory, index: ReplayIndex, history_length: int, k: int) -> list[Situation]:
+    """The situations of an episode with their demonstrations, none from the episode itself."""
     own = trajectory_id(episode)
     situations = [replace(s, trajectory_id=own) for s in situations_of(episode, history_length)]
-    found = index.retrieve(situations, k, hidden)
+    found = index.retrieve(situations, k)
     return [replace(s, demonstrations=tuple(demos)) for s, demos in zip(situations, found, strict=True)]
 
 

@@ -34,14 +34,6 @@ def test_nothing_comes_from_the_querys_own_trajectory():
     assert index.retrieve([situation("soup", "- a: b", "open fridge")], 3) == [[]]
 
 
-def test_nothing_comes_from_a_hidden_trajectory_however_many_there_are():
-    logged = [("soup", "- a: b", "open fridge", f"log {i}", False, "- leak: leak") for i in range(100)]
-    index = index_of(*logged, ("cake", "- a: b", "open fridge", "other", False, "- egg: fridge"))
-    hidden = {f"log {i}" for i in range(100)}
-    [[shown]] = index.retrieve([situation("soup", "- a: b", "open fridge")], 1, hidden)
-    assert "egg" in shown
-
-
 def test_dreamt_demonstrations_are_bounded():
     entries = [("soup", f"- a: {i}", "open fridge", f"d{i}", True, "- x: y") for i in range(6)]
     index = index_of(*entries, ("soup", "- far: off", "go north", "real", False, "- real: one"))
