@@ -38,20 +38,6 @@ def test_a_trace_puts_the_evidence_before_the_verdict(action, changed, expected)
     assert trace(action, KITCHEN + "\n- x: y" if changed else KITCHEN) == expected
 
 
-@pytest.mark.parametrize(
-    ("revealed", "expected"),
-    [
-        ("- carrot: fridge raw uncut", "fridge: kitchen closed. unseen carrot: here. works."),
-        ("- pork chop: fridge uncooked", "fridge: kitchen closed. unseen carrot: not here. works."),
-        ("", "fridge: kitchen closed. refused."),
-    ],
-)
-def test_a_search_says_whether_it_found_what_the_recipe_lacks(revealed, expected):
-    before = "- you: kitchen\n- kitchen: counter\n- fridge: kitchen closed"
-    after = f"{before.replace('closed', 'open')}\n{revealed}" if revealed else before
-    assert explain(TASK, Turn(before, "open fridge", Step(after, 0.0, done=False, success=False))) == expected
-
-
 def test_the_end_is_told_in_hindsight():
     assert trace("eat carrot", KITCHEN, done=True) == "carrot: held raw uncut. in recipe. loses."
     assert trace("eat meal", KITCHEN, done=True, success=True).endswith("wins.")

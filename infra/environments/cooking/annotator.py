@@ -40,7 +40,7 @@ def explain(task: AgentTask, turn: Turn) -> str:
     """Evidence, rule, verdict for one transition."""
     state = lines_of(turn.state)
     recipe = _recipe(task.instruction)
-    parts = [*_evidence(turn.action, state, recipe), *_search(turn, state, recipe)]
+    parts = _evidence(turn.action, state, recipe)
     return ". ".join([*parts, _verdict(turn)]) + "."
 
 
@@ -64,14 +64,6 @@ def _evidence(action: str, state: dict[str, str], recipe: dict[str, str]) -> lis
         verb, thing = match.groups()
         return [_line(thing, state), *(["in recipe"] if verb in ("eat", "drink") and thing in recipe else [])]
     return ["no such action"]
-
-
-def _search(turn: Turn, state: dict[str, str], recipe: dict[str, str]) -> list[str]:
-    """What the recipe still lacks, and whether it came to light: a dream that is not asked hides it nowhere."""
-    if turn.step.state == turn.state or not turn.action.startswith(("open ", "go ")):
-        return []
-    seen = lines_of(turn.step.state)
-    return [f"unseen {name}: {'here' if name in seen else 'not here'}" for name in recipe if name not in state]
 
 
 def _effect(verb: str, thing: str, tool: str, state: dict[str, str], recipe: dict[str, str]) -> list[str]:
