@@ -16,6 +16,8 @@ def print_results(summary: dict[str, Any]) -> None:
         console.print(_table(results))
         console.print(_calibration_line(results))
     _print_verdict(console, summary["gate"])
+    if len(summary["gate"].get("families", ())) > 1:
+        console.print(_family_table(summary["gate"]["families"]))
     console.print(_cost_table(summary))
     if summary.get("report"):
         console.print(f"report  {summary['report']}", soft_wrap=True)
@@ -57,6 +59,22 @@ def _print_verdict(console: Console, gate: dict[str, Any]) -> None:
     console.print(f"gate    {word}: real gain {gain['mean']:+.1%} (95% {gain['low']:+.1%} to {gain['high']:+.1%})")
     for reason in gate["reasons"]:
         console.print(f"        {reason}")
+
+
+def _family_table(families: dict[str, Any]) -> Table:
+    table = Table(title="Real success by task family")
+    for heading in ("family", "tasks", "start", "dream-only RL", "gain (95%)"):
+        table.add_column(heading, justify="left" if heading == "family" else "right")
+    for family, one in families.items():
+        gain = one["gain"]
+        table.add_row(
+            family,
+            str(one["num_tasks"]),
+            f"{one['baseline']:.1%}",
+            f"{one['candidate']:.1%}",
+            f"{gain['mean']:+.1%} ({gain['low']:+.1%} to {gain['high']:+.1%})",
+        )
+    return table
 
 
 def _cost_table(summary: dict[str, Any]) -> Table:

@@ -18,12 +18,22 @@ class GateOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class FamilyChange:
+    """Real success of the two policies on one task family."""
+
+    num_tasks: int
+    baseline: float
+    candidate: float
+    gain: Interval
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The gate's answer with its evidence."""
 
     passed: bool
     gain: Interval
-    family_gains: dict[str, float]
+    families: dict[str, FamilyChange]
     reasons: list[str] = field(default_factory=list)
 
 
@@ -49,12 +59,21 @@ def judge(
         ValueError: the two were not evaluated on the same tasks.
     """
     gain = gain_over(baseline, candidate)
-    by_family: dict[str, list[int]] = defaultdict(list)
+    members: dict[str, list[str]] = defaultdict(list)
     for task_id in sorted(candidate):
-        by_family[families[task_id]].append(candidate[task_id] - baseline[task_id])
-    family_gains = {family: sum(gains) / len(gains) for family, gains in by_family.items()}
-    reasons = _objections(gain, family_gains, outcome_agreement, dream_real_gap, options)
-    return Verdict(not reasons, gain, family_gains, reasons)
+        members[families[task_id]].append(task_id)
+    changes = {
+        family: _change([baseline[i] for i in ids], [candidate[i] for i in ids]) for family, ids in members.items()
+    }
+    reasons = _objections(gain, changes, outcome_agreement, dream_real_gap, options)
+    return Verdict(not reasons, gain, changes, reasons)
+
+
+def _change(baseline: list[bool], candidate: list[bool]) -> FamilyChange:
+    num_tasks = len(baseline)
+    return FamilyChange(
+        num_tasks, sum(baseline) / num_tasks, sum(candidate) / num_tasks, paired_gain(candidate, baseline)
+    )
 
 
 def gain_over(baseline: Mapping[str, bool], candidate: Mapping[str, bool]) -> Interval:
@@ -70,16 +89,16 @@ def gain_over(baseline: Mapping[str, bool], candidate: Mapping[str, bool]) -> In
 
 
 def _objections(
-    gain: Interval, family_gains: Mapping[str, float], agreement: float, gap: float, options: GateOptions
+    gain: Interval, changes: Mapping[str, FamilyChange], agreement: float, gap: float, options: GateOptions
 ) -> list[str]:
     reasons: list[str] = []
     if gain.low <= -options.margin:
         reasons.append(
             f"real gain {gain.mean:+.1%} may be as low as {gain.low:+.1%}, which is not above {0.0 - options.margin:+.1%}"
         )
-    for family, change in family_gains.items():
-        if change < -options.family_margin:
-            reasons.append(f"family {family} lost {-change:.1%}, more than {options.family_margin:.1%}")
+    for family, change in changes.items():
+        if change.gain.mean < -options.family_margin:
+            reasons.append(f"family {family} lost {-change.gain.mean:.1%}, more than {options.family_margin:.1%}")
     if agreement < options.min_outcome_agreement:
         reasons.append(
             f"only {agreement:.1%} of dreamt outcomes hold for real, below {options.min_outcome_agreement:.1%}"

@@ -134,7 +134,8 @@ def _curriculum_figure(rounds: Sequence[dict[str, float]]) -> plot.Figure:
         x=numbers, y=[r["reward_entropy"] for r in rounds], name="mean reward entropy", yaxis="y2", line={"color": _INK}
     )
     figure.update_layout(
-        barmode="stack", yaxis2={"overlaying": "y", "side": "right", "range": [0, 0.26], "showgrid": False}
+        barmode="stack",
+        yaxis2={"overlaying": "y", "side": "right", "range": [0, 0.26], "showgrid": False, "tickformat": ".2f"},
     )
     return figure.update_xaxes(title="round")
 

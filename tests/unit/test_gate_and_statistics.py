@@ -33,6 +33,18 @@ def test_a_family_that_loses_is_named():
     assert result.reasons == ["family hard lost 100.0%, more than 5.0%"]
 
 
+def test_each_family_is_told_with_its_own_interval():
+    families = {str(i): "hard" if i >= 60 else "easy" for i in range(100)}
+    found = verdict([1] * 70 + [0] * 30, [1] * 30 + [0] * 30 + [1, 0] * 20, families=families).families
+    assert {name: one.num_tasks for name, one in found.items()} == {"easy": 60, "hard": 40}
+    assert (found["easy"].baseline, found["easy"].candidate) == (0.5, 1.0)
+    assert (found["hard"].baseline, found["hard"].candidate) == (0.5, 0.25)
+    assert found["easy"].gain.low > 0.3
+    # differences of the hard ones: +1 five times, -1 fifteen times, 0 twenty times: mean -0.25, sd 0.66
+    assert found["hard"].gain.mean == -0.25
+    assert found["hard"].gain.low == pytest.approx(-0.25 - 1.96 * 0.661 / 40**0.5, abs=0.03)
+
+
 @pytest.mark.parametrize(("agreement", "gap"), [(0.8, 0.0), (0.95, 0.2), (0.95, -0.2)])
 def test_a_dream_that_disagrees_with_reality_is_refused(agreement, gap):
     assert not verdict([1] * 80 + [0] * 20, [1] * 50 + [0] * 50, agreement, gap).passed
