@@ -54,27 +54,29 @@ def _calibration_line(results: dict[str, Any]) -> str:
 def _print_verdict(console: Console, gate: dict[str, Any]) -> None:
     if not gate:
         return
-    gain = gate["gain"]
     word = "[green]passed[/]" if gate["passed"] else "[red]refused[/]"
-    console.print(f"gate    {word}: real gain {gain['mean']:+.1%} (95% {gain['low']:+.1%} to {gain['high']:+.1%})")
+    console.print(f"gate    {word}: real gain {_with_interval(gate['gain'])}")
     for reason in gate["reasons"]:
         console.print(f"        {reason}")
 
 
 def _family_table(families: dict[str, Any]) -> Table:
     table = Table(title="Real success by task family")
-    for heading in ("family", "tasks", "start", "dream-only RL", "gain (95%)"):
+    for heading in ("family", "tasks", "start", "dream-only RL", "gain"):
         table.add_column(heading, justify="left" if heading == "family" else "right")
     for family, one in families.items():
-        gain = one["gain"]
         table.add_row(
             family,
             str(one["num_tasks"]),
             f"{one['baseline']:.1%}",
             f"{one['candidate']:.1%}",
-            f"{gain['mean']:+.1%} ({gain['low']:+.1%} to {gain['high']:+.1%})",
+            _with_interval(one["gain"]),
         )
     return table
+
+
+def _with_interval(gain: dict[str, float]) -> str:
+    return f"{gain['mean']:+.1%} (95% {gain['low']:+.1%} to {gain['high']:+.1%})"
 
 
 def _cost_table(summary: dict[str, Any]) -> Table:

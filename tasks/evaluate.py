@@ -76,7 +76,7 @@ def _summary(real: list[Trajectory], calibration: Calibration) -> dict[str, Any]
 def _rows(real: list[Trajectory], dreamt: list[Trajectory], made_by: Provenance) -> list[dict[str, Any]]:
     return [
         {
-            "row_id": f"{cycle().cycle_id}/{made_by.policy[:16]}/{one.task.task_id}",
+            "row_id": f"{cycle().cycle_id}/{made_by.round}/{made_by.policy[:16]}/{one.task.task_id}",
             "task_id": one.task.task_id,
             "family": one.task.family,
             "real_success": one.success,
