@@ -45,12 +45,7 @@ def run(
     from flows.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])
-    _embed()
-    from infra.embedded import start_prefect
-    from infra.interrupts import heed_interrupts
-
-    heed_interrupts()
-    start_prefect()
+    _start_prefect()
     from flows.cycle import Stage
     from flows.run import run_recipe
     from flows.show_run import print_results
@@ -105,15 +100,39 @@ def compare(a: str, b: str, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def promote(run: RunName = None) -> None:
-    """Let the champion alias point at a cycle's policy, if its gate passed."""
+def promote(
+    run: RunName = None,
+    again: Annotated[bool, typer.Option("--again", help="Even if it was rolled back before.")] = False,
+) -> None:
+    """Judge a cycle's policy against today's champion, and make it champion if the gate lets it through."""
     from flows.find_run import find_run
 
     summary = find_run(run)
-    _embed()
+    _start_prefect()
     from flows.promote_run import promote_run
+    from infra.progress import Display
 
-    typer.echo(promote_run(summary))
+    typer.echo(promote_run(summary, Display(), again=again))
+
+
+@app.command()
+def rollback(
+    reason: Annotated[str, typer.Option(help="Why, for the ledger.", prompt=True)],
+) -> None:
+    """Bring back the champion before the present one."""
+    _embed()
+    from flows.promote_run import roll_back_champion
+
+    typer.echo(roll_back_champion(reason))
+
+
+@app.command()
+def history(as_json: AsJson = False) -> None:
+    """Every judgement, promotion and rollback, oldest first."""
+    from flows.show_history import history_rows, print_history
+
+    rows = history_rows()
+    print_json(rows) if as_json else print_history(rows)
 
 
 @app.command()
@@ -150,6 +169,16 @@ def ui(
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     typer.echo(json.dumps(value, indent=1, default=str))
+
+
+def _start_prefect() -> None:
+    """Embedded Prefect, starting beside the imports, if no server is named; for commands that run flows."""
+    _embed()
+    from infra.embedded import start_prefect
+    from infra.interrupts import heed_interrupts
+
+    heed_interrupts()
+    start_prefect()
 
 
 def _embed() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from prefect import flow
 
 from infra.doors import cycle as running
+from schemas.errors import GateRefused, Overtaken
 from schemas.recipe import GrpoRecipe, Recipe
 from schemas.records import Reference
 from tasks.annotate import annotate
@@ -24,12 +25,13 @@ from tasks.evaluate import evaluate
 from tasks.fit_experience_model import fit_experience_model
 from tasks.import_log import file_digest
 from tasks.ingest import ingest
+from tasks.judge import judge_candidate
 from tasks.measure_fidelity import measure_fidelity
 from tasks.pins import pin_encoder
 from tasks.play_policy import play_policy
 from tasks.play_real_groups import play_real_groups
 from tasks.pool_tasks import pool_tasks
-from tasks.promote import judge_candidate, present_champion, promote, register_fine_tuned
+from tasks.promote import objections, present_champion, promote, record_judgement, register_fine_tuned
 from tasks.propose_tasks import propose_tasks, vary_tasks
 from tasks.train_policy import train_policy
 
@@ -74,6 +76,7 @@ def cycle(recipe: Recipe, until: Stage = Stage.REAL) -> Lineage:
     if until is Stage.DREAM:
         return made
     prove(recipe, made)
+    offer(recipe, made)
     if until is Stage.REAL and made.gate["passed"]:
         fine_tune_for_real(recipe, made)
     return made
@@ -141,8 +144,9 @@ def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> d
 
 
 def prove(recipe: Recipe, made: Lineage) -> None:
-    """Evaluate start, candidate and champion on the same held-out real tasks; judge; promote what passes."""
+    """Evaluate start, candidate and champion on the same held-out real tasks, judge, and record the judgement."""
     start, candidate, champion = made.references["start"], made.references["dream"], present_champion()
+    made.references.pop("champion", None)
     if champion and champion.sha256 != candidate.sha256:
         made.references["champion"] = champion
     for name in ("start", "dream", "champion"):
@@ -160,7 +164,21 @@ def prove(recipe: Recipe, made: Lineage) -> None:
     )
     gain = made.gate["gain"]
     log("gate", {"gain": gain["mean"], "gain_low": gain["low"], "passed": float(made.gate["passed"])})
-    made.versions["dream"] = promote(candidate, made.gate)
+    made.versions["dream"] = record_judgement(candidate, made.gate)
+
+
+def offer(recipe: Recipe, made: Lineage) -> None:
+    """Promote a candidate that nothing and nobody has to be asked about; else say what it waits for."""
+    say = running().display.say
+    if reasons := objections(made.gate):
+        say(f"not promoted: {'; '.join(reasons)}")
+    elif recipe.gate.needs_approval:
+        say(f"waits for approval: dreamgym promote {running().cycle_id}")
+    else:
+        try:
+            promote(made.references["dream"], made.gate["report"], running().cycle_id)
+        except (GateRefused, Overtaken) as refused:
+            say(f"not promoted: {refused}")
 
 
 def held_out(recipe: Recipe, made: Lineage, name: str) -> dict[str, Any]:

@@ -1,29 +1,56 @@
-"""Promote the policy of a finished cycle, if its gate passed."""
+"""Promote the policy of a finished cycle: judged anew, against who is champion today."""
 
+import getpass
+import socket
 from typing import Any
 
-from infra.registry import CHAMPION, REAL_CANDIDATE, Registry
-from infra.settings import settings
-from schemas.errors import GateRefused, InputError
-from schemas.records import Reference
+from prefect import flow
+
+from flows.cycle import Lineage, prove
+from flows.run import closing, open_doors
+from infra.cycles import save_summary
+from infra.progress import Display
+from schemas.errors import InputError
+from schemas.recipe import Recipe
+from tasks.promote import promote, roll_back
+from tasks.versioned import plain, restored
 
 
-def promote_run(summary: dict[str, Any]) -> str:
-    """Point the champion at the cycle's policy; say so in one line.
+def promote_run(summary: dict[str, Any], display: Display, *, again: bool = False) -> str:
+    """Let the gate judge a cycle's policy on the cycle's pinned tasks, and make it champion; say so in one line.
 
     Raises:
-        InputError: the cycle was stopped before its gate.
+        InputError: the cycle was stopped before it had a policy.
         GateRefused: the gate said no.
     """
-    gate = summary["gate"]
-    if not gate:
-        raise InputError(f"cycle {summary['cycle_id']} was not evaluated; run it to the end first")
-    if not gate["passed"]:
-        raise GateRefused(f"the gate refused {summary['cycle_id']}: {'; '.join(gate['reasons'])}")
-    policy = Reference(**summary["lineage"]["dream"]["__reference__"])
-    if policy.sha256 != gate["candidate"]:
-        raise InputError(f"the gate of {summary['cycle_id']} judged another policy than the one in its lineage")
-    registry, version = Registry(settings()), summary["versions"]["dream"]
-    for alias in (CHAMPION, REAL_CANDIDATE):
-        registry.point(alias, version)
-    return f"champion is now version {version} ({policy.sha256[:12]}) of cycle {summary['cycle_id']}"
+    cycle_id = summary["cycle_id"]
+    if "dream" not in summary["lineage"]:
+        raise InputError(f"cycle {cycle_id} has no policy yet: dreamgym run it to the end first")
+    recipe, references = Recipe.model_validate(summary["recipe"]), restored(summary["lineage"])
+    tracker = open_doors(recipe, cycle_id, display)
+    with closing(tracker):
+        made = promotion.with_options(flow_run_name=f"promote {cycle_id}")(recipe, references)
+        save_summary(summary | {"gate": plain(made.gate), "versions": summary["versions"] | made.versions})
+        candidate, version = made.references["dream"], made.versions["dream"]
+        if promote(candidate, made.gate["report"], person(), again=again):
+            return f"champion is now version {version} ({candidate.sha256[:12]}) of cycle {cycle_id}"
+    return f"version {version} ({candidate.sha256[:12]}) of cycle {cycle_id} is champion already"
+
+
+@flow(name="promotion", validate_parameters=False)
+def promotion(recipe: Recipe, references: dict[str, Any]) -> Lineage:
+    """Evaluate and judge what a cycle made; what was evaluated before with the same code is taken over."""
+    made = Lineage(references=references)
+    prove(recipe, made)
+    return made
+
+
+def roll_back_champion(reason: str) -> str:
+    """Bring back the champion before the present one; say so in one line."""
+    back = roll_back(person(), reason).policy
+    return f"champion is {back.sha256[:12]} again" if back else "there is no champion any more"
+
+
+def person() -> str:
+    """Who acts, for the ledger."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"

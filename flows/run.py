@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def cycle_id_of(recipe: Recipe) -> str:
 def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]:
     """Run a cycle to the end of a stage and return its summary, which is also kept in home."""
     cycle_id = cycle_id_of(recipe)
-    tracker = _open_doors(recipe, cycle_id, display)
+    tracker = open_doors(recipe, cycle_id, display)
     tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
     if tracker.resumed:
         display.say(f"cycle {cycle_id} was begun before: going on from its last finished step")
@@ -51,7 +52,7 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
 def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> dict[str, Any]:
     """The real-only baseline beside a cycle that ran before: its success and what it cost."""
     cycle_id = f"{summary['cycle_id']}-real-only"
-    tracker = _open_doors(recipe, cycle_id, display)
+    tracker = open_doors(recipe, cycle_id, display)
     with closing(tracker):
         flow = real_only.with_options(flow_run_name=cycle_id, on_running=[_note_flow_run])
         evaluation = flow(recipe, restored(summary["lineage"]))
@@ -70,7 +71,8 @@ def closing(tracker: Tracker) -> Iterator[None]:
     tracker.close("FINISHED")
 
 
-def _open_doors(recipe: Recipe, cycle_id: str, display: Display) -> Tracker:
+def open_doors(recipe: Recipe, cycle_id: str, display: Display) -> Tracker:
+    """Open what the tasks of a cycle walk through; its MLflow runs go on if they were begun before."""
     tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
     display.time.keep_in(settings().home / "journal" / cycle_id / "time.json")
     tracker = Tracker(settings(), cycle_id, tags)
@@ -88,6 +90,7 @@ def _summary(recipe: Recipe, cycle_id: str, made: Lineage, time: Timesheet) -> d
     """What `show` and `compare` read."""
     return {
         "cycle_id": cycle_id,
+        "finished_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "recipe": recipe.model_dump(mode="json"),
         "recipe_digest": recipe.digest,
         "results": results_of(made, time.seconds, time.stage_seconds),

@@ -58,6 +58,11 @@ def _print_verdict(console: Console, gate: dict[str, Any]) -> None:
     console.print(f"gate    {word}: real gain {_with_interval(gate['gain'])}")
     for reason in gate["reasons"]:
         console.print(f"        {reason}")
+    if succession := gate["over_champion"]:
+        word = "may succeed" if succession["passed"] else "may not succeed"
+        console.print(f"        {word} champion {gate['champion'][:12]}: {_with_interval(succession['gain'])}")
+        for reason in succession["reasons"]:
+            console.print(f"        {reason}")
 
 
 def _family_table(families: dict[str, Any]) -> Table:

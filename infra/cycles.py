@@ -1,20 +1,22 @@
-"""Summaries of finished cycles: small JSON files in home, for the command line."""
+"""Summaries of finished cycles: small JSON objects by name, for the command line."""
 
 import json
 from typing import Any
 
-from infra.object_store import write_durably
+from infra.blobs import open_blobs
 from infra.settings import settings
+
+_FOLDER = "cycles/"
 
 
 def summaries() -> list[dict[str, Any]]:
-    """Every cycle of this home, oldest first."""
-    paths = sorted((settings().home / "cycles").glob("*.json"), key=lambda path: path.stat().st_mtime)
-    return [json.loads(path.read_text()) for path in paths]
+    """Every cycle that finished here, oldest first."""
+    blobs = open_blobs(settings())
+    stored = [json.loads(blobs.read(key)) for key in blobs.keys(_FOLDER)]
+    return sorted(stored, key=lambda summary: summary["finished_utc"])
 
 
 def save_summary(summary: dict[str, Any]) -> None:
-    """Keep a summary."""
-    folder = settings().home / "cycles"
-    folder.mkdir(parents=True, exist_ok=True)
-    write_durably(folder / f"{summary['cycle_id']}.json", json.dumps(summary, indent=1, default=str).encode())
+    """Keep a summary, in place of an earlier one of the same cycle."""
+    content = json.dumps(summary, indent=1, default=str).encode()
+    open_blobs(settings()).write(f"{_FOLDER}{summary['cycle_id']}.json", content)

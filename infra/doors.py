@@ -6,8 +6,11 @@ A flow opens them once; tasks walk through them. Nothing here decides a result.
 from dataclasses import dataclass
 from functools import lru_cache
 
+from infra.blobs import Blobs, open_blobs
+from infra.ledger import Ledger
 from infra.object_store import ObjectStore
 from infra.progress import Display
+from infra.registry import Registry
 from infra.replay_store import ReplayStore
 from infra.settings import settings
 from infra.tracking import Tracker
@@ -40,9 +43,27 @@ def cycle() -> Cycle:
 
 
 @lru_cache
+def blobs() -> Blobs:
+    """Bytes by key, where the settings say."""
+    return open_blobs(settings())
+
+
+@lru_cache
 def objects() -> ObjectStore:
     """The object store of this process."""
-    return ObjectStore(settings())
+    return ObjectStore(blobs())
+
+
+@lru_cache
+def ledger() -> Ledger:
+    """The ledger of promotions."""
+    return Ledger(blobs())
+
+
+@lru_cache
+def registry() -> Registry:
+    """The model registry."""
+    return Registry(settings())
 
 
 @lru_cache

@@ -14,7 +14,7 @@ from typing import Any
 from openai import AsyncOpenAI, OpenAIError
 from pydantic import BaseModel, ValidationError
 
-from infra.object_store import write_durably
+from infra.durable_files import write_durably
 from infra.settings import settings
 from schemas.errors import DreamGymError, InputError
 from schemas.records import Trajectory

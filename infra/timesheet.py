@@ -4,7 +4,7 @@ import json
 import time
 from pathlib import Path
 
-from infra.object_store import write_durably
+from infra.durable_files import write_durably
 
 
 class Timesheet:

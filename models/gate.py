@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from models.intervals import Interval, paired_gain
 
@@ -12,7 +12,9 @@ class GateOptions:
     """What a candidate must show."""
 
     margin: float
+    champion_margin: float
     family_margin: float
+    family_margins: Mapping[str, float]
     min_outcome_agreement: float
     max_dream_real_gap: float
 
@@ -39,17 +41,17 @@ class Verdict:
 
 def judge(
     candidate: Mapping[str, bool],
-    baseline: Mapping[str, bool],
+    start: Mapping[str, bool],
     families: Mapping[str, str],
     outcome_agreement: float,
     dream_real_gap: float,
     options: GateOptions,
 ) -> Verdict:
-    """Compare two policies on the same held-out real tasks.
+    """Whether the dream taught something that holds for real.
 
     Args:
         candidate: Real success by task id.
-        baseline: The same of the starting policy or the champion.
+        start: The same of the starting policy.
         families: Family by task id.
         outcome_agreement: Of the candidate's dreams with their replay.
         dream_real_gap: Dream minus real success of the candidate.
@@ -58,14 +60,41 @@ def judge(
     Raises:
         ValueError: the two were not evaluated on the same tasks.
     """
-    gain = gain_over(baseline, candidate)
+    verdict = _comparison(candidate, start, families, options.margin, options)
+    reasons = verdict.reasons + _doubts(outcome_agreement, dream_real_gap, options)
+    return replace(verdict, passed=not reasons, reasons=reasons)
+
+
+def judge_succession(
+    candidate: Mapping[str, bool], champion: Mapping[str, bool], families: Mapping[str, str], options: GateOptions
+) -> Verdict:
+    """Whether the candidate is no worse than the champion whose place it would take, overall and in every family.
+
+    Args:
+        candidate: Real success by task id.
+        champion: The same of the champion.
+        families: Family by task id.
+        options: Thresholds.
+
+    Raises:
+        ValueError: the two were not evaluated on the same tasks.
+    """
+    return _comparison(candidate, champion, families, options.champion_margin, options)
+
+
+def _comparison(
+    candidate: Mapping[str, bool],
+    rival: Mapping[str, bool],
+    families: Mapping[str, str],
+    margin: float,
+    options: GateOptions,
+) -> Verdict:
+    gain = gain_over(rival, candidate)
     members: dict[str, list[str]] = defaultdict(list)
     for task_id in sorted(candidate):
         members[families[task_id]].append(task_id)
-    changes = {
-        family: _change([baseline[i] for i in ids], [candidate[i] for i in ids]) for family, ids in members.items()
-    }
-    reasons = _objections(gain, changes, outcome_agreement, dream_real_gap, options)
+    changes = {family: _change([rival[i] for i in ids], [candidate[i] for i in ids]) for family, ids in members.items()}
+    reasons = _losses(gain, margin, changes, options)
     return Verdict(not reasons, gain, changes, reasons)
 
 
@@ -88,17 +117,21 @@ def gain_over(baseline: Mapping[str, bool], candidate: Mapping[str, bool]) -> In
     return paired_gain([candidate[i] for i in ids], [baseline[i] for i in ids])
 
 
-def _objections(
-    gain: Interval, changes: Mapping[str, FamilyChange], agreement: float, gap: float, options: GateOptions
-) -> list[str]:
+def _losses(gain: Interval, margin: float, changes: Mapping[str, FamilyChange], options: GateOptions) -> list[str]:
     reasons: list[str] = []
-    if gain.low <= -options.margin:
+    if gain.low <= -margin:
         reasons.append(
-            f"real gain {gain.mean:+.1%} may be as low as {gain.low:+.1%}, which is not above {0.0 - options.margin:+.1%}"
+            f"real gain {gain.mean:+.1%} may be as low as {gain.low:+.1%}, which is not above {0.0 - margin:+.1%}"
         )
     for family, change in changes.items():
-        if change.gain.mean < -options.family_margin:
-            reasons.append(f"family {family} lost {-change.gain.mean:.1%}, more than {options.family_margin:.1%}")
+        allowed = options.family_margins.get(family, options.family_margin)
+        if change.gain.mean < -allowed:
+            reasons.append(f"family {family} lost {-change.gain.mean:.1%}, more than {allowed:.1%}")
+    return reasons
+
+
+def _doubts(agreement: float, gap: float, options: GateOptions) -> list[str]:
+    reasons: list[str] = []
     if agreement < options.min_outcome_agreement:
         reasons.append(
             f"only {agreement:.1%} of dreamt outcomes hold for real, below {options.min_outcome_agreement:.1%}"

@@ -6,6 +6,7 @@ DreamGymError            exit 1: the run failed
 |   `-- DataError
 |-- IntegrityError       exit 1: bytes are not what their digest says
 |-- StorageError         exit 1: a store cannot be read or written
+|-- Overtaken            exit 1: somebody else was faster
 `-- GateRefused          exit 3: evaluated, but not good enough
 """
 
@@ -36,6 +37,10 @@ class IntegrityError(DreamGymError):
 
 class StorageError(DreamGymError):
     """A store cannot be read or written: missing, read-only or full."""
+
+
+class Overtaken(DreamGymError):
+    """What this rested on changed meanwhile; looked at anew, it may be right or not."""
 
 
 class GateRefused(DreamGymError):

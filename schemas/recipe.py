@@ -226,13 +226,19 @@ class GateRecipe(Section):
     """What a candidate must show before it is promoted."""
 
     margin: float = Field(default=0.0, ge=0, le=1)
-    """The lower bound of the paired gain must be above minus this."""
+    """The lower bound of the paired gain over the starting policy must be above minus this."""
+    champion_margin: float = Field(default=0.01, ge=0, le=1)
+    """The lower bound of the paired gain over the champion must be above minus this, or the champion stays."""
     family_margin: float = Field(default=0.05, ge=0, le=1)
     """No family of tasks may lose more than this."""
+    family_margins: dict[str, Share] = {}
+    """The same for single families by name, in place of family_margin."""
     min_outcome_agreement: float = Field(default=0.9, ge=0, le=1)
     """Of dreamt episodes with their real replay."""
     max_dream_real_gap: float = Field(default=0.1, ge=0, le=1)
     """Dream minus real success of the same policy on the same tasks, either way."""
+    needs_approval: bool = False
+    """A person has to promote what passed."""
 
 
 class PlayRecipe(Section):
@@ -266,6 +272,13 @@ class Recipe(Section):
     dream: DreamRecipe = DreamRecipe()
     real: RealRecipe = RealRecipe()
     gate: GateRecipe = GateRecipe()
+
+    @model_validator(mode="after")
+    def _margins_are_of_known_families(self) -> Self:
+        if strangers := self.gate.family_margins.keys() - self.environment.families.keys():
+            known = ", ".join(self.environment.families)
+            raise ValueError(f"gate.family_margins names {', '.join(sorted(strangers))}; the families are {known}")
+        return self
 
     @property
     def digest(self) -> str:

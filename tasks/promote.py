@@ -1,96 +1,105 @@
-"""Judge a candidate against the starting policy, and promote it if the gate lets it through.
+"""Promote what its gate let through, take a promotion back, and let the registry's aliases follow the ledger.
 
-in:  two evaluations on the same real tasks
-out: the verdict as an immutable gate.json; a registry version with aliases
+in:  a policy and its gate, verified byte by byte
+out: an entry of the ledger; a registry version
+
+Nothing here is cached: who is champion may have changed since.
 """
 
 import json
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from infra.doors import cycle, objects
-from infra.registry import CHALLENGER, CHAMPION, REAL_CANDIDATE, Registry
-from infra.settings import settings
-from models.gate import GateOptions, gain_over, judge
-from schemas.recipe import GateRecipe, digest_of
+from infra.doors import cycle, ledger, objects, registry
+from schemas.errors import GateRefused, InputError, Overtaken
+from schemas.ledger import Decision, Entry, History
 from schemas.records import Reference
-from tasks.versioned import versioned_task
-
-
-@versioned_task(version=1)
-def judge_candidate(
-    candidate: Reference,
-    evaluation: dict[str, Any],
-    baseline: Reference,
-    baseline_evaluation: dict[str, Any],
-    recipe: GateRecipe,
-    champion: Reference | None = None,
-    champion_evaluation: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The gate's verdict with the digests of all it rests on.
-
-    Args:
-        candidate: The policy that would be promoted.
-        evaluation: Its evaluation, from the task `evaluate`.
-        baseline: The policy it must beat.
-        baseline_evaluation: On the same tasks.
-        recipe: Thresholds.
-        champion: The policy that would be replaced, if there is one.
-        champion_evaluation: On the same tasks.
-    """
-    verdict = judge(
-        evaluation["successes"],
-        baseline_evaluation["successes"],
-        evaluation["families"],
-        evaluation["outcome_agreement"],
-        evaluation["dream_real_gap"],
-        GateOptions(**recipe.model_dump()),
-    )
-    over_champion = (
-        asdict(gain_over(champion_evaluation["successes"], evaluation["successes"])) if champion_evaluation else None
-    )
-    gate = {
-        "candidate": candidate.sha256,
-        "baseline": baseline.sha256,
-        "evaluated_tasks": digest_of(sorted(evaluation["successes"])),
-        "thresholds": recipe.model_dump(mode="json"),
-        "champion": champion.sha256 if champion else "",
-        "gain_over_champion": over_champion,
-        **asdict(verdict),
-    }
-    gate["report"] = objects().put_json(gate, "gate")
-    return gate
 
 
 def present_champion() -> Reference | None:
-    """The policy that the champion alias points at. Not cached: it may have moved since."""
-    return Registry(settings()).behind(CHAMPION)
+    """The policy in force. Aliases that a crash left behind are put right on the way."""
+    registry().follow(ledger())
+    return ledger().history().champion
 
 
-def promote(candidate: Reference, gate: dict[str, Any]) -> str:
-    """Register the candidate with its gate, and let the aliases point at it if it passed. Returns the version.
+def record_judgement(candidate: Reference, gate: dict[str, Any]) -> str:
+    """Register the judged candidate with its gate, once. Returns its registry version."""
+    report = _verified(candidate, gate["report"])
+    outcome = "passed" if report["passed"] else "refused"
+    tags = {"gate": outcome, "gate_sha256": gate["report"].sha256, "cycle_id": cycle().cycle_id}
+    version = registry().register(candidate, tags, cycle().tracker.parent.info.run_id)
+    judged = Entry(Decision.JUDGED, candidate, gate["report"].sha256, report["passed"], cycle().cycle_id)
 
-    A champion that did as well or better on the same tasks stays. Not cached: aliases may have moved since.
-    """
-    registry = Registry(settings())
-    run_id = cycle().tracker.parent.info.run_id
-    tags = {
-        "gate": "passed" if gate["passed"] else "refused",
-        "gate_sha256": gate["report"].sha256,
-        "cycle_id": cycle().cycle_id,
-    }
-    version = registry.register(candidate, run_id, tags)
-    registry.point(CHALLENGER, version)
-    if gate["passed"]:
-        registry.point(REAL_CANDIDATE, version)
-        if gate["gain_over_champion"] is None or gate["gain_over_champion"]["mean"] > 0:
-            registry.point(CHAMPION, version)
-        else:
-            cycle().display.say("the champion did as well or better on the same tasks, so it stays")
-    _attach(gate)
+    def unless_known(history: History) -> Entry | None:
+        known = any(entry.decision is Decision.JUDGED and entry.gate == judged.gate for entry in history.entries)
+        return None if known else judged
+
+    ledger().append(unless_known)
+    registry().follow(ledger())
+    _attach(report)
     return version
+
+
+def promote(candidate: Reference, report: Reference, by: str, *, again: bool = False) -> bool:
+    """Make a candidate the champion; whether it was not yet.
+
+    Args:
+        candidate: Every file of it is verified first.
+        report: Of the gate that judged it.
+        by: Cycle or person.
+        again: Even though a rollback once took it out of force.
+
+    Raises:
+        GateRefused: the gate said no, to this candidate or to its succession; or it was rolled back before.
+        Overtaken: the champion is not the one that it was judged against any more.
+        IntegrityError: the gate's report or the candidate is not what its digest says.
+    """
+    gate = _verified(candidate, report)
+    if reasons := objections(gate):
+        raise GateRefused(f"the gate refused {candidate.sha256[:12]}: {'; '.join(reasons)}")
+
+    def succeed(history: History) -> Entry | None:
+        champion = history.champion.sha256 if history.champion else ""
+        if champion == candidate.sha256:
+            return None
+        if champion != gate["champion"]:
+            raise Overtaken(
+                f"{candidate.sha256[:12]} was judged against champion {gate['champion'][:12] or 'none'}, and it is "
+                f"{champion[:12] or 'none'} now. Judge it anew: dreamgym promote"
+            )
+        if candidate.sha256 in history.withdrawn and not again:
+            raise GateRefused(f"{candidate.sha256[:12]} was rolled back before. On purpose: dreamgym promote --again")
+        return Entry(Decision.PROMOTED, candidate, report.sha256, True, by)
+
+    written = ledger().append(succeed)
+    registry().follow(ledger())
+    return written is not None
+
+
+def roll_back(by: str, reason: str) -> Entry:
+    """Bring back the champion before the present one, or nobody. Returns the ledger's entry.
+
+    Raises:
+        InputError: there is no champion.
+        Overtaken: somebody promoted or rolled back meanwhile.
+        IntegrityError: the policy that would come back is not what its digest says.
+    """
+    seen = ledger().history()
+    if seen.champion is None:
+        raise InputError("there is no champion to roll back: `dreamgym history` shows what happened")
+    if seen.before_champion:
+        objects().verify(seen.before_champion)
+
+    def withdraw(history: History) -> Entry:
+        if history.champion != seen.champion:
+            raise Overtaken("the champion changed meanwhile; look at `dreamgym history` and run again")
+        return Entry(Decision.ROLLED_BACK, history.before_champion, by=by, reason=reason)
+
+    entry = ledger().append(withdraw)
+    assert entry is not None, "a rollback is written or raises"
+    registry().follow(ledger())
+    return entry
 
 
 def register_fine_tuned(policy: Reference, promoted: Reference, promoted_version: str) -> str:
@@ -101,11 +110,26 @@ def register_fine_tuned(policy: Reference, promoted: Reference, promoted_version
     if policy.sha256 == promoted.sha256:
         return promoted_version
     tags = {"gate": "not judged", "fine_tuned_from": promoted_version, "cycle_id": cycle().cycle_id}
-    return Registry(settings()).register(policy, cycle().tracker.parent.info.run_id, tags)
+    return registry().register(policy, tags, cycle().tracker.parent.info.run_id)
+
+
+def objections(gate: dict[str, Any]) -> list[str]:
+    """Everything that a gate says against making its candidate the champion."""
+    succession = gate["over_champion"] or {"reasons": []}
+    return [*gate["reasons"], *(f"against the champion, {reason}" for reason in succession["reasons"])]
+
+
+def _verified(candidate: Reference, report: Reference) -> dict[str, Any]:
+    """The gate's report, if it is about this candidate, and both are what their digests say."""
+    gate = objects().get_json(report)
+    if gate["candidate"] != candidate.sha256:
+        raise InputError(f"gate {report.sha256[:12]} judged {gate['candidate'][:12]}, not {candidate.sha256[:12]}")
+    objects().verify(candidate)
+    return gate
 
 
 def _attach(gate: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "gate.json"
-        path.write_text(json.dumps({k: v for k, v in gate.items() if k != "report"}, indent=2, sort_keys=True))
+        path.write_text(json.dumps(gate, indent=2, sort_keys=True))
         cycle().tracker.cycle().log_artifact(path)

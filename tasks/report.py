@@ -9,7 +9,7 @@ import plotly.graph_objects as plot
 from plotly.offline import get_plotlyjs
 
 from infra.doors import cycle, objects
-from infra.object_store import write_durably
+from infra.durable_files import write_durably
 from infra.settings import settings
 from schemas.policies import POLICY_LABELS
 from schemas.recipe import Recipe

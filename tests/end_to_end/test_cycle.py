@@ -212,7 +212,13 @@ def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     cycle = summary["cycle_id"]
     assert dreamgym(home, "compare", cycle, cycle).returncode == 0
     promoted = dreamgym(home, "promote", cycle)
-    assert "champion is now version" in promoted.stdout
+    assert "is champion already" in promoted.stdout
+    back = dreamgym(home, "rollback", "--reason", "to see it come back")
+    assert "no champion any more" in back.stdout
+    assert dreamgym(home, "promote", cycle).returncode == 3, "it was rolled back"
+    assert "champion is now version" in dreamgym(home, "promote", cycle, "--again").stdout
+    decisions = [row["decision"] for row in json.loads(dreamgym(home, "history", "--json").stdout)]
+    assert decisions == ["judged", "promoted", "rolled back", "promoted"]
     dreamt = json.loads(dreamgym(home, "trajectories", "--origin", "dream", "--limit", "2", "--json").stdout)
     assert len(dreamt) == 2
     for episode in dreamt:
@@ -327,7 +333,9 @@ def test_a_gate_that_says_no_exits_with_3(finished):
     assert refused.returncode == 3, refused.stderr
     summary = json.loads(refused.stdout)
     assert "is not above" in summary["gate"]["reasons"][0], "a start is no better than itself"
-    assert summary["gate"]["gain_over_champion"]["mean"] < 0, "the first cycle's policy is champion and was played, too"
+    assert summary["gate"]["over_champion"]["gain"]["mean"] < 0, (
+        "the first cycle's policy is champion and was played, too"
+    )
     assert summary["results"]["champion"]["real_success"] > summary["results"]["dream"]["real_success"]
 
 

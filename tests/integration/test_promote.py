@@ -1,64 +1,161 @@
-"""Promotion on a real MLflow registry: who becomes champion, and who stays."""
+"""Promotion on a real MLflow registry and a real ledger: who becomes champion, who stays, who comes back."""
+
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from infra.doors import Cycle, begin
+from infra.doors import Cycle, begin, ledger, objects, registry
 from infra.progress import Display
-from infra.registry import CHALLENGER, REAL_CANDIDATE, Registry
+from infra.registry import CHALLENGER, CHAMPION, REAL_CANDIDATE
 from infra.settings import settings
 from infra.tracking import Tracker
+from schemas.errors import GateRefused, InputError, IntegrityError, Overtaken
+from schemas.ledger import Decision
 from schemas.records import Reference
-from tasks.promote import present_champion, promote, register_fine_tuned
+from tasks.promote import present_champion, promote, record_judgement, register_fine_tuned, roll_back
+from tests.integration.fresh import use_home
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    use_home(tmp_path, monkeypatch)
+    begin(Cycle("cycle-1", "recipe", Tracker(settings(), "cycle-1", {}), Display(Console(quiet=True))))
+    yield tmp_path
+    use_home(tmp_path, monkeypatch)
 
 
 def policy(name: str) -> Reference:
-    return Reference(f"objects/{name}", name * 64, "model")
+    return objects().put_json({"weights": objects().put(name.encode(), "file").sha256}, "model")
 
 
-def gate(passed: bool, over_champion: float | None = None) -> dict:
-    gain = None if over_champion is None else {"mean": over_champion, "low": -1.0, "high": 1.0}
-    return {"passed": passed, "gain_over_champion": gain, "report": Reference("objects/g", "9" * 64, "gate")}
+def judged(candidate: Reference, champion: Reference | None = None, objection: str = "", worse: str = "") -> dict:
+    """A gate as the task makes it, recorded."""
+    report = {
+        "candidate": candidate.sha256,
+        "champion": champion.sha256 if champion else "",
+        "passed": not objection,
+        "reasons": [objection] if objection else [],
+        "over_champion": {"reasons": [worse] if worse else []} if champion else None,
+    }
+    gate = {**report, "report": objects().put_json(report, "gate")}
+    record_judgement(candidate, gate)
+    return gate
 
 
-@pytest.fixture
-def registry(tmp_path, monkeypatch):
-    monkeypatch.setenv("DREAMGYM_HOME", str(tmp_path))
-    settings.cache_clear()
-    begin(Cycle("cycle-1", "recipe", Tracker(settings(), "cycle-1", {}), Display(Console(quiet=True))))
-    yield Registry(settings())
-    settings.cache_clear()
+def promoted(candidate: Reference, champion: Reference | None = None, **more) -> bool:
+    return promote(candidate, judged(candidate, champion)["report"], "me", **more)
 
 
-@pytest.mark.integration
-def test_only_who_passes_and_beats_the_champion_becomes_champion(registry):
+def alias(name: str) -> str | None:
+    behind = registry().behind(name)
+    return behind.sha256 if behind else None
+
+
+def test_only_who_passes_and_is_no_worse_becomes_champion():
+    a, b, c = policy("a"), policy("b"), policy("c")
     assert present_champion() is None
-    promote(policy("a"), gate(passed=False))
+    with pytest.raises(GateRefused, match="no gain"):
+        promote(a, judged(a, objection="no gain")["report"], "me")
+    assert (alias(CHALLENGER), alias(REAL_CANDIDATE), alias(CHAMPION)) == (a.sha256, None, None)
+    assert promoted(b)
+    assert (alias(CHALLENGER), alias(REAL_CANDIDATE), alias(CHAMPION)) == (b.sha256,) * 3
+    with pytest.raises(GateRefused, match="against the champion, lost"):
+        promote(c, judged(c, b, worse="lost")["report"], "me")
+    assert (alias(REAL_CANDIDATE), alias(CHAMPION)) == (c.sha256, b.sha256), "c may be fine-tuned, b stays"
+    assert promoted(c, b)
+    assert present_champion().sha256 == alias(CHAMPION) == c.sha256
+    assert not promoted(c), "it is champion already"
+
+
+def test_a_gate_against_another_champion_promotes_nobody():
+    a, b = policy("a"), policy("b")
+    gate = judged(b)
+    assert promoted(a)
+    with pytest.raises(Overtaken, match="was judged against champion none"):
+        promote(b, gate["report"], "me")
+    assert present_champion().sha256 == a.sha256
+
+
+def test_a_gate_of_another_policy_promotes_nobody():
+    a, b = policy("a"), policy("b")
+    with pytest.raises(InputError, match="not"):
+        promote(b, judged(a)["report"], "me")
+
+
+@pytest.mark.parametrize("part", ["gate", "manifest", "weights"])
+def test_one_flipped_bit_promotes_nobody(part):
+    a = policy("a")
+    gate = judged(a)
+    weights = objects().get_json(a)["weights"]
+    uri = {
+        "gate": gate["report"].uri,
+        "manifest": a.uri,
+        "weights": str(Path(a.uri).parents[1] / weights[:2] / weights),
+    }
+    damaged = Path(uri[part])
+    content = damaged.read_bytes()
+    damaged.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    with pytest.raises(IntegrityError):
+        promote(a, gate["report"], "me")
     assert present_champion() is None
-    assert registry.behind(CHALLENGER).sha256 == "a" * 64
-    promote(policy("b"), gate(passed=True))
-    assert present_champion().sha256 == "b" * 64
-    promote(policy("c"), gate(passed=True, over_champion=-0.01))
-    assert present_champion().sha256 == "b" * 64, "a better champion stays"
-    assert registry.behind(REAL_CANDIDATE).sha256 == "c" * 64
-    promote(policy("c"), gate(passed=True, over_champion=0.02))
-    assert present_champion().sha256 == "c" * 64
 
 
-@pytest.mark.integration
-def test_what_sim_to_real_made_is_a_version_of_its_own_and_no_champion(registry):
-    promoted = promote(policy("a"), gate(passed=True))
-    assert register_fine_tuned(policy("a"), policy("a"), promoted) == promoted
-    assert registry._client.get_model_version("dreamgym-policy", promoted).tags["gate"] == "passed"
-    tuned = register_fine_tuned(policy("b"), policy("a"), promoted)
-    version = registry._client.get_model_version("dreamgym-policy", tuned)
-    assert (version.tags["sha256"], version.tags["fine_tuned_from"]) == ("b" * 64, promoted)
-    assert present_champion().sha256 == "a" * 64
+def test_a_rollback_brings_back_the_champion_before_and_keeps_the_other_away():
+    a, b = policy("a"), policy("b")
+    with pytest.raises(InputError, match="no champion"):
+        roll_back("me", "why not")
+    promoted(a)
+    promoted(b, a)
+    roll_back("me", "b is rude")
+    assert present_champion().sha256 == alias(CHAMPION) == a.sha256
+    with pytest.raises(GateRefused, match="rolled back before"):
+        promoted(b, a)
+    assert promoted(b, a, again=True)
+    roll_back("me", "b is still rude")
+    roll_back("me", "a is, too")
+    assert present_champion() is None
+    assert alias(CHAMPION) is None
+    decisions = [entry.decision for entry in ledger().history().entries if entry.decision is not Decision.JUDGED]
+    assert [str(d) for d in decisions] == ["promoted"] * 2 + ["rolled back", "promoted"] + ["rolled back"] * 2
 
 
-@pytest.mark.integration
-def test_a_policy_is_one_version_and_says_what_its_latest_gate_said(registry):
-    first = promote(policy("a"), gate(passed=False))
-    assert promote(policy("a"), gate(passed=True)) == first
-    version = registry._client.get_model_version("dreamgym-policy", first)
-    assert version.tags["gate"] == "passed"
+def test_a_rollback_to_a_damaged_policy_is_refused():
+    a, b = policy("a"), policy("b")
+    promoted(a)
+    promoted(b, a)
+    Path(a.uri).write_bytes(b"{}")
+    with pytest.raises(IntegrityError):
+        roll_back("me", "b is rude")
+    assert present_champion().sha256 == b.sha256
+
+
+def test_aliases_that_a_crash_left_behind_are_put_right():
+    a, b = policy("a"), policy("b")
+    promoted(a)
+    promoted(b, a)
+    registry()._point(CHAMPION, registry().register(a))
+    registry()._client.delete_registered_model_alias("dreamgym-policy", CHALLENGER)
+    assert present_champion().sha256 == b.sha256
+    assert (alias(CHAMPION), alias(CHALLENGER)) == (b.sha256, b.sha256)
+
+
+def test_a_judgement_is_recorded_once():
+    a = policy("a")
+    gate = judged(a)
+    record_judgement(a, gate)
+    assert len(ledger().history().entries) == 1
+
+
+def test_what_sim_to_real_made_is_a_version_of_its_own_and_no_champion():
+    a, b = policy("a"), policy("b")
+    gate = judged(a)
+    promote(a, gate["report"], "me")
+    version = registry().register(a)
+    assert register_fine_tuned(a, a, version) == version
+    tuned = registry()._client.get_model_version("dreamgym-policy", register_fine_tuned(b, a, version))
+    assert (tuned.tags["sha256"], tuned.tags["fine_tuned_from"]) == (b.sha256, version)
+    assert registry()._client.get_model_version("dreamgym-policy", version).tags["gate"] == "passed"
+    assert present_champion().sha256 == a.sha256

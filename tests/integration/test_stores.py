@@ -8,12 +8,11 @@ import sys
 import time
 from pathlib import Path
 
-import boto3
 import lancedb
 import numpy as np
 import pytest
-from moto.server import ThreadedMotoServer
 
+from infra.blobs import FolderBlobs, open_blobs
 from infra.object_store import ObjectStore
 from infra.replay_store import ReplayStore
 from infra.settings import Settings
@@ -22,6 +21,7 @@ from schemas.errors import InputError, IntegrityError, StorageError
 from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
 from schemas.tables import EVALUATIONS_SCHEMA
 from tasks.rows import Provenance, rows_of
+from tests.integration.s3 import s3_server
 
 SECRET = "planted-canary-93f1"
 
@@ -52,15 +52,8 @@ def transition_rows(num_dimensions: int) -> list[dict]:
 
 @pytest.fixture(scope="module")
 def s3():
-    server = ThreadedMotoServer(port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    address = f"http://{host}:{port}"
-    boto3.client(
-        "s3", endpoint_url=address, aws_access_key_id="key", aws_secret_access_key=SECRET, region_name="us-east-1"
-    ).create_bucket(Bucket="dreams")
-    yield address
-    server.stop()
+    with s3_server("dreams", SECRET) as address:
+        yield address
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -80,7 +73,7 @@ def settings(request, tmp_path, s3, monkeypatch) -> Settings:
 
 @pytest.mark.integration
 def test_objects_come_back_and_equal_bytes_are_one_object(settings):
-    store = ObjectStore(settings)
+    store = ObjectStore(open_blobs(settings))
     first, second = store.put(b"dream", "report"), store.put(b"dream", "report")
     assert first.sha256 == second.sha256
     assert store.get(first) == b"dream"
@@ -92,7 +85,7 @@ def test_a_folder_comes_back_file_by_file(settings, tmp_path):
     folder.mkdir()
     (folder / "a.json").write_text("{}")
     (folder / "b.bin").write_bytes(bytes(1000))
-    store = ObjectStore(settings)
+    store = ObjectStore(open_blobs(settings))
     back = store.get_folder(store.put_folder(folder), tmp_path / "back")
     assert {p.name: p.read_bytes() for p in back.iterdir()} == {"a.json": b"{}", "b.bin": bytes(1000)}
 
@@ -131,7 +124,7 @@ def test_a_tag_pins_what_was_there_and_moves_when_it_is_given_again(settings):
     "damage", [lambda b: bytes([b[0] ^ 1]) + b[1:], lambda b: b[:-1]], ids=["bit flip", "truncated"]
 )
 def test_a_corrupt_object_is_refused_and_named(tmp_path, damage):
-    store = ObjectStore(Settings(home=tmp_path))
+    store = ObjectStore(FolderBlobs(tmp_path))
     reference = store.put(b"weights" * 100, "model")
     path = Path(reference.uri)
     path.write_bytes(damage(path.read_bytes()))
@@ -141,7 +134,7 @@ def test_a_corrupt_object_is_refused_and_named(tmp_path, damage):
 
 @pytest.mark.integration
 def test_a_missing_object_is_named(tmp_path):
-    store = ObjectStore(Settings(home=tmp_path))
+    store = ObjectStore(FolderBlobs(tmp_path))
     reference = store.put(b"x", "model")
     Path(reference.uri).unlink()
     with pytest.raises(StorageError, match="is not in"):
@@ -171,7 +164,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     with pytest.raises(StorageError, match="cannot write object"):
-        ObjectStore(Settings(home=tmp_path, object_store=str(blocked / "objects"))).put(b"x", "model")
+        ObjectStore(FolderBlobs(blocked / "objects")).put(b"x", "model")
 
 
 def _write_until_killed(home: Path, acknowledged: Path) -> None:
@@ -246,10 +239,10 @@ def test_a_model_is_held_only_with_all_its_files(settings, tmp_path):
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "weights.bin").write_bytes(bytes(100))
-    there = ObjectStore(settings).put_folder(folder)
-    assert ObjectStore(settings).holds(there)
+    there = ObjectStore(open_blobs(settings)).put_folder(folder)
+    assert ObjectStore(open_blobs(settings)).holds(there)
     nowhere = Reference("x", "0" * 64, "model", {})
-    assert not ObjectStore(settings).holds(nowhere)
+    assert not ObjectStore(open_blobs(settings)).holds(nowhere)
 
 
 @pytest.fixture
@@ -264,7 +257,7 @@ def small_disk(tmp_path):
 
 @pytest.mark.integration
 def test_a_full_disk_is_named_and_leaves_nothing_half_written(small_disk):
-    store = ObjectStore(Settings(home=small_disk))
+    store = ObjectStore(FolderBlobs(small_disk))
     kept = store.put(b"first", "file")
     with pytest.raises(StorageError, match="No space left on device"):
         store.put(bytes(3_000_000), "file")

@@ -1,11 +1,18 @@
 import pytest
 
 from models.curriculum import draw_tasks, reward_entropy, tasks_to_vary
-from models.gate import GateOptions, judge
+from models.gate import GateOptions, judge, judge_succession
 from models.intervals import bootstrap_mean, mean_over_seeds, paired_gain, success_rate
 from schemas.records import AgentTask
 
-OPTIONS = GateOptions(margin=0.0, family_margin=0.05, min_outcome_agreement=0.9, max_dream_real_gap=0.1)
+OPTIONS = GateOptions(
+    margin=0.0,
+    champion_margin=0.02,
+    family_margin=0.05,
+    family_margins={"fragile": 0.0},
+    min_outcome_agreement=0.9,
+    max_dream_real_gap=0.1,
+)
 
 
 def verdict(candidate, baseline, agreement=0.95, gap=0.02, families=None):
@@ -53,6 +60,29 @@ def test_a_dream_that_disagrees_with_reality_is_refused(agreement, gap):
 def test_other_tasks_cannot_be_compared():
     with pytest.raises(ValueError, match="same tasks"):
         judge({"a": True}, {"b": True}, {"a": "f"}, 1, 0, OPTIONS)
+
+
+def succession(candidate, champion, family="f"):
+    ids = [str(i) for i in range(len(candidate))]
+    return judge_succession(
+        dict(zip(ids, candidate, strict=True)),
+        dict(zip(ids, champion, strict=True)),
+        dict.fromkeys(ids, family),
+        OPTIONS,
+    )
+
+
+def test_an_equal_may_succeed_a_champion_and_one_who_may_be_worse_may_not():
+    assert succession([1] * 90 + [0] * 10, [1] * 90 + [0] * 10).passed, "within the margin, though it is no gain"
+    # 8 won and 10 lost of 100: the mean is -0.02 and its lower bound lies below the margin of 2 points
+    worse = succession([1] * 8 + [0] * 10 + [1] * 82, [0] * 8 + [1] * 10 + [1] * 82)
+    assert "which is not above -2.0%" in worse.reasons[0]
+
+
+def test_a_family_may_have_a_margin_of_its_own():
+    candidate, champion = [1] * 999 + [0], [1] * 1000
+    assert succession(candidate, champion).passed
+    assert succession(candidate, champion, "fragile").reasons == ["family fragile lost 0.1%, more than 0.0%"]
 
 
 def test_interval_of_a_coin():

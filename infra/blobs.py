@@ -1,0 +1,187 @@
+"""Bytes by key, in a folder or in S3-compatible storage: read, write, and create where nothing is."""
+
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlparse
+from uuid import uuid4
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra.durable_files import create_durably, write_durably
+from infra.settings import Settings
+from schemas.errors import StorageError
+
+_NOT_THERE = ("404", "NoSuchKey", "NotFound")
+_TAKEN = ("412", "PreconditionFailed", "409", "ConditionalRequestConflict")
+
+
+class Blobs(Protocol):
+    """Where bytes lie by key."""
+
+    root: str
+
+    def write(self, key: str, content: bytes) -> None:
+        """Write or replace."""
+        ...
+
+    def create(self, key: str, content: bytes) -> bool:
+        """Write what nobody has written before, as one step; False if somebody has. Sure to win at most once."""
+        ...
+
+    def read(self, key: str) -> bytes:
+        """What lies at a key.
+
+        Raises:
+            StorageError: nothing lies there, or it cannot be read.
+        """
+        ...
+
+    def holds(self, key: str) -> bool:
+        """Whether something lies at a key."""
+        ...
+
+    def keys(self, prefix: str) -> list[str]:
+        """All keys that begin so, in order."""
+        ...
+
+
+def open_blobs(settings: Settings) -> Blobs:
+    """The store that the settings name."""
+    uri = settings.object_store_uri
+    return BucketBlobs(uri, settings) if uri.startswith("s3://") else FolderBlobs(Path(uri))
+
+
+class FolderBlobs:
+    """Files under a folder."""
+
+    def __init__(self, root: Path) -> None:
+        """The folder is made when something is written."""
+        self.root = str(root)
+
+    def _path(self, key: str) -> Path:
+        return Path(self.root) / key
+
+    def write(self, key: str, content: bytes) -> None:
+        """Write or replace."""
+        try:
+            write_durably(self._ready(key), content)
+        except OSError as error:
+            raise self._unwritable(key, error) from error
+
+    def create(self, key: str, content: bytes) -> bool:
+        """Write what nobody has written before."""
+        try:
+            return create_durably(self._ready(key), content)
+        except OSError as error:
+            raise self._unwritable(key, error) from error
+
+    def _ready(self, key: str) -> Path:
+        path = self._path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def _unwritable(self, key: str, error: OSError) -> StorageError:
+        return StorageError(
+            f"cannot write object to {self._path(key).parent}: {error.strerror}. Free space or change DREAMGYM_HOME; "
+            "nothing stored was touched"
+        )
+
+    def read(self, key: str) -> bytes:
+        """What lies at a key."""
+        try:
+            return self._path(key).read_bytes()
+        except OSError as error:
+            raise StorageError(
+                f"object {key} is not in {self.root}: {error.strerror}. Was the folder moved or cleaned?"
+            ) from error
+
+    def holds(self, key: str) -> bool:
+        """Whether something lies at a key."""
+        return self._path(key).exists()
+
+    def keys(self, prefix: str) -> list[str]:
+        """All keys that begin so, in order."""
+        root, folder = Path(self.root), self._path(prefix)
+        found = folder.rglob("*") if prefix.endswith("/") else folder.parent.glob(f"{folder.name}*")
+        return sorted(str(p.relative_to(root)) for p in found if p.is_file() and not p.name.startswith("."))
+
+
+class BucketBlobs:
+    """Objects of a bucket, under a prefix."""
+
+    def __init__(self, uri: str, settings: Settings) -> None:
+        """The bucket has to exist."""
+        self.root = uri.rstrip("/")
+        parsed = urlparse(uri)
+        self._bucket, self._prefix = parsed.netloc, parsed.path.strip("/")
+        keys = (settings.s3_access_key, settings.s3_secret_key)
+        access, secret = (key.get_secret_value() if key else None for key in keys)
+        self._client: Any = boto3.client(
+            "s3",
+            endpoint_url=settings.s3_endpoint,
+            aws_access_key_id=access,
+            aws_secret_access_key=secret,
+            config=Config(retries={"max_attempts": 6, "mode": "adaptive"}, connect_timeout=5, read_timeout=60),
+        )
+
+    def _at(self, key: str) -> dict[str, str]:
+        return {"Bucket": self._bucket, "Key": f"{self._prefix}/{key}".lstrip("/")}
+
+    def write(self, key: str, content: bytes) -> None:
+        """Write or replace."""
+        try:
+            self._client.put_object(**self._at(key), Body=content)
+        except (BotoCoreError, ClientError) as error:
+            raise StorageError(f"cannot write object to {self.root}: {error}") from error
+
+    def create(self, key: str, content: bytes) -> bool:
+        """Write what nobody has written before, by a conditional put.
+
+        An attempt may be applied while its answer is lost; the next one then meets what we wrote ourselves.
+        """
+        try:
+            self._client.put_object(**self._at(key), Body=content, IfNoneMatch="*")
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _TAKEN:
+                raise StorageError(f"cannot create object in {self.root}: {error}") from error
+            return self.holds(key) and self.read(key) == content
+        except BotoCoreError as error:
+            raise StorageError(f"cannot create object in {self.root}: {error}") from error
+        return True
+
+    def read(self, key: str) -> bytes:
+        """What lies at a key."""
+        try:
+            return self._client.get_object(**self._at(key))["Body"].read()
+        except (BotoCoreError, ClientError) as error:
+            raise StorageError(f"cannot read object {key} from {self.root}: {error}") from error
+
+    def holds(self, key: str) -> bool:
+        """Whether something lies at a key."""
+        try:
+            self._client.head_object(**self._at(key))
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NOT_THERE:
+                return False
+            raise StorageError(f"cannot ask {self.root} for object {key}: {error}") from error
+        except BotoCoreError as error:
+            raise StorageError(f"cannot ask {self.root} for object {key}: {error}") from error
+        return True
+
+    def keys(self, prefix: str) -> list[str]:
+        """All keys that begin so, in order."""
+        at = self._at(prefix)
+        try:
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=at["Bucket"], Prefix=at["Key"])
+            found = [one["Key"] for page in pages for one in page.get("Contents", ())]
+        except (BotoCoreError, ClientError) as error:
+            raise StorageError(f"cannot list {self.root}/{prefix}: {error}") from error
+        return sorted(key[len(self._prefix) :].lstrip("/") for key in found)
+
+
+def honours_conditional_puts(blobs: Blobs) -> bool:
+    """Whether the store refuses to create what is there. One that accepts it loses rows and promotions silently."""
+    key = f"probe/{uuid4().hex}"
+    return blobs.create(key, b"first") and not blobs.create(key, b"second") and blobs.read(key) == b"first"

@@ -1,0 +1,103 @@
+"""The ledger of promotions on conditional puts: append-only, one writer per fence, every entry verified.
+
+Entry n lies at `ledger/<n>.json` with its own digest and the digest of entry n - 1. Creating what is there
+is refused by the store, so of all who saw n entries exactly one writes the next; the others look again.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from infra.blobs import Blobs
+from schemas.errors import IntegrityError
+from schemas.ledger import Decision, Entry, History
+from schemas.records import Reference
+
+_FOLDER = "ledger/"
+
+
+class Ledger:
+    """Reads and extends the history of promotions."""
+
+    def __init__(self, blobs: Blobs) -> None:
+        """The ledger among these bytes; empty until somebody appends."""
+        self._blobs = blobs
+        self._known: list[tuple[Entry, str]] = []
+        """Entries that were read and verified, each with its digest."""
+
+    def history(self) -> History:
+        """All entries.
+
+        Raises:
+            IntegrityError: an entry is missing, or is not what was written.
+        """
+        self._read_on()
+        return History(tuple(entry for entry, _ in self._known))
+
+    def append(self, decide: Callable[[History], Entry | None]) -> Entry | None:
+        """Write what `decide` makes of the present history, which it is asked again whenever somebody was faster.
+
+        Args:
+            decide: Returns the next entry, or None if there is nothing to write; raises if it may not be.
+        """
+        while True:
+            history = self.history()
+            entry = decide(history)
+            if entry is None:
+                return None
+            entry = replace(entry, time_utc=datetime.now(UTC).isoformat(timespec="milliseconds"))
+            if self._blobs.create(_key(len(history.entries) + 1), _sealed(entry, self._last_digest)):
+                return entry
+
+    @property
+    def _last_digest(self) -> str:
+        return self._known[-1][1] if self._known else ""
+
+    def _read_on(self) -> None:
+        """Read what was written since."""
+        keys = self._blobs.keys(_FOLDER)
+        for number, key in enumerate(keys, 1):
+            if key != _key(number):
+                raise IntegrityError(f"entry {number} of the ledger in {self._blobs.root} is missing; found {key}")
+        for key in keys[len(self._known) :]:
+            self._known.append(self._opened(key))
+
+    def _opened(self, key: str) -> tuple[Entry, str]:
+        """An entry and its digest."""
+        try:
+            sealed = json.loads(self._blobs.read(key))
+            if sealed["sha256"] == _digest(sealed["entry"], self._last_digest):
+                return _entry(sealed["entry"]), sealed["sha256"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._corrupt(key) from error
+        raise self._corrupt(key)
+
+    def _corrupt(self, key: str) -> IntegrityError:
+        return IntegrityError(
+            f"{key} in {self._blobs.root} is corrupt: it does not match its digest. Nothing is promoted until it is "
+            "restored from a backup"
+        )
+
+
+def _key(number: int) -> str:
+    return f"{_FOLDER}{number:08d}.json"
+
+
+def _digest(plain: dict[str, Any], previous: str) -> str:
+    return hashlib.sha256(f"{previous}\n{json.dumps(plain, sort_keys=True)}".encode()).hexdigest()
+
+
+def _sealed(entry: Entry, previous: str) -> bytes:
+    """The bytes of an entry; the writer's name makes those of two writers differ."""
+    plain = asdict(entry)
+    sealed = {"entry": plain, "previous": previous, "sha256": _digest(plain, previous), "writer": uuid4().hex}
+    return json.dumps(sealed, indent=1).encode()
+
+
+def _entry(plain: dict[str, Any]) -> Entry:
+    policy = Reference(**plain["policy"]) if plain["policy"] else None
+    return Entry(**{**plain, "policy": policy, "decision": Decision(plain["decision"])})

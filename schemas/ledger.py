@@ -1,0 +1,87 @@
+"""The ledger of promotions: every judgement, promotion and rollback in order; who is champion follows from it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from schemas.records import Reference
+
+
+class Decision(StrEnum):
+    """What an entry records."""
+
+    JUDGED = "judged"
+    PROMOTED = "promoted"
+    ROLLED_BACK = "rolled back"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One decision about one policy; never changed once written."""
+
+    decision: Decision
+    policy: Reference | None
+    """Who was judged or promoted; who is champion again after a rollback, None if nobody was before."""
+    gate: str = ""
+    """Digest of the gate's report that it rests on."""
+    passed: bool = False
+    """What that gate said."""
+    by: str = ""
+    """Cycle or person."""
+    reason: str = ""
+    time_utc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All entries, oldest first; the fence of the next one is their number plus one."""
+
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def champion(self) -> Reference | None:
+        """The policy in force."""
+        standing = self._standing()
+        return standing[-1] if standing else None
+
+    @property
+    def before_champion(self) -> Reference | None:
+        """Who a rollback would bring back."""
+        standing = self._standing()
+        return standing[-2] if len(standing) > 1 else None
+
+    def _standing(self) -> list[Reference]:
+        """Champions one upon the other: a promotion adds one, a rollback takes the topmost away."""
+        standing: list[Reference] = []
+        for entry in self.entries:
+            if entry.decision is Decision.PROMOTED and entry.policy:
+                standing.append(entry.policy)
+            elif entry.decision is Decision.ROLLED_BACK:
+                standing.pop()
+        return standing
+
+    @property
+    def challenger(self) -> Reference | None:
+        """The policy that was judged last."""
+        return self._last_judged(only_passed=False)
+
+    @property
+    def real_env_candidate(self) -> Reference | None:
+        """The policy that passed last: it may be fine-tuned in the real environment."""
+        return self._last_judged(only_passed=True)
+
+    def _last_judged(self, *, only_passed: bool) -> Reference | None:
+        judged = (entry for entry in reversed(self.entries) if entry.decision is Decision.JUDGED)
+        return next((entry.policy for entry in judged if entry.passed or not only_passed), None)
+
+    @property
+    def withdrawn(self) -> set[str]:
+        """Digests of the policies that a rollback took out of force, and that nobody promoted again on purpose."""
+        standing: list[str] = []
+        withdrawn: set[str] = set()
+        for entry in self.entries:
+            if entry.decision is Decision.PROMOTED and entry.policy:
+                standing.append(entry.policy.sha256)
+                withdrawn.discard(entry.policy.sha256)
+            elif entry.decision is Decision.ROLLED_BACK:
+                withdrawn.add(standing.pop())
+        return withdrawn

@@ -1,0 +1,104 @@
+"""The ledger on a folder and on S3: one writer per fence, and no damage goes unseen."""
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from infra.blobs import FolderBlobs, honours_conditional_puts, open_blobs
+from infra.ledger import Ledger
+from infra.settings import Settings
+from schemas.errors import IntegrityError
+from schemas.ledger import Decision, Entry, History
+from schemas.records import Reference
+from tests.integration.s3 import s3_server
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(params=["folder", "s3"])
+def store(request, tmp_path):
+    if request.param == "folder":
+        yield Settings(home=tmp_path)
+        return
+    with s3_server("ledger") as address:
+        yield Settings(
+            home=tmp_path,
+            object_store=f"s3://ledger/{tmp_path.name}",
+            s3_endpoint=address,
+            s3_access_key="key",
+            s3_secret_key="secret",
+        )
+
+
+def promotion(name: str, by: str = "me") -> Entry:
+    return Entry(Decision.PROMOTED, Reference(name, name * 8, "model"), "g", passed=True, by=by)
+
+
+def test_entries_come_back_in_order_to_another_reader(store):
+    ledger = Ledger(open_blobs(store))
+    assert ledger.history() == History()
+    written = [ledger.append(lambda _, name=name: promotion(name)) for name in "abc"]
+    assert ledger.append(lambda _: None) is None
+    assert Ledger(open_blobs(store)).history().entries == tuple(written)
+
+
+def test_the_store_of_a_ledger_refuses_to_create_what_is_there(store):
+    assert honours_conditional_puts(open_blobs(store))
+
+
+def append_when_it_is_my_turn(store: Settings, by: str, times: int, won) -> None:
+    """Promote `times` times, each time on condition that nobody else did since we looked."""
+    ledger = Ledger(open_blobs(store))
+    for _ in range(times):
+        seen = len(ledger.history().entries)
+        entry = ledger.append(lambda now, seen=seen: promotion("x", by) if len(now.entries) == seen else None)
+        won.put((seen, by, entry is not None))
+
+
+def test_of_many_writers_one_wins_each_fence(store):
+    context = multiprocessing.get_context("spawn")
+    won = context.Queue()
+    writers = [
+        context.Process(target=append_when_it_is_my_turn, args=(store, f"writer {n}", 10, won)) for n in range(4)
+    ]
+    for writer in writers:
+        writer.start()
+    tries = [won.get(timeout=120) for _ in range(40)]
+    for writer in writers:
+        writer.join()
+    entries = Ledger(open_blobs(store)).history().entries
+    winners = {fence: by for fence, by, wrote in tries if wrote}
+    assert len(winners) == sum(wrote for _, _, wrote in tries), "two winners at one fence"
+    assert [entry.by for entry in entries] == [winners[fence] for fence in range(len(entries))]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_text(path.read_text().replace("me", "we")),
+        lambda path: path.write_bytes(path.read_bytes()[:-9]),
+        lambda path: path.write_bytes(b""),
+        lambda path: path.unlink(),
+    ],
+    ids=["changed", "truncated", "emptied", "deleted"],
+)
+def test_damage_is_found(tmp_path, damage):
+    ledger = Ledger(FolderBlobs(tmp_path))
+    for name in "abc":
+        ledger.append(lambda _, name=name: promotion(name))
+    damage(Path(tmp_path) / "ledger" / "00000002.json")
+    with pytest.raises(IntegrityError, match="ledger"):
+        Ledger(FolderBlobs(tmp_path)).history()
+
+
+def test_entries_that_change_places_are_found(tmp_path):
+    ledger = Ledger(FolderBlobs(tmp_path))
+    for name in "abc":
+        ledger.append(lambda _, name=name: promotion(name))
+    second, third = (tmp_path / "ledger" / f"0000000{n}.json" for n in (2, 3))
+    content = second.read_bytes(), third.read_bytes()
+    second.write_bytes(content[1])
+    third.write_bytes(content[0])
+    with pytest.raises(IntegrityError, match="corrupt"):
+        Ledger(FolderBlobs(tmp_path)).history()
