@@ -14,11 +14,12 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from prefect import task
+from prefect import Task
 from prefect.cache_policies import CacheKeyFnPolicy
 from pydantic import BaseModel
 
 from infra.doors import cycle, objects
+from infra.result_storage import ResultBlobs
 from schemas.errors import DreamGymError
 from schemas.recipe import digest_of
 from schemas.records import Reference
@@ -43,26 +44,32 @@ def versioned_task(version: int) -> Callable[[Callable[..., Any]], Callable[...,
         def key(context: Any, arguments: dict[str, Any]) -> str:
             return cache_key(name, version, code, arguments)
 
-        @task(
-            name=name,
-            persist_result=True,
-            result_serializer="json",
-            log_prints=False,
-            cache_policy=CacheKeyFnPolicy(cache_key_fn=key),
-        )
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
             return plain(function(*args, **kwargs))
+
+        def prefect_task(*, again: bool = False) -> Task[..., Any]:
+            made = Task(
+                run,
+                name=name,
+                persist_result=True,
+                refresh_cache=again,
+                result_serializer="json",
+                log_prints=False,
+                cache_policy=CacheKeyFnPolicy(cache_key_fn=key),
+            )
+            made.result_storage = ResultBlobs()  # as an argument, it would have to be registered on a server
+            return made
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             given = signature(function).bind(*args, **kwargs)
             cache_key(name, version, code, given.arguments)  # Prefect would swallow its error and cache nothing
-            result = restored(run(*args, **kwargs))
+            result = restored(prefect_task()(*args, **kwargs))
             if all(map(objects().holds, references_in(result))):
                 return result
             cycle().display.say(f"{name}: a part of what it made is no longer stored, so it is made again")
-            return restored(run.with_options(refresh_cache=True)(*args, **kwargs))
+            return restored(prefect_task(again=True)(*args, **kwargs))
 
         return call
 
