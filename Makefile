@@ -4,7 +4,7 @@ BIN := .venv/bin
 RECIPE ?= textworld-tiny
 CYCLE ?= cycle
 
-.PHONY: run test lint bench evidence ablations backbone
+.PHONY: run test lint bench evidence ablations backbone up
 
 run: .venv/installed
 	$(BIN)/dreamgym run $(RECIPE)
@@ -29,11 +29,18 @@ ablations: .venv/installed
 backbone: .venv/installed
 	$(BIN)/python -m tasks.pretrain_backbone models/backbones/textworld-tiny
 
+up: .venv/installed-server
+	$(BIN)/dreamgym up
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt torch==2.13.0 -e .
+	touch $@
+
+.venv/installed-server: .venv/installed
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[server]'
 	touch $@
 
 .venv/installed-dev: .venv/installed

@@ -166,6 +166,27 @@ def ui(
     serve_pages(mlflow_port, prefect_port)
 
 
+@app.command()
+def up(
+    prefect_port: Annotated[int | None, typer.Option(help="Of the Prefect page and API; 4200 at first.")] = None,
+    mlflow_port: Annotated[int | None, typer.Option(help="Of the MLflow page and API; 5000 at first.")] = None,
+    s3_port: Annotated[int | None, typer.Option(help="Of the object server, which uses the 40 above, too.")] = None,
+    postgres_port: Annotated[int | None, typer.Option(help="Of PostgreSQL; 5433 at first.")] = None,
+) -> None:
+    """Start this home's servers, on loopback: PostgreSQL, S3-compatible objects, Prefect, MLflow, a worker."""
+    from flows.servers import start_servers
+
+    start_servers(prefect=prefect_port, mlflow=mlflow_port, s3=s3_port, postgres=postgres_port)
+
+
+@app.command()
+def down() -> None:
+    """Stop what `up` started; what is stored stays."""
+    from flows.servers import stop_servers
+
+    stop_servers()
+
+
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     typer.echo(json.dumps(value, indent=1, default=str))

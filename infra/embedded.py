@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import Thread
 
 from infra.interrupts import children_deaf_to_interrupts
+from infra.reachable import require_server
 from infra.settings import Settings
 
 
@@ -40,11 +41,17 @@ _starting: list[Thread] = []
 
 
 def start_prefect() -> None:
-    """Let the embedded server start in the background, which takes seconds, while the caller imports the rest."""
+    """Let the embedded server start in the background, which takes seconds, while the caller imports the rest.
+
+    Raises:
+        StorageError: a server is named, but it does not answer.
+    """
     from prefect.server.api.server import SubprocessASGIServer
     from prefect.settings import PREFECT_API_URL
 
-    if PREFECT_API_URL.value() is None:
+    if named := PREFECT_API_URL.value():
+        require_server("Prefect", named, "/api/health")
+    else:
         server = SubprocessASGIServer()
         _starting.append(Thread(target=_start_deaf, args=[server.start], name="prefect server", daemon=True))
         _starting[-1].start()

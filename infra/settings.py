@@ -1,6 +1,7 @@
 """Settings: where things run and lie. They never change results; recipes do.
 
-Read from DREAMGYM_* variables; a misspelt one is an error, not a default.
+Read from DREAMGYM_* variables; a misspelt one is an error, not a default. A home that has a server stack
+(`dreamgym up`) names its servers itself, in a file that variables of the process go before.
 """
 
 import os
@@ -11,9 +12,11 @@ from pathlib import Path
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from infra.private_files import read_privately
 from schemas.errors import InputError
 
 PREFIX = "DREAMGYM_"
+_DEFAULT_HOME = Path("runs")
 
 
 class Settings(BaseSettings):
@@ -21,7 +24,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
-    home: Path = Path("runs")
+    home: Path = _DEFAULT_HOME
     """Folder of everything embedded: objects, replay store, tracking, Prefect."""
     object_store: str = ""
     """s3://bucket/prefix, or a folder; empty: a folder in home."""
@@ -67,6 +70,7 @@ def settings() -> Settings:
     Raises:
         InputError: a DREAMGYM_ variable that does not exist, or a value that does not fit.
     """
+    use_stack(Path(os.environ.get(f"{PREFIX}HOME", _DEFAULT_HOME)))
     known = {f"{PREFIX}{name}".upper() for name in Settings.model_fields}
     strangers = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known)
     if strangers:
@@ -75,3 +79,12 @@ def settings() -> Settings:
         return Settings()
     except ValueError as error:
         raise InputError(f"settings: {error}") from error
+
+
+def use_stack(home: Path) -> None:
+    """Set the variables of a home's server stack, if it has one; those that are set already stay."""
+    file = home / "stack" / "environment"
+    if file.exists():
+        for line in read_privately(file).splitlines():
+            name, _, value = line.partition("=")
+            os.environ.setdefault(name, value)

@@ -19,6 +19,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
 
+from infra.reachable import require_server
 from infra.settings import Settings
 from schemas.errors import StorageError
 
@@ -42,6 +43,7 @@ class Tracker:
         self._journals = settings.home / "journal" / cycle_id
         self._artifacts = settings.home.absolute() / "artifacts"
         self.cycle_id = cycle_id
+        require_server("MLflow", settings.tracking, "/health")
         try:
             self.client = MlflowClient(settings.tracking)
             self._experiment_id = self._experiment(settings)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from models.prompts import Situation
-from schemas.records import AgentTask, Trajectory, Turn
+from schemas.ports import Environment
+from schemas.records import AgentTask, Step, Trajectory, Turn
 
 Renamer = Callable[[str], str]
 
@@ -67,7 +68,7 @@ def _word(rng: random.Random, pieces: Sequence[str]) -> str:
 def renamer(names: Mapping[str, str]) -> Renamer:
     """Replaces whole names in a text; longer names first, all at once."""
     if not names:
-        return lambda text: text
+        return _as_it_is
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
     pattern = re.compile(rf"\b({'|'.join(longest_first)})\b")
     return lambda text: pattern.sub(lambda match: names[match.group()], text)
@@ -100,6 +101,56 @@ def renamed_situation(situation: Situation, new: Renamer) -> Situation:
 
 def _renamed_task(task: AgentTask, new: Renamer) -> AgentTask:
     return replace(task, instruction=new(task.instruction), initial_state=new(task.initial_state))
+
+
+class RenamedEnvironment:
+    """An environment, some of whose tasks are played under other names.
+
+    States are renamed on the way out and actions on the way in, so that the environment inside keeps its own.
+
+    Differs: the paper has nothing of the kind. A policy that dreams of few names for long learns them by heart.
+    """
+
+    def __init__(self, inner: Environment, names: Mapping[str, Mapping[str, str]]) -> None:
+        """Names for others, by task id; a task that is not there keeps its own."""
+        self._inner = inner
+        self._there = {task_id: renamer(mapping) for task_id, mapping in names.items()}
+        self._back = {
+            task_id: renamer({new: old for old, new in mapping.items()}) for task_id, mapping in names.items()
+        }
+        self._task_ids: dict[int, str] = {}
+
+    def seen(self, task: AgentTask) -> AgentTask:
+        """A task as it is played here."""
+        return _renamed_task(task, self._there.get(task.task_id, _as_it_is))
+
+    def as_it_was(self, trajectory: Trajectory) -> Trajectory:
+        """A trajectory of here with the names of the environment inside; its tokens are as the policy saw them."""
+        return renamed(trajectory, self._back.get(trajectory.task.task_id, _as_it_is))
+
+    def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
+        """Start an episode of a task, as it is seen here, in each slot."""
+        self._task_ids |= {slot: task.task_id for slot, task in tasks.items()}
+        states = self._inner.reset({slot: self._told(slot, task) for slot, task in tasks.items()})
+        return {slot: self._shown(slot)(state) for slot, state in states.items()}
+
+    def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
+        """Take one action in each slot."""
+        steps = self._inner.step({slot: self._heard(slot)(action) for slot, action in actions.items()})
+        return {slot: replace(step, state=self._shown(slot)(step.state)) for slot, step in steps.items()}
+
+    def _shown(self, slot: int) -> Renamer:
+        return self._there.get(self._task_ids[slot], _as_it_is)
+
+    def _heard(self, slot: int) -> Renamer:
+        return self._back.get(self._task_ids[slot], _as_it_is)
+
+    def _told(self, slot: int, task: AgentTask) -> AgentTask:
+        return _renamed_task(task, self._heard(slot))
+
+
+def _as_it_is(text: str) -> str:
+    return text
 
 
 def states_text(episodes: Sequence[Trajectory]) -> str:

@@ -1,0 +1,35 @@
+"""The server stack of this home: start it, stop it, say where its pages are."""
+
+from rich.console import Console
+
+from infra.settings import settings
+from infra.stack.layout import USER, Layout
+from schemas.errors import InputError
+
+
+def start_servers(**ports: int | None) -> None:
+    """Bring the stack up, or find it running, and say where everything is."""
+    layout, console = Layout.of(settings().home, {name: port for name, port in ports.items() if port}), Console()
+    _module().up(layout, lambda line: console.print(line, highlight=False))
+    console.print(f"Prefect {layout.prefect_url}")
+    console.print(f"MLflow  {layout.mlflow_url}")
+    console.print(
+        f"user {USER}; passwords, and all that another process needs to use the stack, are in "
+        f"{layout.environment_file}, for your eyes only. Commands in this home use it from now on",
+        soft_wrap=True,
+    )
+    console.print("next    dreamgym run textworld-tiny    or    dreamgym down")
+
+
+def stop_servers() -> None:
+    """Take the stack down."""
+    stopped = _module().down(Layout.of(settings().home))
+    Console().print("stopped; everything stored stays, `dreamgym up` goes on with it" if stopped else "nothing runs")
+
+
+def _module():
+    try:
+        from infra.stack import up
+    except ImportError as error:
+        raise InputError(f"no {error.name}: the servers need pip install 'dreamgym[server]'") from error
+    return up

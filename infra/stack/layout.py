@@ -1,0 +1,109 @@
+"""What the stack is made of: folder, ports, passwords, and what a client must know to use it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from secrets import token_urlsafe
+
+from infra.durable_files import write_durably
+from infra.private_files import read_privately, write_privately
+
+HOST = "127.0.0.1"
+"""The stack listens on loopback only."""
+
+USER = "dreamgym"
+"""Of PostgreSQL, Prefect and MLflow alike."""
+
+WORK_POOL = "dreamgym"
+BUCKET = "dreamgym"
+_PASSWORDS = ("postgres", "prefect", "mlflow", "mlflow_cookies", "s3", "supervisor")
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where the servers listen."""
+
+    prefect: int = 4200
+    mlflow: int = 5000
+    s3: int = 9000
+    postgres: int = 5433
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The stack of one home."""
+
+    home: Path
+    ports: Ports = field(default_factory=Ports)
+
+    @classmethod
+    def of(cls, home: Path, ports: Mapping[str, int] | None = None) -> "Layout":
+        """As this home's stack was made, or will be made now: later changes of ports count from the next start on."""
+        file = home.absolute() / "stack" / "ports.json"
+        known = json.loads(file.read_text()) if file.exists() else {}
+        layout = cls(home, Ports(**{**known, **(ports or {})}))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_durably(file, json.dumps(asdict(layout.ports)).encode())
+        return layout
+
+    @property
+    def folder(self) -> Path:
+        """Everything of the stack lies here."""
+        return self.home.absolute() / "stack"
+
+    @property
+    def logs(self) -> Path:
+        """One file per server."""
+        return self.folder / "logs"
+
+    @property
+    def environment_file(self) -> Path:
+        """With it, any process that knows this home uses the stack."""
+        return self.folder / "environment"
+
+    @property
+    def prefect_url(self) -> str:
+        """Of the page; the API is below it."""
+        return f"http://{HOST}:{self.ports.prefect}"
+
+    @property
+    def mlflow_url(self) -> str:
+        """Of page and API."""
+        return f"http://{HOST}:{self.ports.mlflow}"
+
+    @property
+    def s3_url(self) -> str:
+        """Of the object server."""
+        return f"http://{HOST}:{self.ports.s3}"
+
+    @cached_property
+    def passwords(self) -> Mapping[str, str]:
+        """Generated when first asked for, then kept in a file of mode 600."""
+        path = self.folder / "passwords.json"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_privately(path, json.dumps({name: token_urlsafe(24) for name in _PASSWORDS}, indent=1))
+        return json.loads(read_privately(path))
+
+    def database_url(self, driver: str, database: str) -> str:
+        """Of a database for SQLAlchemy, password included."""
+        return f"postgresql+{driver}://{USER}:{self.passwords['postgres']}@{HOST}:{self.ports.postgres}/{database}"
+
+    def client_environment(self) -> dict[str, str]:
+        """Variables with which any process uses this stack, passwords included."""
+        return {
+            "DREAMGYM_HOME": str(self.home.absolute()),
+            "DREAMGYM_OBJECT_STORE": f"s3://{BUCKET}/objects",
+            "DREAMGYM_REPLAY_STORE": f"s3://{BUCKET}/replay",
+            "DREAMGYM_S3_ENDPOINT": self.s3_url,
+            "DREAMGYM_S3_ACCESS_KEY": USER,
+            "DREAMGYM_S3_SECRET_KEY": self.passwords["s3"],
+            "DREAMGYM_TRACKING_URI": self.mlflow_url,
+            "MLFLOW_TRACKING_USERNAME": USER,
+            "MLFLOW_TRACKING_PASSWORD": self.passwords["mlflow"],
+            "PREFECT_API_URL": f"{self.prefect_url}/api",
+            "PREFECT_API_AUTH_STRING": f"{USER}:{self.passwords['prefect']}",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }

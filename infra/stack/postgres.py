@@ -1,0 +1,124 @@
+"""A PostgreSQL cluster of our own, from the distribution's binaries: its folder, its user, its databases."""
+
+import os
+import pwd
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from infra.private_files import write_privately
+from infra.stack.layout import HOST, USER, Layout
+from schemas.errors import InputError
+
+DATABASES = ("prefect", "mlflow")
+_DEBIAN = Path("/usr/lib/postgresql")
+
+
+def binaries() -> Path:
+    """Folder of initdb and postgres.
+
+    Raises:
+        InputError: PostgreSQL is not installed.
+    """
+    newest_first = sorted(_DEBIAN.glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
+    on_path = shutil.which("initdb")
+    folders = [*newest_first, *([Path(on_path).resolve().parent] if on_path else [])]
+    for folder in folders:
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    raise InputError("PostgreSQL is not installed: apt-get install postgresql (or your system's package of it)")
+
+
+def server_user() -> str:
+    """Whom the server runs as: PostgreSQL refuses root, so root hands it to the user that its package made."""
+    return "postgres" if os.geteuid() == 0 else ""
+
+
+def data_folder(layout: Layout) -> Path:
+    """Of the cluster."""
+    return layout.folder / "postgres"
+
+
+def ensure_cluster(layout: Layout) -> None:
+    """Make the cluster if there is none."""
+    folder = data_folder(layout)
+    if (folder / "PG_VERSION").exists():
+        return
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    password_file = folder.with_name("postgres-password")
+    write_privately(password_file, layout.passwords["postgres"])
+    _hand_over(folder, password_file)
+    options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", f"--username={USER}"]
+    made = subprocess.run(  # noqa: S603
+        [binaries() / "initdb", f"--pgdata={folder}", f"--pwfile={password_file}", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        **_as_server_user(),
+    )
+    password_file.unlink()
+    if made.returncode:
+        raise InputError(
+            f"cannot make a PostgreSQL cluster in {folder}: {made.stderr.strip()}. "
+            f"User {server_user() or 'you'} must be able to enter that folder: choose another DREAMGYM_HOME if not"
+        )
+
+
+def _hand_over(*paths: Path) -> None:
+    if user := server_user():
+        entry = pwd.getpwnam(user)
+        for path in paths:
+            os.chown(path, entry.pw_uid, entry.pw_gid)
+
+
+def _as_server_user() -> dict[str, Any]:
+    if not (user := server_user()):
+        return {}
+    entry = pwd.getpwnam(user)
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+
+
+def server_command(layout: Layout) -> list[str]:
+    """The server in the foreground, on loopback, without a socket file."""
+    settings = {
+        "listen_addresses": HOST,
+        "port": layout.ports.postgres,
+        "unix_socket_directories": "",
+        "max_connections": 100,
+    }
+    given = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+    return [str(binaries() / "postgres"), "-D", str(data_folder(layout)), *given]
+
+
+def accepts_connections(layout: Layout) -> bool:
+    """Whether the server is there and lets us in."""
+    try:
+        _connect(layout).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def ensure_databases(layout: Layout) -> None:
+    """Make the databases that are not there."""
+    with _connect(layout) as connection:
+        known = {name for (name,) in connection.execute("select datname from pg_database")}
+        for name in DATABASES:
+            if name not in known:
+                connection.execute(f"create database {name}")  # pyright: ignore[reportArgumentType]
+
+
+def _connect(layout: Layout) -> psycopg.Connection[Any]:
+    return psycopg.connect(
+        host=HOST,
+        port=layout.ports.postgres,
+        user=USER,
+        password=layout.passwords["postgres"],
+        dbname="postgres",
+        autocommit=True,
+        connect_timeout=2,
+    )

@@ -1,0 +1,93 @@
+"""Bring the stack up and take it down."""
+
+import socket
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+
+from infra.private_files import write_privately
+from infra.stack import object_server, postgres, programs, supervision
+from infra.stack.layout import HOST, Layout
+from infra.stack.programs import Program
+from schemas.errors import DreamGymError, InputError
+
+_PATIENCE_S = 120
+
+
+def up(layout: Layout, say: Callable[[str], None]) -> None:
+    """Start what does not run yet, and wait until all of it is healthy.
+
+    Raises:
+        InputError: a program is not installed, a port is taken, or the folder cannot be used.
+        DreamGymError: a server did not become healthy; it says where its log is.
+    """
+    database, servers, objects = _programs(layout)
+    worker = programs.worker(layout)
+    if not supervision.is_running(layout):
+        _prepare(layout)
+        supervision.write_configuration(layout, [database, *objects, *servers, worker])
+        supervision.start(layout)
+    with ThreadPoolExecutor() as both:
+        waiting = [
+            both.submit(_start_servers, layout, database, servers, say),
+            both.submit(_start_objects, layout, objects, say),
+        ]
+        for one in waiting:
+            one.result()
+    _start(layout, [worker], say)
+    text = "".join(f"{name}={value}\n" for name, value in layout.client_environment().items())
+    write_privately(layout.environment_file, text)
+
+
+def down(layout: Layout) -> bool:
+    """Stop everything that `up` started; whether it ran. What is stored stays."""
+    if not supervision.is_running(layout):
+        return False
+    supervision.stop(layout)
+    return True
+
+
+def _programs(layout: Layout) -> tuple[Program, list[Program], list[Program]]:
+    return (
+        programs.database(layout),
+        [programs.prefect(layout), programs.mlflow(layout)],
+        programs.object_servers(layout),
+    )
+
+
+def _prepare(layout: Layout) -> None:
+    object_server.check_installed()
+    for name, port in asdict(layout.ports).items():
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError as error:
+                raise InputError(f"port {port} for {name} is taken: choose another with --{name}-port") from error
+    layout.logs.mkdir(parents=True, exist_ok=True)
+    postgres.ensure_cluster(layout)
+
+
+def _start_servers(layout: Layout, database: Program, servers: list[Program], say: Callable[[str], None]) -> None:
+    _start(layout, [database], say)
+    postgres.ensure_databases(layout)
+    _start(layout, servers, say)
+
+
+def _start_objects(layout: Layout, objects: list[Program], say: Callable[[str], None]) -> None:
+    object_server.ensure_store(layout)
+    _start(layout, objects, say)
+
+
+def _start(layout: Layout, started: Iterable[Program], say: Callable[[str], None]) -> None:
+    """Start programs together and wait until each is healthy."""
+    began = time.monotonic()
+    for program in started:
+        supervision.start_program(layout, program.name)
+    for program in started:
+        while not program.healthy():
+            if supervision.states(layout)[program.name] == "FATAL" or time.monotonic() - began > _PATIENCE_S:
+                raise DreamGymError(f"{program.name} is not healthy; see {layout.logs / program.name}.log")
+            time.sleep(0.1)
+        say(f"{program.name} is healthy after {time.monotonic() - began:.1f} s")
