@@ -180,6 +180,18 @@ def up(
 
 
 @app.command()
+def deploy(recipe: RecipeName, changes: Changes = None) -> None:
+    """Register the nightly cycle and its companions for a recipe on the Prefect server."""
+    from flows.load_recipe import load_recipe
+
+    loaded = load_recipe(recipe, changes or [])
+    _embed()
+    from flows.deploy import deploy as register
+
+    register(loaded)
+
+
+@app.command()
 def down() -> None:
     """Stop what `up` started; what is stored stays."""
     from flows.servers import stop_servers

@@ -13,6 +13,7 @@ from typing import Any
 
 from prefect import flow
 
+from infra.announcements import CALIBRATION_ALARM, TRANSITIONS_COMMITTED, announce
 from infra.doors import cycle as running
 from schemas.errors import GateRefused, Overtaken
 from schemas.recipe import GrpoRecipe, Recipe
@@ -60,6 +61,8 @@ class Lineage:
     gate: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     """In the model registry, by policy."""
+    promoted: bool = False
+    """Whether the candidate became champion just now."""
     real_interactions: int = 0
     """Environment steps that the sim-to-real stage trained on."""
 
@@ -95,6 +98,7 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     made.references["logs"] = logs
     log("ingest", logs.notes)
     if only_ingest:
+        announce(TRANSITIONS_COMMITTED, logs.sha256, committed(logs))
         return
     backbone = fetch_backbone(recipe.backbone, backbone_files)
     annotated = annotate(logs, recipe.annotate, environment, recipe.retrieval, seed)
@@ -105,6 +109,12 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
     made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.grpo.temperature)
     log("experience model fidelity", made.fidelity)
+
+
+def committed(logs: Reference) -> dict[str, str | int]:
+    """What a commit of transitions is known by."""
+    count = int(logs.notes["num_transitions"])
+    return {"table": "transitions", "version": str(logs.notes["table_tag"]), "count": count, "digest": logs.sha256}
 
 
 def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
@@ -132,6 +142,7 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
                 running().display.say(
                     f"stopped after round {round + 1}: dream and real differ by {calibration['dream_real_gap']:+.0%}"
                 )
+                alarm(calibration)
                 break
     made.references |= {"dream": best, "pool": pool, "dreams": experience[len(made.references["experience"]) :]}
 
@@ -141,6 +152,12 @@ def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> d
     calibration = evaluated(recipe, made, "calibrate", policy, "valid", recipe.environment.num_valid_tasks, round)
     made.calibrations.append({"round": round, **numbers_in(calibration)})
     return calibration
+
+
+def alarm(calibration: dict[str, Any]) -> None:
+    """Announce that dreams do not hold for real, so that a schedule can be paused."""
+    measured = {name: calibration[name] for name in ("dream_real_gap", "outcome_agreement")}
+    announce(CALIBRATION_ALARM, running().cycle_id, {"cycle_id": running().cycle_id, **measured})
 
 
 def prove(recipe: Recipe, made: Lineage) -> None:
@@ -165,6 +182,8 @@ def prove(recipe: Recipe, made: Lineage) -> None:
     gain = made.gate["gain"]
     log("gate", {"gain": gain["mean"], "gain_low": gain["low"], "passed": float(made.gate["passed"])})
     made.versions["dream"] = record_judgement(candidate, made.gate)
+    if not made.gate["calibrated"]:
+        alarm(evaluations["dream"])
 
 
 def offer(recipe: Recipe, made: Lineage) -> None:
@@ -176,7 +195,7 @@ def offer(recipe: Recipe, made: Lineage) -> None:
         say(f"waits for approval: dreamgym promote {running().cycle_id}")
     else:
         try:
-            promote(made.references["dream"], made.gate["report"], running().cycle_id)
+            made.promoted = promote(made.references["dream"], made.gate["report"], running().cycle_id)
         except (GateRefused, Overtaken) as refused:
             say(f"not promoted: {refused}")
 

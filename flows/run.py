@@ -12,6 +12,7 @@ from prefect.client.schemas import FlowRun
 
 from flows.cycle import Lineage, Stage, cycle, real_only
 from flows.results import headline, lineage_tags, policy_results, results_of
+from infra.announcements import POLICY_PROMOTED, announce
 from infra.code_tags import code_tags
 from infra.cycles import save_summary
 from infra.doors import Cycle, begin
@@ -46,7 +47,15 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
         tracker.cycle().set_tags(lineage_tags(made))
         summary["report"] = str(write_report(recipe, summary, made))
         save_summary(summary)
+        if made.promoted:
+            announce_promotion(summary)
     return summary
+
+
+def announce_promotion(summary: dict[str, Any]) -> None:
+    """Tell whoever fine-tunes promoted policies for real."""
+    policy = restored(summary["lineage"]["dream"]).sha256
+    announce(POLICY_PROMOTED, policy, {"cycle_id": summary["cycle_id"], "policy": policy})
 
 
 def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class Verdict:
     gain: Interval
     families: dict[str, FamilyChange]
     reasons: list[str] = field(default_factory=list)
+    calibrated: bool = True
+    """Whether the candidate's dreams hold for real."""
 
 
 def judge(
@@ -61,8 +63,9 @@ def judge(
         ValueError: the two were not evaluated on the same tasks.
     """
     verdict = _comparison(candidate, start, families, options.margin, options)
-    reasons = verdict.reasons + _doubts(outcome_agreement, dream_real_gap, options)
-    return replace(verdict, passed=not reasons, reasons=reasons)
+    doubts = _doubts(outcome_agreement, dream_real_gap, options)
+    reasons = verdict.reasons + doubts
+    return replace(verdict, passed=not reasons, reasons=reasons, calibrated=not doubts)
 
 
 def judge_succession(

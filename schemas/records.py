@@ -16,6 +16,7 @@ class Failure(StrEnum):
     UNPARSABLE = "experience model output could not be parsed"
     TOO_LONG = "context is full"
     ENVIRONMENT = "environment raised an error"
+    NAMES = "invented names cannot be told from the others"
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def _invented(
     rng = random.Random(f"{recipe.seed}/names/{round}")
     environment, pieces = open_environment(recipe.environment), name_pieces(model.tokenizer.get_vocab())
     return {
-        task.task_id: invented_names(environment.names(task), rng, pieces, task.initial_state)
+        task.task_id: invented_names(environment.names(task), rng, pieces, f"{task.instruction}\n{task.initial_state}")
         for task in tasks
         if rng.random() < share
     }
