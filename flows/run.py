@@ -15,10 +15,12 @@ from flows.results import headline, lineage_tags, policy_results, results_of
 from infra.announcements import POLICY_PROMOTED, announce
 from infra.code_tags import code_tags
 from infra.cycles import save_summary
-from infra.doors import Cycle, begin
+from infra.doors import Cycle, begin, blobs
 from infra.doors import cycle as running
 from infra.embedded import await_prefect
+from infra.lease import Lease
 from infra.progress import Display
+from infra.reaper import FLOW_RUN_TAG, close_abandoned_runs
 from infra.settings import settings
 from infra.timesheet import Timesheet
 from infra.tracking import Tracker
@@ -36,11 +38,10 @@ def cycle_id_of(recipe: Recipe) -> str:
 def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]:
     """Run a cycle to the end of a stage and return its summary, which is also kept in home."""
     cycle_id = cycle_id_of(recipe)
-    tracker = open_doors(recipe, cycle_id, display)
-    tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
-    if tracker.resumed:
-        display.say(f"cycle {cycle_id} was begun before: going on from its last finished step")
-    with closing(tracker):
+    with at_work(recipe, cycle_id, display) as tracker:
+        tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
+        if tracker.resumed:
+            display.say(f"cycle {cycle_id} was begun before: going on from its last finished step")
         made = cycle.with_options(flow_run_name=cycle_id, on_running=[_note_flow_run])(recipe, until)
         summary = _summary(recipe, cycle_id, made, display.time)
         tracker.cycle().log_metrics(headline(summary["results"]), step=len(made.evaluations))
@@ -61,38 +62,40 @@ def announce_promotion(summary: dict[str, Any]) -> None:
 def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> dict[str, Any]:
     """The real-only baseline beside a cycle that ran before: its success and what it cost."""
     cycle_id = f"{summary['cycle_id']}-real-only"
-    tracker = open_doors(recipe, cycle_id, display)
-    with closing(tracker):
+    with at_work(recipe, cycle_id, display):
         flow = real_only.with_options(flow_run_name=cycle_id, on_running=[_note_flow_run])
         evaluation = flow(recipe, restored(summary["lineage"]))
     return policy_results(evaluation, evaluation["real_interactions"])
 
 
 @contextmanager
-def closing(tracker: Tracker) -> Iterator[None]:
-    """End the MLflow runs truthfully, whatever happens inside."""
-    try:
-        yield
-    except BaseException as error:
-        with suppress(Exception):  # what went wrong matters more than that MLflow could not hear of it
-            tracker.close("KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED")
-        raise
-    tracker.close("FINISHED")
+def at_work(recipe: Recipe, cycle_id: str, display: Display) -> Iterator[Tracker]:
+    """Work on a cycle, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens."""
+    with Lease(blobs(), cycle_id, display.say):
+        tracker = _open_doors(recipe, cycle_id, display)
+        try:
+            yield tracker
+        except BaseException as error:
+            with suppress(Exception):  # what went wrong matters more than that MLflow could not hear of it
+                tracker.close("FAILED" if isinstance(error, Exception) else "KILLED")
+            raise
+        tracker.close("FINISHED")
 
 
-def open_doors(recipe: Recipe, cycle_id: str, display: Display) -> Tracker:
-    """Open what the tasks of a cycle walk through; its MLflow runs go on if they were begun before."""
+def _open_doors(recipe: Recipe, cycle_id: str, display: Display) -> Tracker:
+    """The tracker of a cycle, whose MLflow runs go on if they were begun before."""
     tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
     display.time.keep_in(settings().home / "journal" / cycle_id / "time.json")
     tracker = Tracker(settings(), cycle_id, tags)
     begin(Cycle(cycle_id, recipe.digest, tracker, display))
     await_prefect()
+    close_abandoned_runs(tracker.client, tracker.experiment_id, blobs(), cycle_id)
     return tracker
 
 
 def _note_flow_run(flow: Flow, flow_run: FlowRun, state: State) -> None:
     """From a run in MLflow to its flow run in Prefect."""
-    running().tracker.cycle().set_tags({"prefect_flow_run": str(flow_run.id)})
+    running().tracker.cycle().set_tags({FLOW_RUN_TAG: str(flow_run.id)})
 
 
 def _summary(recipe: Recipe, cycle_id: str, made: Lineage, time: Timesheet) -> dict[str, Any]:

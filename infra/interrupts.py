@@ -5,8 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from schemas.errors import Overtaken
+
 _came: list[int] = []
 """Signals that arrived."""
+
+_reasons: list[str] = []
+"""Why the work has to end."""
 
 
 def heed_interrupts() -> None:
@@ -14,10 +19,21 @@ def heed_interrupts() -> None:
     signal.signal(signal.SIGINT, _interrupt)
 
 
+def stop_soon(reason: str) -> None:
+    """Let the work end with an error at its next moment of attention; for threads that found a reason."""
+    _reasons.append(reason)
+
+
 def stop_if_interrupted() -> None:
-    """Raise again an interrupt that was lost; for work to call now and then."""
+    """Raise again an interrupt that was lost, or what a thread asked for; for work to call now and then.
+
+    Raises:
+        Overtaken: a thread found a reason to stop.
+    """
     if _came:
         raise KeyboardInterrupt
+    if _reasons:
+        raise Overtaken(_reasons.pop())
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "false")
+os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run, RunTag
@@ -46,7 +47,7 @@ class Tracker:
         require_server("MLflow", settings.tracking, "/health")
         try:
             self.client = MlflowClient(settings.tracking)
-            self._experiment_id = self._experiment(settings)
+            self.experiment_id = self._experiment(settings)
             self.resumed = False
             self.parent = self._run(cycle_id, {"cycle_id": cycle_id, "stage": "cycle", **tags})
         except (MlflowException, OSError, ImportError) as error:
@@ -62,13 +63,13 @@ class Tracker:
 
     def _run(self, name: str, tags: dict[str, str]) -> Run:
         query = " and ".join(f"tags.{key} = '{tags[key]}'" for key in ("cycle_id", "stage"))
-        found = self.client.search_runs([self._experiment_id], query, max_results=1)
+        found = self.client.search_runs([self.experiment_id], query, max_results=1)
         if found:
             self.resumed = True
             self.client.set_tag(found[0].info.run_id, "resumed", "true")
             self.client.update_run(found[0].info.run_id, status="RUNNING")
             return found[0]
-        return self.client.create_run(self._experiment_id, run_name=name, tags=tags)
+        return self.client.create_run(self.experiment_id, run_name=name, tags=tags)
 
     def stage(self, name: str) -> "Stage":
         """The nested run of a stage, such as `dream` or `evaluate start`."""

@@ -105,5 +105,9 @@ class Layout:
             "MLFLOW_TRACKING_PASSWORD": self.passwords["mlflow"],
             "PREFECT_API_URL": f"{self.prefect_url}/api",
             "PREFECT_API_AUTH_STRING": f"{USER}:{self.passwords['prefect']}",
+            # A server that is away for a while costs patience, not the run.
+            "PREFECT_CLIENT_MAX_RETRIES": "8",
+            "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500,502,503,504",
+            "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
             "AWS_DEFAULT_REGION": "us-east-1",
         }

@@ -1,5 +1,6 @@
 """The servers of the stack: how each is started, with what, and how to tell that it is healthy."""
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -56,6 +57,8 @@ def prefect(layout: Layout) -> Program:
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": layout.prefect_url,
         "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         "PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY": "false",
+        # In memory, its default, a restart of the server ends every run that has a place among a limited number.
+        "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
     }
     command = _python("-m", "prefect", "server", "start", "--host", HOST, "--port", str(layout.ports.prefect))
     return Program("prefect", command, lambda: _says_ok(f"{layout.prefect_url}/api/health"), environment)
@@ -95,13 +98,13 @@ def mlflow(layout: Layout) -> Program:
 
 
 def worker(layout: Layout) -> Program:
-    """A Prefect worker that runs deployed flows as processes here."""
+    """A Prefect worker that runs deployed flows as processes here, with the settings that `up` was called with."""
     command = _python("-m", "prefect", "worker", "start", "--pool", WORK_POOL, "--type", "process", "--name", "local")
     environment = {
         **_QUIET,
+        **{name: value for name, value in os.environ.items() if name.startswith("DREAMGYM_")},
         **layout.client_environment(),
         "PREFECT_HOME": str(layout.folder / "worker"),
-        "PREFECT_RUNNER_HEARTBEAT_FREQUENCY": "30",
     }
     return Program("worker", command, lambda: True, environment)
 

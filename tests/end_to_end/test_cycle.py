@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import closing, suppress
 from pathlib import Path
 from urllib.error import URLError
@@ -156,6 +157,11 @@ def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(fi
     for name in ("logs", "experience", "start", "experience_model", "dream", "sim_to_real"):
         assert digests(lineage[name]) == digests(summary["lineage"][name]), name
     assert losses(tmp_path) == losses(home)
+    assert statuses(tmp_path) == {"FINISHED"}
+    with closing(sqlite3.connect(tmp_path / "prefect" / "prefect.db")) as database:
+        states = Counter(state for (state,) in database.execute("select state_type from flow_run"))
+    assert states["COMPLETED"] == 1
+    assert set(states) <= {"COMPLETED", "CRASHED"}, "a killed run does not seem to go on for ever"
 
 
 @pytest.mark.e2e

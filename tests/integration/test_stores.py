@@ -212,10 +212,10 @@ def test_metrics_survive_in_the_journal_and_are_counted_once(tmp_path):
     assert resumed.resumed
     history = resumed.client.get_metric_history(stage.run_id, "loss")
     assert sorted((m.step, m.value) for m in history) == [(0, 1.0), (1, 0.5), (2, 0.25), (3, 0.25)]
-    runs = resumed.client.search_runs([resumed._experiment_id])
+    runs = resumed.client.search_runs([resumed.experiment_id])
     assert len(runs) == 2
     resumed.close("FINISHED")
-    assert {run.info.status for run in resumed.client.search_runs([resumed._experiment_id])} == {"FINISHED"}
+    assert {run.info.status for run in resumed.client.search_runs([resumed.experiment_id])} == {"FINISHED"}
 
 
 @pytest.mark.integration

@@ -21,13 +21,15 @@ def train(monkeypatch):
     def run(calibrations: dict[str, tuple[float, float]], **dream) -> tuple[flow.Lineage, MagicMock]:
         def evaluated(_recipe, _made, _name, who, _split, _num_tasks, _round):
             real, gap = calibrations[who.sha256]
-            return {"real_success": real, "dream_real_gap": gap}
+            return {"real_success": real, "dream_real_gap": gap, "outcome_agreement": 1.0}
 
         def train_policy(_policy, _start, _groups, _recipe, _stage, round):
             return {"policy": policy(str(round + 1)), "metrics": {}, "entropies": {}}
 
         display = MagicMock()
-        monkeypatch.setattr(flow, "running", lambda: SimpleNamespace(display=display, tracker=MagicMock()))
+        doors = SimpleNamespace(display=display, tracker=MagicMock(), cycle_id="cycle-1")
+        monkeypatch.setattr(flow, "running", lambda: doors)
+        monkeypatch.setattr(flow, "announce", display.announce)
         monkeypatch.setattr(flow, "evaluated", evaluated)
         monkeypatch.setattr(flow, "train_policy", train_policy)
         for task in ("pool_tasks", "propose_tasks", "dream"):
@@ -47,6 +49,11 @@ def test_the_candidate_is_the_policy_that_did_best_for_real_on_valid_tasks(train
     assert made.references["dream"] == policy("2")
 
 
+def test_nothing_is_announced_while_dreams_hold(train):
+    _, display = train({"0": (0.5, 0.0), "1": (0.5, 0.1)}, num_rounds=1, max_gap=0.2)
+    display.announce.assert_not_called()
+
+
 def test_of_equals_the_later_is_the_candidate(train):
     made, _ = train({"0": (0.5, 0.0), "1": (0.5, 0.0), "2": (0.4, 0.0)}, num_rounds=2, calibrate_every=1)
     assert made.references["dream"] == policy("1")
@@ -58,6 +65,9 @@ def test_training_stops_where_dream_and_real_part_either_way(train, gap):
     assert len(made.rounds) == 1
     assert made.references["dream"] == policy("0")
     assert "stopped after round 1" in display.say.call_args.args[0]
+    event, subject, facts = display.announce.call_args.args
+    assert (event, subject) == ("dreamgym.calibration.alarm", "cycle-1")
+    assert facts["dream_real_gap"] == gap
 
 
 def test_without_rounds_the_candidate_is_the_start(train):

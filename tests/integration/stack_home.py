@@ -1,0 +1,44 @@
+"""A home for a server stack in a test: a short path that the database's user may enter, and free ports."""
+
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from infra.stack import object_server, postgres
+from schemas.errors import InputError
+
+
+def missing_servers() -> str:
+    """Why no stack can run here, and the command that mends it; empty if one can."""
+    try:
+        postgres.binaries()
+        object_server.check_installed()
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+@contextmanager
+def stack_home() -> Iterator[Path]:
+    """A folder directly under the temporary one; pytest's own are closed to other users."""
+    folder = Path(tempfile.mkdtemp(prefix="dreamgym-"))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_ports() -> dict[str, int]:
+    """A port for each server; the object server uses the 40 above its own, too."""
+    names = ("prefect", "mlflow", "postgres", "s3")
+    probes = [socket.socket() for _ in names]
+    for probe in probes:
+        probe.bind(("127.0.0.1", 0))
+    ports = {name: probe.getsockname()[1] for name, probe in zip(names, probes, strict=True)}
+    for probe in probes:
+        probe.close()
+    return ports

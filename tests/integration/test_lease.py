@@ -1,0 +1,67 @@
+"""The lease: one at a time, a dead holder is succeeded at once, a silent one after a while, and it notices."""
+
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from infra import lease as leases
+from infra.blobs import FolderBlobs
+from infra.interrupts import stop_if_interrupted
+from infra.lease import Lease
+from schemas.errors import Overtaken
+
+pytestmark = pytest.mark.integration
+
+
+def hold(root: Path, journal: Path, seconds: float) -> None:
+    with Lease(FolderBlobs(root), "cycle", lambda _: None), journal.open("a") as file:
+        for word in ("in", "out"):
+            file.write(f"{os.getpid()} {word}\n")
+            file.flush()
+            time.sleep(seconds if word == "in" else 0)
+
+
+def test_one_works_at_a_time_and_all_get_their_turn(tmp_path):
+    context, journal = multiprocessing.get_context("spawn"), tmp_path / "journal"
+    workers = [context.Process(target=hold, args=(tmp_path / "store", journal, 0.2)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=60)
+    moves = [line.split() for line in journal.read_text().splitlines()]
+    assert [word for _, word in moves] == ["in", "out"] * 4
+    assert all(entered == left for (entered, _), (left, _) in zip(moves[::2], moves[1::2], strict=True))
+
+
+def test_a_killed_holder_is_succeeded_at_once(tmp_path):
+    journal = tmp_path / "journal"
+    holder = multiprocessing.get_context("spawn").Process(target=hold, args=(tmp_path / "store", journal, 600))
+    holder.start()
+    while not journal.exists() or not journal.read_text():
+        time.sleep(0.05)
+    os.kill(holder.pid, signal.SIGKILL)
+    said: list[str] = []
+    began = time.monotonic()
+    with Lease(FolderBlobs(tmp_path / "store"), "cycle", said.append):
+        assert time.monotonic() - began < leases.BEAT_EVERY_S
+    holder.join()
+
+
+def test_a_silent_holder_elsewhere_is_succeeded_and_stops_when_it_wakes(tmp_path, monkeypatch):
+    monkeypatch.setattr(leases, "_DEAD_AFTER_S", 1.0)
+    blobs, said = FolderBlobs(tmp_path), []
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(leases.socket, "gethostname", lambda: "elsewhere")
+        sleeper = Lease(blobs, "cycle", said.append)
+    assert sleeper._taken()
+    sleeper._beat()
+    with Lease(blobs, "cycle", said.append):
+        assert "on elsewhere: waiting for it" in said[0]
+        sleeper._beat()
+        with pytest.raises(Overtaken, match="taken over"):
+            stop_if_interrupted()
+        stop_if_interrupted()
