@@ -1,25 +1,30 @@
 """Tracking in MLflow: one parent run per cycle, one nested run per stage, and a journal underneath.
 
 The journal is a file of one JSON line per logged step, written durably before MLflow hears of it. After
-a crash its lines are shipped again with the same timestamps, which MLflow counts once.
+a crash its lines are shipped again with the same timestamps, which MLflow counts once. MLflow hears of them
+in the background: while it is away nothing waits for it, but what has to be sure, which flushes.
 """
 
 import json
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "false")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # the outbox tries again itself
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import INTERNAL_ERROR, TEMPORARILY_UNAVAILABLE, ErrorCode
 
+from infra.outbox import Outbox
 from infra.reachable import require_server
 from infra.settings import Settings
 from schemas.errors import StorageError
@@ -52,7 +57,9 @@ class Tracker:
             self.parent = self._run(cycle_id, {"cycle_id": cycle_id, "stage": "cycle", **tags})
         except (MlflowException, OSError, ImportError) as error:
             raise StorageError(f"cannot use MLflow at {settings.tracking_shown}: {error}") from error
+        self._outbox = Outbox("MLflow", _may_pass)
         self._stages: dict[str, Stage] = {}
+        self._parent_stage = self._open("cycle", lambda: self.parent.info.run_id)
 
     def _experiment(self, settings: Settings) -> str:
         found = self.client.get_experiment_by_name(EXPERIMENT)
@@ -75,34 +82,43 @@ class Tracker:
         """The nested run of a stage, such as `dream` or `evaluate start`."""
         if name not in self._stages:
             tags = {"cycle_id": self.cycle_id, "stage": name, _PARENT_TAG: self.parent.info.run_id}
-            run = self._run(name, tags)
-            self._stages[name] = Stage(self.client, run.info.run_id, self._journals / f"{name.replace(' ', '-')}.jsonl")
+            self._stages[name] = self._open(name, lambda: self._run(name, tags).info.run_id)
         return self._stages[name]
 
     def cycle(self) -> "Stage":
         """The parent run itself."""
-        return Stage(self.client, self.parent.info.run_id, self._journals / "cycle.jsonl")
+        return self._parent_stage
+
+    def _open(self, name: str, find_run: Callable[[], str]) -> "Stage":
+        return Stage(self.client, self._outbox, find_run, self._journals / f"{name.replace(' ', '-')}.jsonl")
+
+    def flush(self, timeout_s: float = 60) -> None:
+        """Wait until MLflow has everything that was logged.
+
+        Raises:
+            StorageError: it has not within the time; nothing is lost, the journal has it.
+        """
+        self._outbox.flush(timeout_s)
 
     def close(self, status: str) -> None:
         """End all runs of the cycle truthfully: FINISHED, FAILED or KILLED."""
-        for stage in self._stages.values():
-            self.client.set_terminated(stage.run_id, status)
-        self.client.set_terminated(self.parent.info.run_id, status)
+        self.flush(60 if status == "FINISHED" else 5)
+        for run in self.client.search_runs([self.experiment_id], f"tags.cycle_id = '{self.cycle_id}'"):
+            self.client.set_terminated(run.info.run_id, status)
 
 
 class Stage:
-    """One MLflow run with its journal."""
+    """One MLflow run with its journal. MLflow hears of everything in the background, in order."""
 
-    def __init__(self, client: MlflowClient, run_id: str, journal: Path) -> None:
+    def __init__(self, client: MlflowClient, outbox: Outbox, find_run: Callable[[], str], journal: Path) -> None:
         """Open the journal; what an earlier process wrote into it is shipped again."""
-        self.client, self.run_id, self._journal = client, run_id, journal
+        self._client, self._outbox, self._journal = client, outbox, journal
+        self._run_id = cache(find_run)
         journal.parent.mkdir(parents=True, exist_ok=True)
         self._seen: set[int] = set()
-        if journal.exists():
-            entries = _whole_entries(journal)
-            self._seen = {entry["step"] for entry in entries}
-            for entry in entries:
-                self._ship(entry)
+        for entry in _whole_entries(journal) if journal.exists() else ():
+            self._seen.add(entry["step"])
+            self._ship(entry)
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
         """Log the metrics of one step, once: a step that is in the journal is not logged again."""
@@ -119,19 +135,27 @@ class Stage:
 
     def _ship(self, entry: dict[str, Any]) -> None:
         metrics = [Metric(key, value, entry["time_ms"], entry["step"]) for key, value in entry["metrics"].items()]
-        self.client.log_batch(self.run_id, metrics=metrics[:_MAX_METRICS_PER_CALL])
+        self._outbox.put(lambda: self._client.log_batch(self._run_id(), metrics=metrics[:_MAX_METRICS_PER_CALL]))
 
     def log_params(self, params: Mapping[str, Any]) -> None:
         """Log parameters; they never change within a run."""
-        self.client.log_batch(self.run_id, params=[Param(key, str(value)[:500]) for key, value in params.items()])
+        given = [Param(key, str(value)[:500]) for key, value in params.items()]
+        self._outbox.put(lambda: self._client.log_batch(self._run_id(), params=given))
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Set tags; they may change when a run is resumed."""
-        self.client.log_batch(self.run_id, tags=[RunTag(key, value) for key, value in tags.items()])
+        given = [RunTag(key, value) for key, value in tags.items()]
+        self._outbox.put(lambda: self._client.log_batch(self._run_id(), tags=given))
 
-    def log_artifact(self, path: Path) -> None:
+    def log_text(self, text: str, name: str) -> None:
         """Attach a small file."""
-        self.client.log_artifact(self.run_id, str(path))
+        self._outbox.put(lambda: self._client.log_text(self._run_id(), text, name))
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether MLflow was only away or overburdened."""
+    passing = (ErrorCode.Name(INTERNAL_ERROR), ErrorCode.Name(TEMPORARILY_UNAVAILABLE))
+    return isinstance(error, OSError) or (isinstance(error, MlflowException) and error.error_code in passing)
 
 
 def _whole_entries(journal: Path) -> list[dict[str, Any]]:

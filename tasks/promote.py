@@ -7,8 +7,6 @@ Nothing here is cached: who is champion may have changed since.
 """
 
 import json
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from infra.doors import cycle, ledger, objects, registry
@@ -24,8 +22,13 @@ def present_champion() -> Reference | None:
 
 
 def record_judgement(candidate: Reference, gate: dict[str, Any]) -> str:
-    """Register the judged candidate with its gate, once. Returns its registry version."""
+    """Register the judged candidate with its gate, once. Returns its registry version.
+
+    Raises:
+        StorageError: MLflow has not taken what was measured: it is away, and nobody is judged meanwhile.
+    """
     report = _verified(candidate, gate["report"])
+    cycle().tracker.flush()
     outcome = "passed" if report["passed"] else "refused"
     tags = {"gate": outcome, "gate_sha256": gate["report"].sha256, "cycle_id": cycle().cycle_id}
     version = registry().register(candidate, tags, cycle().tracker.parent.info.run_id)
@@ -37,7 +40,7 @@ def record_judgement(candidate: Reference, gate: dict[str, Any]) -> str:
 
     ledger().append(unless_known)
     registry().follow(ledger())
-    _attach(report)
+    cycle().tracker.cycle().log_text(json.dumps(report, indent=2, sort_keys=True), "gate.json")
     return version
 
 
@@ -126,10 +129,3 @@ def _verified(candidate: Reference, report: Reference) -> dict[str, Any]:
         raise InputError(f"gate {report.sha256[:12]} judged {gate['candidate'][:12]}, not {candidate.sha256[:12]}")
     objects().verify(candidate)
     return gate
-
-
-def _attach(gate: dict[str, Any]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "gate.json"
-        path.write_text(json.dumps(gate, indent=2, sort_keys=True))
-        cycle().tracker.cycle().log_artifact(path)

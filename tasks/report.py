@@ -47,7 +47,7 @@ def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
     path = folder / f"{cycle().cycle_id}.html"
     write_durably(path, page.encode())
     stored = objects().put(page.encode(), "report")
-    cycle().tracker.cycle().log_artifact(path)
+    cycle().tracker.cycle().log_text(page, path.name)
     cycle().tracker.cycle().set_tags({"lineage.report": stored.sha256[:16]})
     return path
 

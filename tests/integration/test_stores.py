@@ -200,6 +200,7 @@ def test_metrics_survive_in_the_journal_and_are_counted_once(tmp_path):
     settings = Settings(home=tmp_path)
     first = Tracker(settings, "cycle-1", {})
     first.stage("dream").log_metrics({"loss": 1.0}, step=0)
+    first.flush()
     journal = tmp_path / "journal" / "cycle-1" / "dream.jsonl"
     entry = {"step": 1, "time_ms": 1_700_000_000_000, "metrics": {"loss": 0.5}}
     with journal.open("a") as file:
@@ -209,8 +210,9 @@ def test_metrics_survive_in_the_journal_and_are_counted_once(tmp_path):
         stage = resumed.stage("dream")
         stage.log_metrics({"loss": 9.0}, step=1)
         stage.log_metrics({"loss": 0.25}, step=step)
+        resumed.flush()
     assert resumed.resumed
-    history = resumed.client.get_metric_history(stage.run_id, "loss")
+    history = resumed.client.get_metric_history(stage._run_id(), "loss")
     assert sorted((m.step, m.value) for m in history) == [(0, 1.0), (1, 0.5), (2, 0.25), (3, 0.25)]
     runs = resumed.client.search_runs([resumed.experiment_id])
     assert len(runs) == 2

@@ -1,0 +1,77 @@
+"""An outbox: what is put into it is delivered in order, in the background, again and again until it arrives."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from schemas.errors import StorageError
+
+Delivery = Callable[[], object]
+
+_RETRY_AFTER_S = 2.0
+
+
+class Outbox:
+    """One thread that delivers. A receiver that is away costs the sender nothing until it has to be sure."""
+
+    def __init__(self, receiver: str, may_pass: Callable[[Exception], bool]) -> None:
+        """An empty outbox.
+
+        Args:
+            receiver: Its name, for messages.
+            may_pass: Whether an error of a delivery is one that trying again can mend.
+        """
+        self._receiver, self._may_pass = receiver, may_pass
+        self._waiting: deque[Delivery] = deque()
+        self._changed = threading.Condition()
+        self._refused: Exception | None = None
+        self._last_error: Exception | None = None
+        threading.Thread(target=self._deliver_on, name=f"outbox for {receiver}", daemon=True).start()
+
+    def put(self, delivery: Delivery) -> None:
+        """Have something delivered; it must do no harm when it is done twice.
+
+        Raises:
+            StorageError: an earlier delivery was refused for good.
+        """
+        self._raise_if_refused()
+        with self._changed:
+            self._waiting.append(delivery)
+            self._changed.notify_all()
+
+    def flush(self, timeout_s: float) -> None:
+        """Wait until all is delivered.
+
+        Raises:
+            StorageError: it was not within the time, or was refused for good.
+        """
+        with self._changed:
+            arrived = self._changed.wait_for(lambda: self._refused or not self._waiting, timeout_s)
+        self._raise_if_refused()
+        if not arrived:
+            raise StorageError(
+                f"{self._receiver} has not taken {len(self._waiting)} entries within {timeout_s:.0f} s: {self._last_error}. "
+                "They are in the journal; run the same command again when it answers"
+            ) from self._last_error
+
+    def _raise_if_refused(self) -> None:
+        if self._refused:
+            raise StorageError(f"{self._receiver} refused an entry: {self._refused}") from self._refused
+
+    def _deliver_on(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                first = self._waiting[0]
+            try:
+                first()
+            except Exception as error:  # whatever it is, the sender hears of it
+                self._last_error = error
+                if self._may_pass(error):
+                    time.sleep(_RETRY_AFTER_S)
+                    continue
+                self._refused = error
+            with self._changed:
+                self._waiting.popleft()
+                self._changed.notify_all()

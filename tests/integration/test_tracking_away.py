@@ -1,0 +1,85 @@
+"""An MLflow server that goes away and comes back: training does not wait for it, and nothing is lost."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from infra.settings import Settings
+from infra.tracking import Tracker
+from schemas.errors import StorageError
+
+pytestmark = pytest.mark.integration
+
+
+@contextmanager
+def mlflow_server(home, port):
+    command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", "127.0.0.1", "--port", str(port)]
+    told = {
+        **os.environ,
+        "MLFLOW_BACKEND_STORE_URI": f"sqlite:///{home}/server.db",
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    }
+    process = subprocess.Popen(
+        command, env=told, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        while True:
+            try:
+                httpx.get(f"http://127.0.0.1:{port}/health", timeout=1)
+                break
+            except httpx.HTTPError:
+                assert process.poll() is None
+                time.sleep(0.2)
+        yield
+    finally:
+        os.killpg(process.pid, 9)
+        process.wait()
+
+
+@pytest.fixture
+def port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_training_goes_on_without_mlflow_and_everything_arrives_once(tmp_path, port):
+    settings = Settings(home=tmp_path, tracking_uri=f"http://127.0.0.1:{port}")
+    with mlflow_server(tmp_path, port):
+        tracker = Tracker(settings, "cycle-1", {})
+        tracker.stage("dream").log_metrics({"loss": 0.0}, step=0)
+        tracker.flush()
+    began = time.monotonic()
+    for step in range(1, 40):
+        tracker.stage("dream").log_metrics({"loss": float(step)}, step=step)
+    tracker.stage("evaluate").log_metrics({"success": 0.5})
+    assert time.monotonic() - began < 5, "nobody waits for a server that is away"
+    with pytest.raises(StorageError, match=r"has not taken 40 entries.*in the journal"):
+        tracker.flush(timeout_s=1)
+    with mlflow_server(tmp_path, port):
+        tracker.flush()
+        again = Tracker(settings, "cycle-1", {})
+        again.stage("dream").log_metrics({"loss": -1.0}, step=7)
+        again.flush()
+        history = again.client.get_metric_history(again.stage("dream")._run_id(), "loss")
+        assert [(one.step, one.value) for one in sorted(history, key=lambda m: m.step)] == [
+            (step, float(step)) for step in range(40)
+        ]
+        again.close("FINISHED")
+        runs = again.client.search_runs([again.experiment_id])
+    assert {run.data.tags["stage"]: run.info.status for run in runs} == dict.fromkeys(
+        ("cycle", "dream", "evaluate"), "FINISHED"
+    )
+
+
+def test_a_server_that_is_not_there_is_named_at_once(tmp_path, port):
+    began = time.monotonic()
+    with pytest.raises(StorageError, match=rf"MLflow at http://127\.0\.0\.1:{port} does not answer"):
+        Tracker(Settings(home=tmp_path, tracking_uri=f"http://me:hush@127.0.0.1:{port}"), "cycle-1", {})
+    assert time.monotonic() - began < 10
