@@ -4,7 +4,7 @@ BIN := .venv/bin
 RECIPE ?= textworld-tiny
 CYCLE ?= cycle
 
-.PHONY: run test lint bench evidence ablations backbone up
+.PHONY: run test lint bench evidence ablations backbone faults up
 
 run: .venv/installed
 	$(BIN)/dreamgym run $(RECIPE)
@@ -19,6 +19,9 @@ lint: .venv/installed-dev
 
 bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.run $(CYCLE)
+
+faults: .venv/installed-dev
+	$(BIN)/python -m tests.faults.run --large
 
 evidence: .venv/installed
 	$(BIN)/python -m flows.evidence $(RECIPE)

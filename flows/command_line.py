@@ -192,6 +192,17 @@ def deploy(recipe: RecipeName, changes: Changes = None) -> None:
 
 
 @app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Versions, disk, stores, servers, clocks and secrets: whether cycles can run here, and what keeps them from it."""
+    from flows.doctor import examine, print_findings
+
+    examined = examine()
+    print_json(examined) if as_json else print_findings(examined)
+    if not all(one["fine"] for one in examined):
+        raise typer.Exit(1)
+
+
+@app.command()
 def down() -> None:
     """Stop what `up` started; what is stored stays."""
     from flows.servers import stop_servers

@@ -13,6 +13,7 @@ from prefect.client.schemas import FlowRun
 from flows.cycle import Lineage, Stage, cycle, real_only
 from flows.results import headline, lineage_tags, policy_results, results_of
 from infra.announcements import POLICY_PROMOTED, announce
+from infra.blobs import require_conditional_puts
 from infra.code_tags import code_tags
 from infra.cycles import save_summary
 from infra.doors import Cycle, begin, blobs
@@ -71,6 +72,7 @@ def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> 
 @contextmanager
 def at_work(recipe: Recipe, cycle_id: str, display: Display) -> Iterator[Tracker]:
     """Work on a cycle, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens."""
+    require_conditional_puts(blobs())
     with Lease(blobs(), cycle_id, display.say):
         tracker = _open_doors(recipe, cycle_id, display)
         try:

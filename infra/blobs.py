@@ -1,5 +1,6 @@
 """Bytes by key, in a folder or in S3-compatible storage: read, write, and create where nothing is."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlparse
@@ -13,6 +14,7 @@ from infra.durable_files import create_durably, write_durably
 from infra.settings import Settings
 from schemas.errors import StorageError
 
+_NUM_RACERS = 8
 _NOT_THERE = ("404", "NoSuchKey", "NotFound")
 _TAKEN = ("412", "PreconditionFailed", "409", "ConditionalRequestConflict")
 
@@ -44,6 +46,10 @@ class Blobs(Protocol):
 
     def keys(self, prefix: str) -> list[str]:
         """All keys that begin so, in order."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Take away what lies at a key, if anything does."""
         ...
 
 
@@ -104,8 +110,16 @@ class FolderBlobs:
     def keys(self, prefix: str) -> list[str]:
         """All keys that begin so, in order."""
         root, folder = Path(self.root), self._path(prefix)
-        found = folder.rglob("*") if prefix.endswith("/") else folder.parent.glob(f"{folder.name}*")
+        whole_folder = not prefix or prefix.endswith("/")
+        found = folder.rglob("*") if whole_folder else folder.parent.glob(f"{folder.name}*")
         return sorted(str(p.relative_to(root)) for p in found if p.is_file() and not p.name.startswith("."))
+
+    def delete(self, key: str) -> None:
+        """Take away what lies at a key."""
+        try:
+            self._path(key).unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"cannot delete {key} from {self.root}: {error.strerror}") from error
 
 
 class BucketBlobs:
@@ -180,8 +194,37 @@ class BucketBlobs:
             raise StorageError(f"cannot list {self.root}/{prefix}: {error}") from error
         return sorted(key[len(self._prefix) :].lstrip("/") for key in found)
 
+    def delete(self, key: str) -> None:
+        """Take away what lies at a key."""
+        try:
+            self._client.delete_object(**self._at(key))
+        except (BotoCoreError, ClientError) as error:
+            raise StorageError(f"cannot delete {key} from {self.root}: {error}") from error
 
-def honours_conditional_puts(blobs: Blobs) -> bool:
-    """Whether the store refuses to create what is there. One that accepts it loses rows and promotions silently."""
-    key = f"probe/{uuid4().hex}"
-    return blobs.create(key, b"first") and not blobs.create(key, b"second") and blobs.read(key) == b"first"
+
+def require_conditional_puts(blobs: Blobs, num_races: int = 2) -> None:
+    """Raise unless the store creates a key once, also when eight ask at the same moment.
+
+    A store that accepts a second creation loses rows, leases and promotions without an error; one that checks first
+    and writes then passes when it is asked in turn, which is why it is raced.
+
+    Raises:
+        StorageError: it does not, and must not be used.
+    """
+    folder = f"probe/{uuid4().hex}"
+    keys = [f"{folder}/{number}" for number in range(num_races + 1)]
+    try:
+        winners = [blobs.create(keys[0], b"first") + blobs.create(keys[0], b"second")]
+        with ThreadPoolExecutor(_NUM_RACERS) as racers:
+            for key in keys[1:]:
+                asked = [racers.submit(blobs.create, key, str(racer).encode()) for racer in range(_NUM_RACERS)]
+                winners.append(sum(one.result() for one in asked))
+    finally:
+        for key in keys:
+            blobs.delete(key)
+    if winners != [1] * len(winners):
+        raise StorageError(
+            f"{blobs.root} ignores conditional puts: of several that create one key, {max(winners)} are told that they "
+            "did. Rows and promotions would be lost there; use a store that honours If-None-Match, without versioning if "
+            "it is Ceph's"
+        )

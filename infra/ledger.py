@@ -18,6 +18,8 @@ from schemas.ledger import Decision, Entry, History
 from schemas.records import Reference
 
 _FOLDER = "ledger/"
+_MARKS = "ledger-marks/"
+"""An empty object for each entry, so that the last one cannot go missing unnoticed."""
 
 
 class Ledger:
@@ -50,7 +52,9 @@ class Ledger:
             if entry is None:
                 return None
             entry = replace(entry, time_utc=datetime.now(UTC).isoformat(timespec="milliseconds"))
-            if self._blobs.create(_key(len(history.entries) + 1), _sealed(entry, self._last_digest)):
+            key = _key(len(history.entries) + 1)
+            if self._blobs.create(key, _sealed(entry, self._last_digest)):
+                self._blobs.write(key.replace(_FOLDER, _MARKS), b"")
                 return entry
 
     @property
@@ -59,10 +63,13 @@ class Ledger:
 
     def _read_on(self) -> None:
         """Read what was written since."""
+        marks = {mark.replace(_MARKS, _FOLDER) for mark in self._blobs.keys(_MARKS)}
         keys = self._blobs.keys(_FOLDER)
-        for number, key in enumerate(keys, 1):
-            if key != _key(number):
-                raise IntegrityError(f"entry {number} of the ledger in {self._blobs.root} is missing; found {key}")
+        wanted = [_key(number) for number in range(1, len(keys) + 1)]
+        if missing := sorted((marks | set(wanted)) - set(keys)):
+            raise IntegrityError(
+                f"{missing[0]} is missing in {self._blobs.root}. Nothing is promoted until it is restored from a backup"
+            )
         for key in keys[len(self._known) :]:
             self._known.append(self._opened(key))
 

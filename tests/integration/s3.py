@@ -1,5 +1,6 @@
 """An S3-compatible server on loopback: moto, one request at a time, for it checks a condition and writes in two steps."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -12,6 +13,7 @@ from werkzeug.serving import make_server
 @contextmanager
 def s3_server(bucket: str, secret: str = "secret") -> Iterator[str]:
     """Its address while it runs, with one empty bucket; keys are "key" and the secret."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = make_server("127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), threaded=False)
     Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"

@@ -1,14 +1,15 @@
 """The ledger on a folder and on S3: one writer per fence, and no damage goes unseen."""
 
 import multiprocessing
+import time
 from pathlib import Path
 
 import pytest
 
-from infra.blobs import FolderBlobs, honours_conditional_puts, open_blobs
+from infra.blobs import FolderBlobs, open_blobs, require_conditional_puts
 from infra.ledger import Ledger
 from infra.settings import Settings
-from schemas.errors import IntegrityError
+from schemas.errors import IntegrityError, StorageError
 from schemas.ledger import Decision, Entry, History
 from schemas.records import Reference
 from tests.integration.s3 import s3_server
@@ -43,8 +44,35 @@ def test_entries_come_back_in_order_to_another_reader(store):
     assert Ledger(open_blobs(store)).history().entries == tuple(written)
 
 
-def test_the_store_of_a_ledger_refuses_to_create_what_is_there(store):
-    assert honours_conditional_puts(open_blobs(store))
+def test_the_store_of_a_ledger_creates_a_key_once(store):
+    blobs = open_blobs(store)
+    require_conditional_puts(blobs)
+    assert blobs.keys("probe/") == []
+
+
+class Forgetful(FolderBlobs):
+    """Accepts every creation, as some S3-compatible servers do."""
+
+    def create(self, key, content):
+        self.write(key, content)
+        return True
+
+
+class Hasty(FolderBlobs):
+    """Looks first and writes then: right in turn, wrong in a race."""
+
+    def create(self, key, content):
+        if self.holds(key):
+            return False
+        time.sleep(0.05)
+        self.write(key, content)
+        return True
+
+
+@pytest.mark.parametrize("store_of", [Forgetful, Hasty])
+def test_a_store_that_lets_two_create_one_key_is_refused(tmp_path, store_of):
+    with pytest.raises(StorageError, match="ignores conditional puts"):
+        require_conditional_puts(store_of(tmp_path))
 
 
 def append_when_it_is_my_turn(store: Settings, by: str, times: int, won) -> None:
@@ -73,6 +101,7 @@ def test_of_many_writers_one_wins_each_fence(store):
     assert [entry.by for entry in entries] == [winners[fence] for fence in range(len(entries))]
 
 
+@pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize(
     "damage",
     [
@@ -83,11 +112,11 @@ def test_of_many_writers_one_wins_each_fence(store):
     ],
     ids=["changed", "truncated", "emptied", "deleted"],
 )
-def test_damage_is_found(tmp_path, damage):
+def test_damage_is_found(tmp_path, damage, number):
     ledger = Ledger(FolderBlobs(tmp_path))
-    for name in "abc":
+    for name in "ab":
         ledger.append(lambda _, name=name: promotion(name))
-    damage(Path(tmp_path) / "ledger" / "00000002.json")
+    damage(Path(tmp_path) / "ledger" / f"0000000{number}.json")
     with pytest.raises(IntegrityError, match="ledger"):
         Ledger(FolderBlobs(tmp_path)).history()
 

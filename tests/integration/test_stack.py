@@ -57,6 +57,14 @@ def test_a_second_up_finds_it_running_and_says_where(layout):
     assert layout.mlflow_url in again.stdout
 
 
+def test_the_doctor_finds_it_well(layout):
+    examined = json.loads(dreamgym(layout.home, "doctor", "--json").stdout)
+    assert [one for one in examined if not one["fine"]] == []
+    told = {one["what"]: one["detail"] for one in examined}
+    assert "clocks agree" in told["Prefect"]
+    assert "clocks agree" in told["MLflow"]
+
+
 def test_strangers_are_kept_out(layout):
     assert httpx.get(f"{layout.prefect_url}/api/version").status_code == 401
     assert httpx.get(f"{layout.prefect_url}/api/version", auth=(USER, layout.passwords["prefect"])).status_code == 200

@@ -1,0 +1,23 @@
+"""Say whether cycles can run here, and what keeps them from it."""
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from infra.health import Finding, findings
+from infra.settings import settings
+
+
+def examine() -> list[dict[str, Any]]:
+    """Everything that was looked at, as plain data."""
+    return [asdict(finding) for finding in findings(settings())]
+
+
+def print_findings(examined: list[dict[str, Any]]) -> None:
+    """The same as a table."""
+    table = Table(show_header=False, box=None)
+    for finding in (Finding(**one) for one in examined):
+        table.add_row("[green]fine[/]" if finding.fine else "[red]wrong[/]", finding.what, finding.detail)
+    Console().print(table)

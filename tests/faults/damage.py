@@ -1,0 +1,90 @@
+"""Stored bytes are flipped, cut off or deleted; whoever needs them must find out first."""
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from infra.doors import blobs, ledger, objects
+from models.backbone import load_model
+from schemas.errors import GateRefused, IntegrityError, StorageError
+from schemas.ledger import Decision, Entry
+from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
+from tasks.keep import get_model, get_trajectories, put_model, put_trajectories
+from tasks.promote import promote
+from tests.faults.home import own_home
+from tests.faults.outcome import Outcome
+
+_BACKBONE = Path(__file__).parents[2] / "models" / "backbones" / "textworld-tiny"
+
+
+def check(num_tries: int) -> Outcome:
+    """As many damages, each to a file of what training or promotion reads."""
+    outcome = Outcome("a bit flipped, a file cut off or deleted", "found before a gradient step or a promotion")
+    rng = random.Random(0)
+    with own_home():
+        readers = _store_everything()
+        files = {key: Path(blobs().root) / key for key in blobs().keys("") if not key.startswith("ledger-marks")}
+        for _ in range(num_tries):
+            key, how = rng.choice(sorted(files)), rng.choice(sorted(_DAMAGES))
+            intact = files[key].read_bytes()
+            _DAMAGES[how](files[key], rng)
+            outcome.tried(*([] if _found(readers) else [f"{how} {key}"]))
+            files[key].write_bytes(intact)
+        outcome.tried(*(["an intact store is refused"] if _found(readers) else []))
+    return outcome
+
+
+def _store_everything() -> list[Callable[[], object]]:
+    """A checkpoint, trajectories, a gate and a ledger; and everyone who reads them."""
+    policy = put_model(load_model(_BACKBONE))
+    data = put_trajectories([_episode(number) for number in range(8)])
+    report = {"candidate": policy.sha256, "champion": "", "passed": False, "reasons": ["no"], "over_champion": None}
+    gate = objects().put_json(report, "gate")
+    for number in range(3):
+        ledger().append(lambda _, number=number: Entry(Decision.JUDGED, policy, gate.sha256, by=str(number)))
+    ledger.cache_clear()
+    return [lambda: get_model(policy), lambda: get_trajectories(data), lambda: _offer(policy, gate), _read_ledger]
+
+
+def _offer(policy: Reference, gate: Reference) -> None:
+    try:
+        promote(policy, gate, "me")
+    except GateRefused:
+        return
+
+
+def _read_ledger() -> None:
+    ledger.cache_clear()
+    ledger().history()
+
+
+def _found(readers: list[Callable[[], object]]) -> bool:
+    for read in readers:
+        try:
+            read()
+        except (IntegrityError, StorageError):
+            return True
+    return False
+
+
+def _flip(path: Path, rng: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+
+
+def _cut_off(path: Path, rng: random.Random) -> None:
+    os.truncate(path, rng.randrange(path.stat().st_size))
+
+
+def _delete(path: Path, _: random.Random) -> None:
+    path.unlink()
+
+
+_DAMAGES = {"flipped": _flip, "cut off": _cut_off, "deleted": _delete}
+
+
+def _episode(number: int) -> Trajectory:
+    task = AgentTask(f"t{number}", "do it", "train", "f")
+    return Trajectory(task, "real", [Turn("- a: b", "act", Step("- a: c", 1.0, done=True, success=True))])

@@ -1,0 +1,90 @@
+"""Eight processes promote at once, against the same champion, some of them roll back."""
+
+import multiprocessing
+from queue import Queue
+
+from rich.console import Console
+
+from infra.doors import Cycle, begin, ledger, objects, registry
+from infra.progress import Display
+from infra.settings import settings
+from infra.tracking import Tracker
+from schemas.errors import DreamGymError
+from schemas.ledger import Decision
+from schemas.records import Reference
+from tasks.promote import promote, roll_back
+from tests.faults.home import open_doors_on, own_home
+from tests.faults.outcome import Outcome
+
+NUM_PROCESSES = 8
+
+
+def check(num_rounds: int) -> Outcome:
+    """As many rounds, each begun by all processes together."""
+    outcome = Outcome("8 promotions and rollbacks at once", "one winner per fence; ledger and alias agree")
+    with own_home() as home:
+        _begin("main")
+        context = multiprocessing.get_context("spawn")
+        start, told = context.Barrier(NUM_PROCESSES + 1), context.Queue()
+        workers = [
+            context.Process(target=_compete, args=(home, number, num_rounds, start, told))
+            for number in range(NUM_PROCESSES)
+        ]
+        for worker in workers:
+            worker.start()
+        for _ in range(num_rounds):
+            before = len(ledger().history().entries)
+            start.wait()
+            winners = [who for who in (told.get(timeout=300) for _ in workers) if who]
+            outcome.tried(*_problems(before, winners))
+            start.wait()
+        for worker in workers:
+            worker.join()
+    return outcome
+
+
+def _problems(before: int, winners: list[str]) -> list[str]:
+    """Whether the ledger holds exactly what the winners were told, and the alias points where it says."""
+    history = ledger().history()
+    written = [entry.by for entry in history.entries[before:]]
+    problems = [] if sorted(written) == sorted(winners) else [f"told {winners}, written {written}"]
+    promoted = [entry for entry in history.entries[before:] if entry.decision is Decision.PROMOTED]
+    if len({entry.reason for entry in promoted}) != len(promoted):
+        problems.append("two promotions against one champion")
+    champion, shown = history.champion, registry().behind("champion")
+    if (champion.sha256 if champion else "") != (shown.sha256 if shown else ""):
+        problems.append(f"ledger says {champion}, alias {shown}")
+    return problems
+
+
+def _compete(home: str, number: int, num_rounds: int, start, told: "Queue[str]") -> None:
+    """In each round: promote a policy of my own that was judged against today's champion, or roll back."""
+    open_doors_on(home)
+    _begin(f"process {number}")
+    for round in range(num_rounds):
+        me = f"{number}/{round}"
+        champion = ledger().history().champion
+        policy = objects().put_json({"weights": objects().put(me.encode(), "file").sha256}, "model")
+        report = _gate(policy, champion)
+        start.wait()
+        try:
+            roll_back(me, "a try") if number == 0 and champion else promote(policy, report, me)
+            told.put(me)
+        except DreamGymError:
+            told.put("")
+        start.wait()
+
+
+def _gate(policy: Reference, champion: Reference | None) -> Reference:
+    report = {
+        "candidate": policy.sha256,
+        "champion": champion.sha256 if champion else "",
+        "passed": True,
+        "reasons": [],
+        "over_champion": None,
+    }
+    return objects().put_json(report, "gate")
+
+
+def _begin(name: str) -> None:
+    begin(Cycle(name, "recipe", Tracker(settings(), name, {}), Display(Console(quiet=True))))
