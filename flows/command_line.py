@@ -90,13 +90,22 @@ def show(run: RunName = None, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def compare(a: str, b: str, as_json: AsJson = False) -> None:
-    """Two cycles side by side: only what differs in their recipes, and their results."""
-    from flows.compare_runs import comparison, print_comparison
+def compare(
+    runs: Annotated[
+        list[str], typer.Argument(help="Two cycles or more, by the starts of their ids.", metavar="A B [C...]")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Cycles side by side: what differs in recipe and data, results with paired differences, cost; also as a page."""
+    from flows.compare_runs import comparison, print_comparison, write_page
     from flows.find_run import find_run
+    from schemas.errors import InputError
 
-    table = comparison(find_run(a), find_run(b))
-    print_json(table) if as_json else print_comparison(table)
+    if len(runs) < 2:
+        raise InputError("compare needs two cycles or more: `dreamgym show` names the latest")
+    table = comparison([find_run(run) for run in runs])
+    page = write_page(table)
+    print_json(table) if as_json else print_comparison(table, page)
 
 
 @app.command()

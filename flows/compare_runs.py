@@ -1,49 +1,150 @@
-"""Two cycles side by side."""
+"""Cycles side by side: only what differs in recipe and data, results with paired differences, and what they cost."""
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+import jinja2
 from rich.console import Console
 from rich.table import Table
 
+from infra.blobs import open_blobs
+from infra.durable_files import write_durably
+from infra.object_store import ObjectStore
+from infra.settings import settings
+from models.intervals import paired_gain
 from schemas.policies import POLICY_LABELS
 from schemas.recipe import flat_fields
+from schemas.records import Reference
+
+_TEMPLATE = Path(__file__).with_name("compare.html.jinja")
+_MEASURES = ("outcome_agreement", "dream_real_gap", "seconds", "offline_interactions", "evaluation_interactions")
+_MISSING = "not run"
+
+Summary = dict[str, Any]
 
 
-def comparison(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
-    """What differs in the recipes, and the results of both."""
-    flat_a, flat_b = flat_fields(a["recipe"]), flat_fields(b["recipe"])
-    keys = sorted(flat_a.keys() | flat_b.keys())
+def comparison(summaries: list[Summary]) -> dict[str, Any]:
+    """What differs between cycles, as plain data; a list has one item per cycle, the first is what others differ from."""
+    fields = [flat_fields(one["recipe"]) for one in summaries]
+    digests = [_digests(one["lineage"]) for one in summaries]
+    successes = [_successes(one) for one in summaries]
     return {
-        "cycles": [a["cycle_id"], b["cycle_id"]],
-        "recipe_differences": {
-            key: [flat_a.get(key), flat_b.get(key)] for key in keys if flat_a.get(key) != flat_b.get(key)
+        "cycles": [one["cycle_id"] for one in summaries],
+        "recipe_differences": _different(fields),
+        "data_differences": _different(digests),
+        "results": [one["results"] for one in summaries],
+        "paired_differences": {
+            policy: [_paired(successes[0].get(policy), theirs.get(policy)) for theirs in successes[1:]]
+            for policy in POLICY_LABELS
         },
-        "results": [a["results"], b["results"]],
+        "tokens": [sum(one["stage_tokens"].values()) for one in summaries],
     }
 
 
-def print_comparison(table: dict[str, Any]) -> None:
-    """The same as two tables."""
+def _different(of_each: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Of several flat records, the fields whose values are not all the same."""
+    names = sorted({name for one in of_each for name in one})
+    columns = {name: [one.get(name) for one in of_each] for name in names}
+    return {name: values for name, values in columns.items() if any(value != values[0] for value in values)}
+
+
+def _digests(lineage: dict[str, Any]) -> dict[str, str]:
+    """Short digests of what a cycle was made of and made, by name."""
+    several = {name: value if isinstance(value, list) else [value] for name, value in lineage.items()}
+    return {
+        name: " ".join(one["__reference__"]["sha256"][:12] for one in values)
+        for name, values in several.items()
+        if name != "successes"
+    }
+
+
+def _successes(summary: Summary) -> dict[str, dict[str, bool]]:
+    """Real success by task of each policy that the cycle evaluated."""
+    kept = summary["lineage"].get("successes")
+    return ObjectStore(open_blobs(settings())).get_json(Reference(**kept["__reference__"])) if kept else {}
+
+
+def _paired(first: dict[str, bool] | None, other: dict[str, bool] | None) -> dict[str, Any] | None:
+    """Difference on the tasks that both were evaluated on; None where there are none."""
+    shared = sorted(first.keys() & other.keys()) if first and other else []
+    if not shared or not first or not other:
+        return None
+    gain = paired_gain([other[task] for task in shared], [first[task] for task in shared])
+    return {**asdict(gain), "num_tasks": len(shared)}
+
+
+def print_comparison(table: dict[str, Any], page: Path) -> None:
+    """The same as tables, and where the page is."""
     console = Console()
-    a, b = table["cycles"]
-    recipes = Table("field", a, b, title="Recipes: what differs")
-    for key, (left, right) in table["recipe_differences"].items():
-        recipes.add_row(key, str(left), str(right))
-    results = Table("result", a, b, title="Results")
+    for title, rows in rows_of(table).items():
+        shown = Table("", *table["cycles"], title=title)
+        for name, cells in rows:
+            shown.add_row(name, *cells)
+        console.print(shown)
+    console.print(f"page    {page}", soft_wrap=True)
+
+
+def write_page(table: dict[str, Any]) -> Path:
+    """One self-contained HTML page of the comparison; where it is."""
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    page = environment.from_string(_TEMPLATE.read_text()).render(cycles=table["cycles"], tables=rows_of(table))
+    folder = settings().home.absolute() / "reports"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"compare-{'-'.join(cycle[-10:] for cycle in table['cycles'])}.html"
+    write_durably(path, page.encode())
+    return path
+
+
+def rows_of(table: dict[str, Any]) -> dict[str, list[tuple[str, list[str]]]]:
+    """What terminal and page show: by title, rows of a name and one cell per cycle."""
+    return {
+        "Recipes: what differs": _plain_rows(table["recipe_differences"]),
+        "Data and models: what differs": _plain_rows(table["data_differences"]),
+        "Real success on held-out tasks": _success_rows(table),
+        "Measures and cost": _measure_rows(table),
+    }
+
+
+def _plain_rows(differences: dict[str, list[Any]]) -> list[tuple[str, list[str]]]:
+    rows = [
+        (name, [_MISSING if value is None else str(value) for value in values]) for name, values in differences.items()
+    ]
+    return rows or [("nothing", [])]
+
+
+def _success_rows(table: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    rows: list[tuple[str, list[str]]] = []
     for policy, label in POLICY_LABELS.items():
-        cells = [_cell(result.get(policy)) for result in table["results"]]
-        results.add_row(f"{label}: real success", *cells)
-    for measure in ("outcome_agreement", "dream_real_gap", "seconds"):
-        results.add_row(measure.replace("_", " "), *(_number(result.get(measure)) for result in table["results"]))
-    console.print(recipes, results)
+        cells = [_success(result.get(policy)) for result in table["results"]]
+        if any(cell != _MISSING for cell in cells):
+            rows.append((label, cells))
+            rows.append(("  paired difference", ["", *map(_difference, table["paired_differences"][policy])]))
+    return rows
 
 
-def _cell(policy: dict[str, Any] | None) -> str:
+def _measure_rows(table: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    rows = [
+        (measure.replace("_", " "), [_number(result.get(measure)) for result in table["results"]])
+        for measure in _MEASURES
+    ]
+    return [*rows, ("tokens", [f"{tokens:,}" for tokens in table["tokens"]])]
+
+
+def _success(policy: dict[str, Any] | None) -> str:
     if policy is None:
-        return "not run"
+        return _MISSING
     low, high = policy["interval"]
     return f"{policy['real_success']:.1%} ({low:.1%} to {high:.1%})"
 
 
+def _difference(paired: dict[str, Any] | None) -> str:
+    if paired is None:
+        return "no task in common"
+    return f"{paired['mean']:+.1%} ({paired['low']:+.1%} to {paired['high']:+.1%}) on {paired['num_tasks']} tasks"
+
+
 def _number(value: float | None) -> str:
-    return "not run" if value is None else f"{value:.3g}"
+    if value is None:
+        return _MISSING
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"

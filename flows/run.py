@@ -16,7 +16,7 @@ from infra.announcements import POLICY_PROMOTED, announce
 from infra.blobs import require_conditional_puts
 from infra.code_tags import code_tags
 from infra.cycles import save_summary
-from infra.doors import Cycle, begin, blobs
+from infra.doors import Cycle, begin, blobs, objects
 from infra.doors import cycle as running
 from infra.embedded import await_prefect
 from infra.lease import Lease
@@ -26,6 +26,7 @@ from infra.settings import settings
 from infra.timesheet import Timesheet
 from infra.tracking import Tracker
 from schemas.recipe import Recipe, digest_of, flat_fields
+from schemas.records import Reference
 from tasks.report import write_report
 from tasks.versioned import code_digest, plain, restored
 
@@ -110,7 +111,15 @@ def _summary(recipe: Recipe, cycle_id: str, made: Lineage, time: Timesheet) -> d
         "results": results_of(made, time.seconds, time.stage_seconds),
         "stage_seconds": time.stage_seconds,
         "stage_tokens": time.stage_tokens,
-        "lineage": plain(made.references),
+        "lineage": plain(made.references | _successes(made)),
         "gate": plain(made.gate),
         "versions": made.versions,
     }
+
+
+def _successes(made: Lineage) -> dict[str, Reference]:
+    """Real success by task of each policy, kept to compare cycles on the same tasks."""
+    if not made.evaluations:
+        return {}
+    by_policy = {name: evaluation["successes"] for name, evaluation in made.evaluations.items()}
+    return {"successes": objects().put_json(by_policy, "successes")}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from tests.faults import damage, promotions, storage
+from tests.faults import damage, kills, promotions, storage
 from tests.faults.outcome import Outcome
 
 FAULTS: dict[str, tuple[Callable[[int], Outcome], int, int]] = {
@@ -14,6 +14,7 @@ FAULTS: dict[str, tuple[Callable[[int], Outcome], int, int]] = {
     "damage": (damage.check, 40, 400),
     "storage errors": (storage.check_errors, 15, 100),
     "lost answers": (storage.check_lost_answers, 15, 100),
+    "kills": (kills.check, 20, 200),
 }
 """How a fault is injected, and how often: in the tests, and in full."""
 

@@ -1,0 +1,68 @@
+"""Comparison of cycles: what differs and nothing else, paired on the tasks that they share, safe to open."""
+
+import pytest
+
+from flows.compare_runs import comparison, rows_of, write_page
+from infra.doors import objects
+from tests.integration.fresh import use_home
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    use_home(tmp_path, monkeypatch)
+    yield tmp_path
+    use_home(tmp_path, monkeypatch)
+
+
+def cycle(name: str, rate: float, model: str, successes: dict[str, bool]) -> dict:
+    kept = objects().put_json({"dream": successes}, "successes")
+    reference = {"uri": kept.uri, "sha256": kept.sha256, "kind": kept.kind, "notes": {}}
+    return {
+        "cycle_id": name,
+        "recipe": {"name": "r", "grpo": {"learning_rate": rate, "group_size": 8}},
+        "results": {
+            "dream": {"real_success": sum(successes.values()) / len(successes), "interval": [0.0, 1.0]},
+            "seconds": 61.5,
+            "offline_interactions": 1234,
+        },
+        "lineage": {
+            "logs": {"__reference__": {"sha256": "a" * 64}},
+            "dream": {"__reference__": {"sha256": model * 64}},
+            "successes": {"__reference__": reference},
+        },
+        "stage_tokens": {"dream": 1000, "train dream": 500},
+    }
+
+
+A = {"t1": True, "t2": False, "t3": False, "t4": False}
+
+
+def test_only_what_differs_is_told_and_differences_are_paired():
+    better = {"t2": True, "t3": True, "t4": False, "t9": False}
+    table = comparison([cycle("a", 0.1, "c", A), cycle("b", 0.2, "d", better), cycle("c", 0.1, "c", {"x": True})])
+    assert table["recipe_differences"] == {"grpo.learning_rate": [0.1, 0.2, 0.1]}
+    assert table["data_differences"] == {"dream": ["c" * 12, "d" * 12, "c" * 12]}
+    ours, none = table["paired_differences"]["dream"]
+    # on t2, t3 and t4: +1, +1 and 0
+    assert (ours["mean"], ours["num_tasks"]) == (pytest.approx(2 / 3), 3)
+    assert none is None
+    rows = dict(rows_of(table)["Real success on held-out tasks"])
+    assert rows["after dream-only RL"][0] == "25.0% (0.0% to 100.0%)"
+    assert rows["  paired difference"][2] == "no task in common"
+    assert dict(rows_of(table)["Measures and cost"])["tokens"] == ["1,500"] * 3
+
+
+def test_equal_cycles_differ_in_nothing(home):
+    table = comparison([cycle("a", 0.1, "c", A), cycle("b", 0.1, "c", A)])
+    assert table["recipe_differences"] == table["data_differences"] == {}
+    assert table["paired_differences"]["dream"][0]["mean"] == 0
+    assert rows_of(table)["Recipes: what differs"] == [("nothing", [])]
+
+
+def test_the_page_shows_text_as_text(home):
+    page = write_page(comparison([cycle("a<script>", 0.1, "c", A), cycle("b", 0.2, "c", A)])).read_text()
+    assert "a&lt;script&gt;" in page
+    assert "<script" not in page
+    assert "http" not in page
