@@ -201,6 +201,18 @@ def deploy(recipe: RecipeName, changes: Changes = None) -> None:
 
 
 @app.command()
+def maintain(
+    keep_days: Annotated[
+        int, typer.Option(help="Age up to which results and unpinned table versions stay.", min=1)
+    ] = 30,
+) -> None:
+    """Compact tables; remove old versions and results, and what no cycle, champion or result names any more."""
+    from flows.maintain import tidy_up
+
+    typer.echo(tidy_up(keep_days))
+
+
+@app.command()
 def doctor(as_json: AsJson = False) -> None:
     """Versions, disk, stores, servers, clocks and secrets: whether cycles can run here, and what keeps them from it."""
     from flows.doctor import examine, print_findings

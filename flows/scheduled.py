@@ -9,6 +9,7 @@ from prefect.runtime import flow_run
 from flows.cycle import Stage
 from flows.find_run import find_run
 from flows.judge_run import judge_run
+from flows.maintain import tidy_up
 from flows.run import run_recipe
 from infra.announcements import POLICY_PROMOTED, TRANSITIONS_COMMITTED, claim
 from infra.progress import Display
@@ -42,6 +43,16 @@ def evaluate_again(run: str = "") -> str:
         run: Cycle id, or the start of one; empty: the latest.
     """
     return judge_run(find_run(run or None), Display())["cycle_id"]
+
+
+@flow
+def maintenance(keep_days: int = 30) -> str:
+    """Compact tables; remove old versions and results, and what nothing names any more. Returns what went.
+
+    Args:
+        keep_days: Age up to which results, and table versions that no finished cycle pins, stay.
+    """
+    return tidy_up(keep_days)
 
 
 @flow

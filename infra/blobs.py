@@ -1,6 +1,7 @@
 """Bytes by key, in a folder or in S3-compatible storage: read, write, and create where nothing is."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlparse
@@ -17,6 +18,16 @@ from schemas.errors import StorageError
 _NUM_RACERS = 8
 _NOT_THERE = ("404", "NoSuchKey", "NotFound")
 _TAKEN = ("412", "PreconditionFailed", "409", "ConditionalRequestConflict")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is known of something stored without reading it."""
+
+    key: str
+    num_bytes: int
+    written: float
+    """Seconds since the epoch, by the store's clock."""
 
 
 class Blobs(Protocol):
@@ -42,6 +53,10 @@ class Blobs(Protocol):
 
     def holds(self, key: str) -> bool:
         """Whether something lies at a key."""
+        ...
+
+    def listed(self, prefix: str) -> list[Stored]:
+        """Everything whose key begins so, in the order of keys."""
         ...
 
     def keys(self, prefix: str) -> list[str]:
@@ -107,12 +122,17 @@ class FolderBlobs:
         """Whether something lies at a key."""
         return self._path(key).exists()
 
-    def keys(self, prefix: str) -> list[str]:
-        """All keys that begin so, in order."""
+    def listed(self, prefix: str) -> list[Stored]:
+        """Everything whose key begins so, in the order of keys."""
         root, folder = Path(self.root), self._path(prefix)
         whole_folder = not prefix or prefix.endswith("/")
         found = folder.rglob("*") if whole_folder else folder.parent.glob(f"{folder.name}*")
-        return sorted(str(p.relative_to(root)) for p in found if p.is_file() and not p.name.startswith("."))
+        files = sorted(p for p in found if p.is_file() and not p.name.startswith("."))
+        return [Stored(str(p.relative_to(root)), p.stat().st_size, p.stat().st_mtime) for p in files]
+
+    def keys(self, prefix: str) -> list[str]:
+        """All keys that begin so, in order."""
+        return [one.key for one in self.listed(prefix)]
 
     def delete(self, key: str) -> None:
         """Take away what lies at a key."""
@@ -184,15 +204,22 @@ class BucketBlobs:
             raise StorageError(f"cannot ask {self.root} for object {key}: {error}") from error
         return True
 
-    def keys(self, prefix: str) -> list[str]:
-        """All keys that begin so, in order."""
+    def listed(self, prefix: str) -> list[Stored]:
+        """Everything whose key begins so, in the order of keys."""
         at = self._at(prefix)
         try:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=at["Bucket"], Prefix=at["Key"])
-            found = [one["Key"] for page in pages for one in page.get("Contents", ())]
+            found = [one for page in pages for one in page.get("Contents", ())]
         except (BotoCoreError, ClientError) as error:
             raise StorageError(f"cannot list {self.root}/{prefix}: {error}") from error
-        return sorted(key[len(self._prefix) :].lstrip("/") for key in found)
+        return [
+            Stored(one["Key"][len(self._prefix) :].lstrip("/"), one["Size"], one["LastModified"].timestamp())
+            for one in sorted(found, key=lambda one: one["Key"])
+        ]
+
+    def keys(self, prefix: str) -> list[str]:
+        """All keys that begin so, in order."""
+        return [one.key for one in self.listed(prefix)]
 
     def delete(self, key: str) -> None:
         """Take away what lies at a key."""

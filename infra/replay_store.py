@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 os.environ.setdefault("LANCE_LOG", "error")
@@ -88,6 +89,26 @@ class ReplayStore:
         if columns:
             query = query.select(list(columns))
         return query.to_arrow().to_pylist()
+
+    def tidy(self, keep: timedelta, is_kept: Callable[[str], bool]) -> dict[str, int]:
+        """Compact every table, drop tags that are not kept, and clean up old versions but those that a tag pins.
+
+        Args:
+            keep: Versions younger than this stay, for whoever reads them.
+            is_kept: Whether a tag stays.
+
+        Returns:
+            Number of versions that went, by table.
+        """
+        gone: dict[str, int] = {}
+        for name in self._names():
+            table = self._database.open_table(name)
+            for tag in [tag for tag in table.tags.list() if not is_kept(tag)]:
+                table.tags.delete(tag)
+            dataset = table.to_lance()
+            dataset.optimize.compact_files()
+            gone[name] = dataset.cleanup_old_versions(older_than=keep, error_if_tagged_old_versions=False).old_versions
+        return gone
 
     def _names(self) -> list[str]:
         return list(self._database.list_tables(limit=100).tables)

@@ -1,0 +1,74 @@
+"""Maintain the stores: what nothing reaches any more goes, what anything reaches stays.
+
+in:  the ledger, the summaries of cycles, results of versioned tasks
+out: fewer objects, compact tables
+
+A digest that is named in the ledger, in a summary or in a result that is kept is reachable, and so is whatever a
+reachable manifest or report names. Results are a cache: old ones go, and with them only what nothing else names.
+"""
+
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from infra.blobs import Blobs, Stored
+from infra.replay_store import ReplayStore
+
+_DIGEST = re.compile(rb"[0-9a-f]{64}")
+_OBJECT = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})")
+_ROOTS = ("ledger/", "cycles/")
+_RESULTS = "results/"
+_MAX_REPORT_BYTES = 1_000_000
+"""Manifests, gates and successes are smaller; what is larger is data, which names nothing."""
+_GRACE = timedelta(days=1)
+"""An object that is younger may belong to a task that has not finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """What went."""
+
+    num_results: int
+    num_objects: int
+    num_bytes: int
+    num_versions: dict[str, int]
+
+
+def maintain(blobs: Blobs, tables: ReplayStore, keep: timedelta, now: float | None = None) -> Maintenance:
+    """Remove results and versions older than `keep`, and the objects that nothing names any more.
+
+    Args:
+        blobs: Objects, ledger, summaries and results.
+        tables: The replay store.
+        keep: Age up to which results, and table versions that no finished cycle pins, stay.
+        now: Seconds since the epoch; the clock's if not given.
+    """
+    now = time.time() if now is None else now
+    results = [one for one in blobs.listed(_RESULTS) if now - one.written > keep.total_seconds()]
+    for one in results:
+        blobs.delete(one.key)
+    garbage = _unreachable(blobs, now)
+    for one in garbage:
+        blobs.delete(one.key)
+    finished = [key.removeprefix("cycles/").removesuffix(".json") for key in blobs.keys("cycles/")]
+    versions = tables.tidy(keep, lambda tag: any(tag.startswith(cycle) for cycle in finished))
+    return Maintenance(len(results), len(garbage), sum(one.num_bytes for one in garbage), versions)
+
+
+def _unreachable(blobs: Blobs, now: float) -> list[Stored]:
+    objects = {match[1]: one for one in blobs.listed("") if (match := _OBJECT.fullmatch(one.key))}
+    reached: set[str] = set()
+    found = _named(blobs, [key for root in (*_ROOTS, _RESULTS) for key in blobs.keys(root)])
+    while found := (found & objects.keys()) - reached:
+        reached |= found
+        reports = [objects[digest].key for digest in found if objects[digest].num_bytes <= _MAX_REPORT_BYTES]
+        found = _named(blobs, reports)
+    old = [one for digest, one in objects.items() if digest not in reached]
+    return [one for one in old if now - one.written > _GRACE.total_seconds()]
+
+
+def _named(blobs: Blobs, keys: Iterable[str]) -> set[str]:
+    """Every digest that occurs in what lies at these keys."""
+    return {digest.decode() for key in keys for digest in _DIGEST.findall(blobs.read(key))}
