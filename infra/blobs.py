@@ -160,6 +160,16 @@ class BucketBlobs:
             config=Config(retries={"max_attempts": 6, "mode": "adaptive"}, connect_timeout=5, read_timeout=60),
         )
 
+    def ensure_bucket(self) -> None:
+        """Make the bucket if it is not there."""
+        try:
+            self._client.create_bucket(Bucket=self._bucket)
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):
+                raise StorageError(f"cannot make bucket {self._bucket}: {error}") from error
+        except BotoCoreError as error:
+            raise StorageError(f"cannot make bucket {self._bucket}: {error}") from error
+
     def _at(self, key: str) -> dict[str, str]:
         return {"Bucket": self._bucket, "Key": f"{self._prefix}/{key}".lstrip("/")}
 

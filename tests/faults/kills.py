@@ -66,7 +66,7 @@ def _kill_now_and_then(home: Path, seed: int, num_kills: int, rng: random.Random
             start_new_session=True,
         )
         try:
-            process.wait(timeout=rng.uniform(6, 30))
+            process.wait(timeout=rng.uniform(5, 20))
             return
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)

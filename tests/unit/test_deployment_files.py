@@ -1,0 +1,70 @@
+"""Compose file and deployments: pinned, closed to the outside, without passwords, and about settings that exist."""
+
+import importlib
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from infra.settings import PREFIX, Settings
+from schemas.recipe import Recipe
+
+INFRA = Path(__file__).parents[2] / "infra"
+COMPOSE = yaml.safe_load((INFRA / "compose.yaml").read_text())
+DEPLOYMENTS = yaml.safe_load((INFRA / "prefect.yaml").read_text())["deployments"]
+
+
+def test_images_are_pinned():
+    images = {service["image"] for service in COMPOSE["services"].values()}
+    assert all(re.fullmatch(r"[\w./-]+:[\w.-]*\d[\w.-]*", image) for image in images), images
+    assert re.search(r"^FROM python:\d+\.\d+\.\d+", (INFRA / "Dockerfile").read_text(), re.M)
+
+
+def test_pages_are_published_on_loopback_only():
+    published = [port for service in COMPOSE["services"].values() for port in service.get("ports", ())]
+    assert published
+    assert all(port.startswith("127.0.0.1:") for port in published)
+
+
+def test_passwords_come_from_outside_and_have_no_default():
+    text = (INFRA / "compose.yaml").read_text()
+    for name, value in re.findall(r"^\s*(\w*(?:PASSWORD|SECRET|COOKIE|AUTH_STRING|KEY)\w*): (.+)$", text, re.M):
+        assert value == "dreamgym" or "${" in value, name
+    assert all(":?" in one for one in re.findall(r"\$\{[^}]+\}", text))
+
+
+def test_clients_are_told_settings_that_exist():
+    told = {name for name in COMPOSE["x-client"] if name.startswith(PREFIX)}
+    assert told <= {f"{PREFIX}{name}".upper() for name in Settings.model_fields}
+
+
+def test_deployments_name_flows_and_parameters_that_exist():
+    for deployment in DEPLOYMENTS:
+        path, name = deployment["entrypoint"].split(":")
+        flow = getattr(importlib.import_module(path.removesuffix(".py").replace("/", ".")), name)
+        accepted = set(flow.parameters.properties)
+        given = set(deployment["parameters"])
+        for trigger in deployment.get("triggers", ()):
+            given |= set(trigger["parameters"])
+        assert given <= accepted, deployment["name"]
+        if "recipe" in deployment["parameters"]:
+            Recipe.model_validate(deployment["parameters"]["recipe"])
+
+
+def has_compose() -> bool:
+    docker = shutil.which("docker")
+    return (
+        bool(docker)
+        and subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode == 0
+    )
+
+
+@pytest.mark.skipif(not has_compose(), reason="docker has no compose plugin here: https://docs.docker.com/compose/install")
+def test_docker_compose_accepts_the_file():
+    names = re.findall(r"\$\{(\w+)", (INFRA / "compose.yaml").read_text())
+    command = ["docker", "compose", "-f", INFRA / "compose.yaml", "config", "--quiet"]
+    done = subprocess.run(command, env=dict.fromkeys(names, "x" * 12), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
