@@ -4,8 +4,8 @@ from typing import Any
 
 from prefect import flow
 
+from flows.at_work import at_work
 from flows.cycle import Lineage, prove
-from flows.run import at_work
 from infra.cycles import save_summary
 from infra.progress import Display
 from schemas.errors import InputError

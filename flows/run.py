@@ -1,30 +1,18 @@
-"""Run a recipe in this process: open the doors, run the flow, write down what came of it."""
+"""Run a recipe in this process, and write down what came of it."""
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prefect import Flow, State
-from prefect.client.schemas import FlowRun
-
+from flows.at_work import at_work, note_flow_run
 from flows.cycle import Lineage, Stage, cycle, real_only
 from flows.results import headline, lineage_tags, policy_results, results_of
 from infra.announcements import POLICY_PROMOTED, announce
-from infra.blobs import require_conditional_puts
-from infra.code_tags import code_tags
-from infra.cycles import save_summary
-from infra.doors import Cycle, begin, blobs, objects
-from infra.doors import cycle as running
-from infra.embedded import await_prefect
-from infra.lease import Lease
+from infra.cycles import save_summary, summary_of
+from infra.doors import objects
 from infra.progress import Display
-from infra.reaper import FLOW_RUN_TAG, close_abandoned_runs
-from infra.settings import settings
 from infra.timesheet import Timesheet
-from infra.tracking import Tracker
 from schemas.recipe import Recipe, digest_of, flat_fields
 from schemas.records import Reference
 from tasks.report import write_report
@@ -44,15 +32,22 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
         tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
         if tracker.resumed:
             display.say(f"cycle {cycle_id} was begun before: going on from its last finished step")
-        made = cycle.with_options(flow_run_name=cycle_id, on_running=[_note_flow_run])(recipe, until)
+        made = cycle.with_options(flow_run_name=cycle_id, on_running=[note_flow_run])(recipe, until)
         summary = _summary(recipe, cycle_id, made, display.time)
         tracker.cycle().log_metrics(headline(summary["results"]), step=len(made.evaluations))
         tracker.cycle().set_tags(lineage_tags(made))
-        summary["report"] = str(write_report(recipe, summary, made))
-        save_summary(summary)
+        if not _went_further(summary_of(cycle_id), summary):
+            summary["report"] = str(write_report(recipe, summary, made))
+            save_summary(summary)
         if made.promoted:
             announce_promotion(summary)
     return summary
+
+
+def _went_further(earlier: dict[str, Any] | None, now: dict[str, Any]) -> bool:
+    """Whether the same cycle was once run to a later stage: what is kept of it then stays."""
+    stages = ("experience_model", "dream", "sim_to_real")
+    return bool(earlier) and any(stage in earlier["lineage"] and stage not in now["lineage"] for stage in stages)
 
 
 def announce_promotion(summary: dict[str, Any]) -> None:
@@ -65,40 +60,9 @@ def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> 
     """The real-only baseline beside a cycle that ran before: its success and what it cost."""
     cycle_id = f"{summary['cycle_id']}-real-only"
     with at_work(recipe, cycle_id, display):
-        flow = real_only.with_options(flow_run_name=cycle_id, on_running=[_note_flow_run])
+        flow = real_only.with_options(flow_run_name=cycle_id, on_running=[note_flow_run])
         evaluation = flow(recipe, restored(summary["lineage"]))
     return policy_results(evaluation, evaluation["real_interactions"])
-
-
-@contextmanager
-def at_work(recipe: Recipe, cycle_id: str, display: Display) -> Iterator[Tracker]:
-    """Work on a cycle, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens."""
-    require_conditional_puts(blobs())
-    with Lease(blobs(), cycle_id, display.say):
-        tracker = _open_doors(recipe, cycle_id, display)
-        try:
-            yield tracker
-        except BaseException as error:
-            with suppress(Exception):  # what went wrong matters more than that MLflow could not hear of it
-                tracker.close("FAILED" if isinstance(error, Exception) else "KILLED")
-            raise
-        tracker.close("FINISHED")
-
-
-def _open_doors(recipe: Recipe, cycle_id: str, display: Display) -> Tracker:
-    """The tracker of a cycle, whose MLflow runs go on if they were begun before."""
-    tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
-    display.time.keep_in(settings().home / "journal" / cycle_id / "time.json")
-    tracker = Tracker(settings(), cycle_id, tags)
-    begin(Cycle(cycle_id, recipe.digest, tracker, display))
-    await_prefect()
-    close_abandoned_runs(tracker.client, tracker.experiment_id, blobs(), cycle_id)
-    return tracker
-
-
-def _note_flow_run(flow: Flow, flow_run: FlowRun, state: State) -> None:
-    """From a run in MLflow to its flow run in Prefect."""
-    running().tracker.cycle().set_tags({FLOW_RUN_TAG: str(flow_run.id)})
 
 
 def _summary(recipe: Recipe, cycle_id: str, made: Lineage, time: Timesheet) -> dict[str, Any]:

@@ -142,6 +142,15 @@ def test_run_again_does_nothing_again_and_says_so(finished):
 
 
 @pytest.mark.e2e
+def test_a_shorter_run_of_the_same_cycle_takes_nothing_away(finished):
+    home, summary = finished
+    short = dreamgym(home, "run", "textworld-tiny", *small(), "--only", "experience", "--json")
+    assert short.returncode == 0, short.stderr
+    assert "dream" not in json.loads(short.stdout)["lineage"]
+    assert json.loads(dreamgym(home, "show", "--json").stdout)["lineage"] == summary["lineage"]
+
+
+@pytest.mark.e2e
 def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(finished, tmp_path):
     home, summary = finished
     command = ["run", "textworld-tiny", *small(), "--json"]

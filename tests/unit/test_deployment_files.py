@@ -62,7 +62,9 @@ def has_compose() -> bool:
     )
 
 
-@pytest.mark.skipif(not has_compose(), reason="docker has no compose plugin here: https://docs.docker.com/compose/install")
+@pytest.mark.skipif(
+    not has_compose(), reason="docker has no compose plugin here: https://docs.docker.com/compose/install"
+)
 def test_docker_compose_accepts_the_file():
     names = re.findall(r"\$\{(\w+)", (INFRA / "compose.yaml").read_text())
     command = ["docker", "compose", "-f", INFRA / "compose.yaml", "config", "--quiet"]

@@ -1,0 +1,50 @@
+"""Work on a cycle: alone, with every door open, and with an end that is told truthfully."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from prefect import Flow, State
+from prefect.client.schemas import FlowRun
+
+from infra.blobs import require_conditional_puts
+from infra.code_tags import code_tags
+from infra.doors import Cycle, begin, blobs
+from infra.doors import cycle as running
+from infra.embedded import await_prefect
+from infra.lease import Lease
+from infra.progress import Display
+from infra.reaper import FLOW_RUN_TAG, close_abandoned_runs
+from infra.settings import settings
+from infra.tracking import Tracker
+from schemas.recipe import Recipe
+
+
+@contextmanager
+def at_work(recipe: Recipe, cycle_id: str, display: Display) -> Iterator[Tracker]:
+    """Work on a cycle, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens."""
+    require_conditional_puts(blobs())
+    with Lease(blobs(), cycle_id, display.say):
+        tracker = _open_doors(recipe, cycle_id, display)
+        try:
+            yield tracker
+        except BaseException as error:
+            with suppress(Exception):  # what went wrong matters more than that MLflow could not hear of it
+                tracker.close("FAILED" if isinstance(error, Exception) else "KILLED")
+            raise
+        tracker.close("FINISHED")
+
+
+def _open_doors(recipe: Recipe, cycle_id: str, display: Display) -> Tracker:
+    """The tracker of a cycle, whose MLflow runs go on if they were begun before."""
+    tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
+    display.time.keep_in(settings().home / "journal" / cycle_id / "time.json")
+    tracker = Tracker(settings(), cycle_id, tags)
+    begin(Cycle(cycle_id, recipe.digest, tracker, display))
+    await_prefect()
+    close_abandoned_runs(tracker.client, tracker.experiment_id, blobs(), cycle_id)
+    return tracker
+
+
+def note_flow_run(flow: Flow, flow_run: FlowRun, state: State) -> None:
+    """From a run in MLflow to its flow run in Prefect."""
+    running().tracker.cycle().set_tags({FLOW_RUN_TAG: str(flow_run.id)})
