@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import kubernetes_validate
 import pytest
 import yaml
 
@@ -70,3 +71,48 @@ def test_docker_compose_accepts_the_file():
     command = ["docker", "compose", "-f", INFRA / "compose.yaml", "config", "--quiet"]
     done = subprocess.run(command, env=dict.fromkeys(names, "x" * 12), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+KUBERNETES = INFRA / "kubernetes"
+MANIFESTS = [
+    document
+    for path in sorted(KUBERNETES.glob("*.yaml"))
+    if path.name != "kustomization.yaml"
+    for document in yaml.safe_load_all(path.read_text())
+]
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda one: f"{one['kind']} {one['metadata']['name']}")
+def test_kubernetes_knows_every_field(manifest):
+    kubernetes_validate.validate(manifest, "1.32", strict=True)
+
+
+def test_pods_run_without_privileges_and_within_limits():
+    pods = [one["spec"]["template"]["spec"] for one in MANIFESTS if "template" in one.get("spec", {})]
+    assert len(pods) == 4
+    for pod in pods:
+        assert pod["securityContext"]["runAsNonRoot"]
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert container["resources"]["limits"]["memory"]
+
+
+def test_every_secret_that_pods_need_is_in_the_example():
+    text = "".join(path.read_text() for path in KUBERNETES.glob("*.yaml"))
+    needed = set(re.findall(r"name: passwords, key: (\w+)", text))
+    offered = {line.partition("=")[0] for line in (KUBERNETES / "passwords.env.example").read_text().split()}
+    assert needed == offered
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="no kubectl here: https://kubernetes.io/docs/tasks/tools")
+def test_kustomize_builds_it(tmp_path):
+    folder = shutil.copytree(KUBERNETES, tmp_path / "kubernetes")
+    shutil.copy(folder / "passwords.env.example", folder / "passwords.env")
+    done = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    built = list(yaml.safe_load_all(done.stdout))
+    assert {one["metadata"].get("namespace", "dreamgym") for one in built} == {"dreamgym"}
+    assert "image: dreamgym:0.1.0" in done.stdout
