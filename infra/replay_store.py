@@ -162,7 +162,7 @@ def _check_out(opened: Any, as_of: str | int) -> None:
 def _storage_options(settings: Settings) -> dict[str, str] | None:
     if not settings.replay_store_uri.startswith("s3://"):
         return None
-    options = {"allow_http": "true"}
+    options = {"allow_http": "true", "client_max_retries": "10"}  # its default of 3 loses writes to a busy store
     if settings.s3_endpoint:
         options["endpoint"] = settings.s3_endpoint
     if settings.s3_access_key and settings.s3_secret_key:
