@@ -189,6 +189,14 @@ def up(
 
 
 @app.command()
+def down() -> None:
+    """Stop what `up` started; what is stored stays."""
+    from flows.servers import stop_servers
+
+    stop_servers()
+
+
+@app.command()
 def deploy(recipe: RecipeName, changes: Changes = None) -> None:
     """Register the nightly cycle and its companions for a recipe on the Prefect server."""
     from flows.load_recipe import load_recipe
@@ -221,14 +229,6 @@ def doctor(as_json: AsJson = False) -> None:
     print_json(examined) if as_json else print_findings(examined)
     if not all(one["fine"] for one in examined):
         raise typer.Exit(1)
-
-
-@app.command()
-def down() -> None:
-    """Stop what `up` started; what is stored stays."""
-    from flows.servers import stop_servers
-
-    stop_servers()
 
 
 def print_json(value: Any) -> None:

@@ -6,12 +6,21 @@ import sys
 import time
 
 from infra.settings import settings
-from schemas.errors import DreamGymError
+from schemas.errors import DreamGymError, InputError
 
 
 def serve_pages(mlflow_port: int, prefect_port: int) -> None:
-    """Start both servers and wait until Ctrl-C or until one of them ends."""
+    """Start both servers and wait until Ctrl-C or until one of them ends.
+
+    Raises:
+        InputError: a server keeps what is stored, and serves its pages itself.
+    """
     home = settings()
+    if home.tracking.startswith("http"):
+        raise InputError(
+            f"what is stored is kept by servers: their pages are {home.tracking_shown} and "
+            f"{os.environ.get('PREFECT_API_URL', '').removesuffix('/api')} (`dreamgym up` starts those of this home)"
+        )
     mlflow = [
         sys.executable,
         "-m",

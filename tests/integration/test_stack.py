@@ -57,6 +57,13 @@ def test_a_second_up_finds_it_running_and_says_where(layout):
     assert layout.mlflow_url in again.stdout
 
 
+def test_ui_points_to_the_pages_that_are_there(layout):
+    refused = dreamgym(layout.home, "ui")
+    assert refused.returncode == 2
+    assert layout.mlflow_url in refused.stderr
+    assert layout.prefect_url in refused.stderr
+
+
 def test_the_doctor_finds_it_well(layout):
     examined = json.loads(dreamgym(layout.home, "doctor", "--json").stdout)
     assert [one for one in examined if not one["fine"]] == []
