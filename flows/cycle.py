@@ -125,7 +125,7 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
     best_success = calibrate(recipe, made, policy, round=0)["real_success"]
     for round in range(recipe.dream.num_rounds):
         tasks = propose_tasks(pool, entropies, recipe.curriculum, recipe.grpo.groups_per_round, recipe.seed, round)
-        dreamt = dream(tasks, policy, model, experience, recipe.play, recipe.grpo, recipe.dream.rename_share, round)
+        dreamt = dream(tasks, policy, model, experience, recipe.play, recipe.grpo, round)
         trained = train_policy(policy, start, dreamt, recipe.grpo, "dream", round)
         policy = trained["policy"]
         entropies |= trained["entropies"]

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from models.prompts import Situation
-from schemas.ports import Environment
-from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
+from schemas.records import AgentTask, Trajectory, Turn
 
 Renamer = Callable[[str], str]
 
@@ -68,7 +67,7 @@ def _word(rng: random.Random, pieces: Sequence[str]) -> str:
 def renamer(names: Mapping[str, str]) -> Renamer:
     """Replaces whole names in a text; longer names first, all at once."""
     if not names:
-        return _as_it_is
+        return lambda text: text
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
     pattern = re.compile(rf"\b({'|'.join(longest_first)})\b")
     return lambda text: pattern.sub(lambda match: names[match.group()], text)
@@ -101,62 +100,6 @@ def renamed_situation(situation: Situation, new: Renamer) -> Situation:
 
 def _renamed_task(task: AgentTask, new: Renamer) -> AgentTask:
     return replace(task, instruction=new(task.instruction), initial_state=new(task.initial_state))
-
-
-class RenamedEnvironment:
-    """An environment, some of whose tasks are played under other names.
-
-    Old and new names change places in states on the way out and in actions on the way in, so that the environment
-    inside keeps its own, and a policy that says an old name by heart names nothing there.
-
-    Differs: the paper has nothing of the kind. A policy that dreams of few names for long learns them by heart.
-    """
-
-    def __init__(self, inner: Environment, names: Mapping[str, Mapping[str, str]]) -> None:
-        """Names for others, by task id; a task that is not there keeps its own."""
-        self._inner = inner
-        self._swaps = {
-            task_id: renamer({**mapping, **{new: old for old, new in mapping.items()}})
-            for task_id, mapping in names.items()
-        }
-        self._task_ids: dict[int, str] = {}
-        self._shown: dict[int, str] = {}
-
-    def seen(self, task: AgentTask) -> AgentTask:
-        """A task as it is played here."""
-        return _renamed_task(task, self._swap(task.task_id))
-
-    def as_it_was(self, trajectory: Trajectory) -> Trajectory:
-        """A trajectory of here with the names of the environment inside; its tokens are as the policy saw them."""
-        return renamed(trajectory, self._swap(trajectory.task.task_id))
-
-    def _swap(self, task_id: str) -> Renamer:
-        return self._swaps.get(task_id, _as_it_is)
-
-    def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
-        """Start an episode of a task, as it is seen here, in each slot."""
-        self._task_ids |= {slot: task.task_id for slot, task in tasks.items()}
-        states = self._inner.reset({slot: self.seen(task) for slot, task in tasks.items()})  # its own names again
-        self._shown |= {slot: self._swap(self._task_ids[slot])(state) for slot, state in states.items()}
-        return {slot: self._shown[slot] for slot in tasks}
-
-    def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
-        """Take one action in each slot."""
-        told = {slot: self._swap(self._task_ids[slot])(action) for slot, action in actions.items()}
-        return {slot: self._shown_step(slot, step) for slot, step in self._inner.step(told).items()}
-
-    def _shown_step(self, slot: int, step: Step) -> Step:
-        """A step with its state as it is seen here; broken if the old state could not be told from the new one."""
-        swap = self._swap(self._task_ids[slot])
-        state, reasoning = swap(step.state), swap(step.reasoning)
-        if swap(state) != step.state or swap(reasoning) != step.reasoning:
-            return Step(self._shown[slot], 0.0, done=True, success=False, failure=Failure.NAMES)
-        self._shown[slot] = state
-        return replace(step, state=state, reasoning=reasoning)
-
-
-def _as_it_is(text: str) -> str:
-    return text
 
 
 def states_text(episodes: Sequence[Trajectory]) -> str:

@@ -211,9 +211,6 @@ class DreamRecipe(Section):
     """Rounds between two comparisons of dream and real on valid tasks."""
     max_gap: float = Field(default=0.2, ge=0, le=1)
     """Dream minus real success, either way, beyond which training in the dream stops early."""
-    rename_share: float = Field(default=0.0, ge=0, le=1)
-    """Share of a round's tasks that the policy sees under invented names, while the dream keeps the true ones: what it
-    learns then holds for names that it never met."""
 
 
 class RealRecipe(Section):

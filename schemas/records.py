@@ -16,7 +16,6 @@ class Failure(StrEnum):
     UNPARSABLE = "experience model output could not be parsed"
     TOO_LONG = "context is full"
     ENVIRONMENT = "environment raised an error"
-    NAMES = "invented names cannot be told from the others"
 
 
 @dataclass(frozen=True, slots=True)
