@@ -1,5 +1,8 @@
 """The server stack of this home: start it, stop it, say where its pages are."""
 
+from dataclasses import asdict
+from types import ModuleType
+
 from rich.console import Console
 
 from infra.settings import settings
@@ -8,9 +11,17 @@ from schemas.errors import InputError
 
 
 def start_servers(**ports: int | None) -> None:
-    """Bring the stack up, or find it running, and say where everything is."""
-    layout, console = Layout.of(settings().home, {name: port for name, port in ports.items() if port}), Console()
-    _module().up(layout, lambda line: console.print(line, highlight=False))
+    """Bring the stack up, or find it running, and say where everything is.
+
+    Raises:
+        InputError: it runs on other ports than these.
+    """
+    wanted, console, stack = {name: port for name, port in ports.items() if port}, Console(), _stack()
+    present = Layout.of(settings().home)
+    if stack.is_up(present) and not wanted.items() <= asdict(present.ports).items():
+        raise InputError("the stack runs on other ports: `dreamgym down` first")
+    layout = Layout.of(settings().home, wanted)
+    stack.up(layout, lambda line: console.print(line, highlight=False))
     console.print(f"Prefect {layout.prefect_url}")
     console.print(f"MLflow  {layout.mlflow_url}")
     console.print(
@@ -23,11 +34,12 @@ def start_servers(**ports: int | None) -> None:
 
 def stop_servers() -> None:
     """Take the stack down."""
-    stopped = _module().down(Layout.of(settings().home))
+    stopped = _stack().down(Layout.of(settings().home))
     Console().print("stopped; everything stored stays, `dreamgym up` goes on with it" if stopped else "nothing runs")
 
 
-def _module():
+def _stack() -> ModuleType:
+    """The servers' module, which needs packages that a laptop does without."""
     try:
         from infra.stack import up
     except ImportError as error:

@@ -6,7 +6,10 @@ Conditional puts hold on buckets without versioning, which is never switched on 
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import boto3
@@ -124,19 +127,16 @@ def _ceph(layout: Layout, *command: str) -> None:
         raise DreamGymError(f"cannot make the S3 store: {command[0]}: {done.stderr.strip()[-500:]}")
 
 
-class _running:
+@contextmanager
+def _running(layout: Layout, name: str) -> Iterator[None]:
     """One of the servers, while the store is made."""
-
-    def __init__(self, layout: Layout, name: str) -> None:
-        self._command, self._log = server_commands(layout)[name], layout.logs / f"{name}.log"
-
-    def __enter__(self) -> None:
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, cwd="/")  # noqa: S603
-
-    def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        self._process.wait(timeout=60)
+    with (layout.logs / f"{name}.log").open("ab") as log:
+        process = subprocess.Popen(server_commands(layout)[name], stdout=log, stderr=log, cwd="/")  # noqa: S603
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
 
 
 def answers(layout: Layout) -> bool:
@@ -148,7 +148,7 @@ def answers(layout: Layout) -> bool:
     return True
 
 
-def _client(layout: Layout):
+def _client(layout: Layout) -> Any:
     return boto3.client(
         "s3",
         endpoint_url=layout.s3_url,

@@ -24,7 +24,7 @@ def up(layout: Layout, say: Callable[[str], None]) -> None:
     """
     database, servers, objects = _programs(layout)
     worker = programs.worker(layout)
-    if not supervision.is_running(layout):
+    if not is_up(layout):
         _prepare(layout)
         supervision.write_configuration(layout, [database, *objects, *servers, worker])
         supervision.start(layout)
@@ -40,9 +40,14 @@ def up(layout: Layout, say: Callable[[str], None]) -> None:
     write_privately(layout.environment_file, text)
 
 
+def is_up(layout: Layout) -> bool:
+    """Whether the stack was started and not stopped since."""
+    return supervision.is_running(layout)
+
+
 def down(layout: Layout) -> bool:
     """Stop everything that `up` started; whether it ran. What is stored stays."""
-    if not supervision.is_running(layout):
+    if not is_up(layout):
         return False
     supervision.stop(layout)
     return True

@@ -57,6 +57,13 @@ def test_a_second_up_finds_it_running_and_says_where(layout):
     assert layout.mlflow_url in again.stdout
 
 
+def test_a_stack_that_runs_cannot_be_moved(layout):
+    refused = dreamgym(layout.home, "up", "--mlflow-port", str(layout.ports.mlflow + 1))
+    assert refused.returncode == 2
+    assert "dreamgym down" in refused.stderr
+    assert Layout.of(layout.home).ports == layout.ports
+
+
 def test_ui_points_to_the_pages_that_are_there(layout):
     refused = dreamgym(layout.home, "ui")
     assert refused.returncode == 2
