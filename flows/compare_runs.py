@@ -147,4 +147,4 @@ def _difference(paired: dict[str, Any] | None) -> str:
 def _number(value: float | None) -> str:
     if value is None:
         return _MISSING
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) or value >= 1000 else f"{value:.3g}"
