@@ -35,16 +35,18 @@ def history_rows() -> list[dict[str, Any]]:
 def print_history(rows: list[dict[str, Any]]) -> None:
     """The same as a table."""
     table = Table(title="Judgements, promotions and rollbacks; who was promoted last is champion")
-    for heading in ("fence", "time (UTC)", "what", "policy", "gate", "by", "reason"):
+    for heading in ("", "time (UTC)", "what", "policy", "gate"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("by", "reason"):
         table.add_column(heading, overflow="fold")
     for row in rows:
         verdict = f"{row['decision']}: {'passed' if row['passed'] else 'refused'}"
         table.add_row(
             str(row["fence"]),
-            row["time_utc"][:19],
+            row["time_utc"][:16].replace("T", " "),
             verdict if row["decision"] == "judged" else row["decision"],
-            (row["policy"] or "nobody")[:12],
-            row["gate"][:12],
+            (row["policy"] or "nobody")[:8],
+            row["gate"][:8],
             row["by"],
             row["reason"],
         )
