@@ -37,8 +37,7 @@ def print_history(rows: list[dict[str, Any]]) -> None:
     table = Table(title="Judgements, promotions and rollbacks; who was promoted last is champion")
     for heading in ("", "time (UTC)", "what", "policy", "gate"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("by", "reason"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("by", overflow="fold")
     for row in rows:
         verdict = f"{row['decision']}: {'passed' if row['passed'] else 'refused'}"
         table.add_row(
@@ -47,7 +46,6 @@ def print_history(rows: list[dict[str, Any]]) -> None:
             verdict if row["decision"] == "judged" else row["decision"],
             (row["policy"] or "nobody")[:8],
             row["gate"][:8],
-            row["by"],
-            row["reason"],
+            f"{row['by']}: {row['reason']}" if row["reason"] else row["by"],
         )
     Console().print(table)
