@@ -45,7 +45,7 @@ def run(
     from flows.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])
-    _start_prefect()
+    _open_prefect()
     from flows.cycle import Stage
     from flows.run import run_recipe
     from flows.show_run import print_results
@@ -117,7 +117,7 @@ def promote(
     from flows.find_run import find_run
 
     summary = find_run(run)
-    _start_prefect()
+    _open_prefect()
     from flows.promote_run import promote_run
     from infra.progress import Display
 
@@ -236,14 +236,12 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=1, default=str))
 
 
-def _start_prefect() -> None:
-    """Embedded Prefect, starting beside the imports, if no server is named; for commands that run flows."""
-    _embed()
-    from infra.embedded import start_prefect
-    from infra.interrupts import heed_interrupts
+def _open_prefect() -> None:
+    """Prefect, for commands that run flows."""
+    from infra.embedded import open_prefect
+    from infra.settings import settings
 
-    heed_interrupts()
-    start_prefect()
+    open_prefect(settings())
 
 
 def _embed() -> None:

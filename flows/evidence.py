@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.load_recipe import load_recipe
-from infra.embedded import embed_prefect, start_prefect
-from infra.interrupts import heed_interrupts
+from infra.embedded import open_prefect
 from infra.settings import settings
 from models.intervals import Interval, mean_over_seeds
 from schemas.errors import DreamGymError
@@ -33,9 +32,7 @@ def evidence(
     changes: Annotated[list[str] | None, typer.Option("--set", help="section.field=value")] = None,
 ) -> None:
     """Run what is to be shown, or read it where it ran before, and print it."""
-    embed_prefect(settings())
-    heed_interrupts()
-    start_prefect()
+    open_prefect(settings())
     variants = ABLATIONS if ablations else {"full": []}
     rows = [
         _run(recipe, name, int(seed), [*(changes or []), *variant], baseline=not ablations)

@@ -9,7 +9,6 @@ from prefect.events.schemas.automations import EventTrigger, Posture
 
 from infra.announcements import CALIBRATION_ALARM
 
-HEARTBEAT_S = 30
 _SILENCE_S = 300
 """A run that is silent for so long is dead. Longer than the server is ever away: when it comes back, it takes its own
 absence for the runs' silence. Marked crashed means presumed dead; what a run may write is fenced by other means."""

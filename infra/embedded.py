@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 
-from infra.interrupts import children_deaf_to_interrupts
+from infra.interrupts import children_deaf_to_interrupts, heed_interrupts
 from infra.reachable import require_server
 from infra.settings import Settings
 
@@ -35,6 +35,17 @@ def embed_prefect(settings: Settings) -> None:
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
     Path(os.environ["PREFECT_HOME"]).mkdir(parents=True, exist_ok=True)
+
+
+def open_prefect(settings: Settings) -> None:
+    """For a process that runs flows: embedded Prefect, starting beside the imports, and Ctrl-C heeded.
+
+    Raises:
+        StorageError: a server is named, but it does not answer.
+    """
+    embed_prefect(settings)
+    heed_interrupts()
+    start_prefect()
 
 
 _starting: list[Thread] = []

@@ -40,24 +40,31 @@ class History:
     @property
     def champion(self) -> Reference | None:
         """The policy in force."""
-        standing = self._standing()
+        standing, _ = self._standing_and_withdrawn()
         return standing[-1] if standing else None
 
     @property
     def before_champion(self) -> Reference | None:
         """Who a rollback would bring back."""
-        standing = self._standing()
+        standing, _ = self._standing_and_withdrawn()
         return standing[-2] if len(standing) > 1 else None
 
-    def _standing(self) -> list[Reference]:
-        """Champions one upon the other: a promotion adds one, a rollback takes the topmost away."""
+    @property
+    def withdrawn(self) -> set[str]:
+        """Digests of the policies that a rollback took out of force, and that nobody promoted again on purpose."""
+        return self._standing_and_withdrawn()[1]
+
+    def _standing_and_withdrawn(self) -> tuple[list[Reference], set[str]]:
+        """Champions one upon the other: a promotion adds one, a rollback withdraws the topmost."""
         standing: list[Reference] = []
+        withdrawn: set[str] = set()
         for entry in self.entries:
             if entry.decision is Decision.PROMOTED and entry.policy:
                 standing.append(entry.policy)
+                withdrawn.discard(entry.policy.sha256)
             elif entry.decision is Decision.ROLLED_BACK:
-                standing.pop()
-        return standing
+                withdrawn.add(standing.pop().sha256)
+        return standing, withdrawn
 
     @property
     def challenger(self) -> Reference | None:
@@ -72,16 +79,3 @@ class History:
     def _last_judged(self, *, only_passed: bool) -> Reference | None:
         judged = (entry for entry in reversed(self.entries) if entry.decision is Decision.JUDGED)
         return next((entry.policy for entry in judged if entry.passed or not only_passed), None)
-
-    @property
-    def withdrawn(self) -> set[str]:
-        """Digests of the policies that a rollback took out of force, and that nobody promoted again on purpose."""
-        standing: list[str] = []
-        withdrawn: set[str] = set()
-        for entry in self.entries:
-            if entry.decision is Decision.PROMOTED and entry.policy:
-                standing.append(entry.policy.sha256)
-                withdrawn.discard(entry.policy.sha256)
-            elif entry.decision is Decision.ROLLED_BACK:
-                withdrawn.add(standing.pop())
-        return withdrawn

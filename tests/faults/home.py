@@ -5,15 +5,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from infra import doors
-
-_VARIABLE = "DREAMGYM_HOME"
+from tests.integration.fresh import HOME_VARIABLE, forget_doors
 
 
 @contextmanager
 def own_home() -> Iterator[str]:
     """A folder on which every door opens while it lasts."""
-    before = os.environ.get(_VARIABLE)
+    before = os.environ.get(HOME_VARIABLE)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         open_doors_on(home)
         try:
@@ -24,8 +22,7 @@ def own_home() -> Iterator[str]:
 
 def open_doors_on(home: str | None) -> None:
     """Let every door of this process open on a home, or on the default one."""
-    os.environ.pop(_VARIABLE, None)
+    os.environ.pop(HOME_VARIABLE, None)
     if home is not None:
-        os.environ[_VARIABLE] = home
-    for door in (doors.settings, doors.blobs, doors.objects, doors.ledger, doors.registry, doors.replay_store):
-        door.cache_clear()
+        os.environ[HOME_VARIABLE] = home
+    forget_doors()

@@ -6,10 +6,16 @@ import pytest
 
 from infra import doors
 
+HOME_VARIABLE = "DREAMGYM_HOME"
 
-def use_home(home: Path, monkeypatch: pytest.MonkeyPatch, **settings: str) -> None:
+
+def use_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every door open on this home."""
-    for name, value in {"home": str(home), **settings}.items():
-        monkeypatch.setenv(f"DREAMGYM_{name.upper()}", value)
+    monkeypatch.setenv(HOME_VARIABLE, str(home))
+    forget_doors()
+
+
+def forget_doors() -> None:
+    """Let every door of this process be opened anew."""
     for door in (doors.settings, doors.blobs, doors.objects, doors.ledger, doors.registry, doors.replay_store):
         door.cache_clear()
