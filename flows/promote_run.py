@@ -17,9 +17,18 @@ def promote_run(summary: dict[str, Any], display: Display, *, again: bool = Fals
     Raises:
         GateRefused: the gate said no, or the policy was rolled back before.
     """
-    judged = judge_run(summary, display)
+    return promote_judged(judge_run(summary, display), person(), again=again)
+
+
+def promote_judged(judged: dict[str, Any], by: str, *, again: bool = False) -> str:
+    """Make the policy of a cycle champion that was judged just now; say so in one line.
+
+    Raises:
+        GateRefused: the gate said no, or the policy was rolled back before.
+        Overtaken: somebody else became champion since.
+    """
     candidate, report = restored(judged["lineage"]["dream"]), restored(judged["gate"]["report"])
-    new = promote(candidate, report, person(), again=again)
+    new = promote(candidate, report, by, again=again)
     if new:
         announce_promotion(judged)
     named = f"version {judged['versions']['dream']} ({candidate.sha256[:12]}) of cycle {judged['cycle_id']}"

@@ -6,6 +6,7 @@ Each takes plain parameters, from which Prefect draws a form, and ends in a cycl
 from prefect import flow
 from prefect.runtime import flow_run
 
+from flows.approval import ask, needs_approval
 from flows.cycle import Stage
 from flows.find_run import find_run
 from flows.judge_run import judge_run
@@ -18,8 +19,12 @@ from schemas.recipe import Recipe
 
 @flow
 def retrain(recipe: Recipe, until: Stage = Stage.EVALUATE) -> str:
-    """A whole cycle: from logs to a judged policy, promoted if its gate lets it through. Returns the cycle's id."""
-    return run_recipe(recipe, until, Display())["cycle_id"]
+    """A whole cycle: from logs to a judged policy, promoted if its gate lets it through. Returns the cycle's id.
+
+    Where the recipe asks for approval, the run is suspended until a person has answered the form in the Prefect page.
+    """
+    summary = run_recipe(recipe, until, Display())
+    return ask(summary) if needs_approval(summary) else summary["cycle_id"]
 
 
 @flow

@@ -55,12 +55,12 @@ def _print_verdict(console: Console, gate: dict[str, Any]) -> None:
     if not gate:
         return
     word = "[green]passed[/]" if gate["passed"] else "[red]refused[/]"
-    console.print(f"gate    {word}: real gain {_with_interval(gate['gain'])}")
+    console.print(f"gate    {word}: real gain {with_interval(gate['gain'])}")
     for reason in gate["reasons"]:
         console.print(f"        {reason}")
     if succession := gate["over_champion"]:
         word = "may succeed" if succession["passed"] else "may not succeed"
-        console.print(f"        {word} champion {gate['champion'][:12]}: {_with_interval(succession['gain'])}")
+        console.print(f"        {word} champion {gate['champion'][:12]}: {with_interval(succession['gain'])}")
         for reason in succession["reasons"]:
             console.print(f"        {reason}")
 
@@ -75,12 +75,13 @@ def _family_table(families: dict[str, Any]) -> Table:
             str(one["num_tasks"]),
             f"{one['baseline']:.1%}",
             f"{one['candidate']:.1%}",
-            _with_interval(one["gain"]),
+            with_interval(one["gain"]),
         )
     return table
 
 
-def _with_interval(gain: dict[str, float]) -> str:
+def with_interval(gain: dict[str, float]) -> str:
+    """A gain in real success."""
     return f"{gain['mean']:+.1%} (95% {gain['low']:+.1%} to {gain['high']:+.1%})"
 
 

@@ -1,5 +1,6 @@
 """The ledger of promotions: every judgement, promotion and rollback in order; who is champion follows from it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,6 +12,7 @@ class Decision(StrEnum):
 
     JUDGED = "judged"
     PROMOTED = "promoted"
+    DECLINED = "declined"
     ROLLED_BACK = "rolled back"
 
 
@@ -69,13 +71,14 @@ class History:
     @property
     def challenger(self) -> Reference | None:
         """The policy that was judged last."""
-        return self._last_judged(only_passed=False)
+        return self._last_judged(lambda _: True)
 
     @property
     def real_env_candidate(self) -> Reference | None:
-        """The policy that passed last: it may be fine-tuned in the real environment."""
-        return self._last_judged(only_passed=True)
+        """The policy that passed last, and that nobody declined: it may be fine-tuned in the real environment."""
+        declined = {entry.gate for entry in self.entries if entry.decision is Decision.DECLINED}
+        return self._last_judged(lambda entry: entry.passed and entry.gate not in declined)
 
-    def _last_judged(self, *, only_passed: bool) -> Reference | None:
+    def _last_judged(self, counts: Callable[[Entry], bool]) -> Reference | None:
         judged = (entry for entry in reversed(self.entries) if entry.decision is Decision.JUDGED)
-        return next((entry.policy for entry in judged if entry.passed or not only_passed), None)
+        return next((entry.policy for entry in judged if counts(entry)), None)

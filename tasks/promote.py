@@ -80,6 +80,13 @@ def promote(candidate: Reference, report: Reference, by: str, *, again: bool = F
     return written is not None
 
 
+def decline(candidate: Reference, report: Reference, by: str, reason: str) -> None:
+    """Note that a person did not let a candidate through that its gate had let through."""
+    entry = Entry(Decision.DECLINED, candidate, report.sha256, True, by, reason)
+    ledger().append(lambda _: entry)
+    registry().follow(ledger())
+
+
 def roll_back(by: str, reason: str) -> Entry:
     """Bring back the champion before the present one, or nobody. Returns the ledger's entry.
 

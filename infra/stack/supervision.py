@@ -46,6 +46,7 @@ def _sections(layout: Layout, programs: Sequence[Program]) -> dict[str, dict[str
         supervisord["user"] = "root"
     return {
         "unix_http_server": {"file": str(_socket(layout)), "chmod": "0700", **login},
+        "supervisorctl": {"serverurl": f"unix://{_socket(layout)}", **login},
         "supervisord": supervisord,
         "rpcinterface:supervisor": {
             "supervisor.rpcinterface_factory": "supervisor.rpcinterface:make_main_rpcinterface"

@@ -7,7 +7,6 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import time
 from collections import Counter
 from contextlib import closing, suppress
@@ -23,6 +22,7 @@ from infra.settings import Settings
 from models.behaviours import collect
 from schemas.recipe import EnvironmentRecipe
 from schemas.tables import SCHEMA_VERSION
+from tests.command_line import COMMAND, changed, dreamgym, environment
 
 SMALL = [
     "environment.num_train_tasks=60",
@@ -35,17 +35,6 @@ SMALL = [
     "real.num_rounds=1",
     "gate.margin=0.1",
 ]
-COMMAND = Path(sys.executable).with_name("dreamgym")
-
-
-def environment(home: Path) -> dict[str, str]:
-    return {**os.environ, "DREAMGYM_HOME": str(home), "DREAMGYM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-
-
-def dreamgym(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [COMMAND, *arguments], env=environment(home), capture_output=True, text=True, timeout=600, check=False
-    )
 
 
 def started_in_a_terminal_of_its_own(home: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -61,7 +50,7 @@ def started_in_a_terminal_of_its_own(home: Path, *arguments: str) -> subprocess.
 
 
 def small(*more: str) -> list[str]:
-    return [part for change in (*SMALL, *more) for part in ("--set", change)]
+    return changed(*SMALL, *more)
 
 
 @pytest.fixture(scope="module")

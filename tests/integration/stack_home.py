@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from infra.stack import object_server, postgres
+from infra.stack.layout import Layout
 from schemas.errors import InputError
+from tests.command_line import dreamgym
 
 
 def missing_servers() -> str:
@@ -30,6 +32,19 @@ def stack_home() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def running_stack() -> Iterator[Layout]:
+    """A stack of its own, up while it lasts."""
+    with stack_home() as home:
+        ports = [part for name, port in free_ports().items() for part in (f"--{name}-port", str(port))]
+        started = dreamgym(home, "up", *ports)
+        try:
+            assert started.returncode == 0, started.stderr
+            yield Layout.of(home)
+        finally:
+            dreamgym(home, "down")
 
 
 def free_ports() -> dict[str, int]:

@@ -13,7 +13,7 @@ from infra.tracking import Tracker
 from schemas.errors import GateRefused, InputError, IntegrityError, Overtaken
 from schemas.ledger import Decision
 from schemas.records import Reference
-from tasks.promote import present_champion, promote, record_judgement, register_fine_tuned, roll_back
+from tasks.promote import decline, present_champion, promote, record_judgement, register_fine_tuned, roll_back
 from tests.integration.fresh import use_home
 
 pytestmark = pytest.mark.integration
@@ -120,6 +120,16 @@ def test_a_rollback_brings_back_the_champion_before_and_keeps_the_other_away():
     assert alias(CHAMPION) is None
     decisions = [entry.decision for entry in ledger().history().entries if entry.decision is not Decision.JUDGED]
     assert [str(d) for d in decisions] == ["promoted"] * 2 + ["rolled back", "promoted"] + ["rolled back"] * 2
+
+
+def test_what_a_person_declined_is_no_candidate_for_the_real_environment():
+    a, b = policy("a"), policy("b")
+    judged(a)
+    decline(b, judged(b)["report"], "ann", "it is rude")
+    assert present_champion() is None
+    assert (alias(CHALLENGER), alias(REAL_CANDIDATE)) == (b.sha256, a.sha256)
+    last = ledger().history().entries[-1]
+    assert (str(last.decision), last.by, last.reason) == ("declined", "ann", "it is rude")
 
 
 def test_a_rollback_to_a_damaged_policy_is_refused():

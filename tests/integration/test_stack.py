@@ -5,7 +5,7 @@ import os
 import stat
 import subprocess
 import sys
-from pathlib import Path
+import time
 
 import boto3
 import httpx
@@ -14,40 +14,19 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra.stack.layout import USER, Layout
-from tests.integration.stack_home import free_ports, missing_servers, stack_home
+from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+from tests.integration.stack_home import missing_servers, running_stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.skipif(bool(missing_servers()), reason=missing_servers())]
-
-COMMAND = Path(sys.executable).with_name("dreamgym")
-TOY = [
-    "environment.num_train_tasks=20",
-    "environment.num_valid_tasks=4",
-    "environment.num_test_tasks=8",
-    "experience.num_refit_episodes=8",
-    "dream.num_rounds=1",
-    "grpo.groups_per_round=2",
-]
-
-
-def dreamgym(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    told = {**os.environ, "DREAMGYM_HOME": str(home), "DREAMGYM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    return subprocess.run([COMMAND, *arguments], env=told, capture_output=True, text=True, timeout=600, check=False)
-
-
-def toy() -> list[str]:
-    return [part for change in TOY for part in ("--set", change)]
 
 
 @pytest.fixture(scope="module")
 def layout():
-    with stack_home() as home:
-        ports = [part for name, port in free_ports().items() for part in (f"--{name}-port", str(port))]
-        started = dreamgym(home, "up", *ports)
-        assert started.returncode == 0, started.stderr
-        yield Layout.of(home)
-        stopped = dreamgym(home, "down")
+    with running_stack() as layout:
+        yield layout
+        stopped = dreamgym(layout.home, "down")
         assert "stopped" in stopped.stdout
-        assert "nothing runs" in dreamgym(home, "down").stdout
+        assert "nothing runs" in dreamgym(layout.home, "down").stdout
 
 
 def test_a_second_up_finds_it_running_and_says_where(layout):
@@ -105,31 +84,66 @@ def test_all_of_it_listens_on_loopback_only(layout):
     assert ports <= {port for _, port in heard}
 
 
-def test_a_deployed_cycle_runs_on_a_worker_and_its_results_are_shared(layout):
-    deployed = dreamgym(layout.home, "deploy", "textworld-tiny", *toy())
-    assert deployed.returncode == 0, deployed.stderr
+@pytest.fixture(scope="module")
+def deployed(layout):
+    needs_approval = changed(*TOY, *LENIENT_GATE, "gate.needs_approval=true")
+    done = dreamgym(layout.home, "deploy", "textworld-tiny", *needs_approval)
+    assert done.returncode == 0, done.stderr
+    return layout
+
+
+def prefect(layout, *arguments: str) -> subprocess.CompletedProcess[str]:
     told = {**os.environ, **layout.client_environment()}
-    schema = httpx.get(
-        f"{layout.prefect_url}/api/deployments/name/retrain/nightly", auth=(USER, layout.passwords["prefect"])
-    ).json()["parameter_openapi_schema"]
-    assert "GrpoRecipe" in schema["definitions"], "recipes appear as a typed form"
-    run = [
-        sys.executable,
-        "-m",
-        "prefect",
-        "deployment",
-        "run",
-        "retrain/nightly",
-        "--param",
-        "until=ingest",
-        "--watch",
-    ]
-    done = subprocess.run(run, env=told, capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    shown = json.loads(dreamgym(layout.home, "show", "--json").stdout)
+    command = [sys.executable, "-m", "prefect", *arguments]
+    return subprocess.run(command, env=told, capture_output=True, text=True, timeout=500, check=False)
+
+
+def asked(layout, method: str, path: str, **json) -> dict:
+    """What Prefect's API says."""
+    login = (USER, layout.passwords["prefect"])
+    answer = httpx.request(method, f"{layout.prefect_url}/api/{path}", auth=login, json=json or None)
+    answer.raise_for_status()
+    return answer.json()
+
+
+def test_recipes_appear_as_a_typed_form(deployed):
+    schema = asked(deployed, "GET", "deployments/name/retrain/nightly")["parameter_openapi_schema"]
+    assert "GrpoRecipe" in schema["definitions"]
+
+
+def test_a_deployed_cycle_waits_for_a_persons_word_and_is_promoted_in_their_name(deployed):
+    started = json.loads(prefect(deployed, "deployment", "run", "retrain/nightly", "--json").stdout)
+    run = f"flow_runs/{started['id']}"
+    assert state_after(deployed, run, "PENDING", "RUNNING", "SCHEDULED")["name"] == "Suspended"
+    assert [one["decision"] for one in history(deployed)] == ["judged"], "nobody was promoted yet"
+    wrong = asked(deployed, "POST", f"{run}/resume", run_input={"approve": "perhaps", "name": "ann"})
+    assert wrong["status"] == "REJECT"
+    assert "approve" in wrong["details"]["reason"]
+    asked(deployed, "POST", f"{run}/resume", run_input={"approve": True, "name": "ann"})
+    assert state_after(deployed, run, "PAUSED", "SCHEDULED", "PENDING", "RUNNING")["type"] == "COMPLETED"
+    assert [(one["decision"], one["by"]) for one in history(deployed)[1:]] == [("promoted", "ann")]
+
+
+def state_after(layout, run: str, *passing: str) -> dict:
+    """The state of a flow run once it is none of these any more."""
+    while True:
+        state = asked(layout, "GET", run)["state"]
+        if state["type"] not in passing:
+            return state
+        time.sleep(1)
+
+
+def history(layout) -> list[dict]:
+    return json.loads(dreamgym(layout.home, "history", "--json").stdout)
+
+
+def test_what_a_worker_made_is_taken_over_here(deployed):
+    shown = json.loads(dreamgym(deployed.home, "show", "--json").stdout)
     assert shown["lineage"]["logs"]["__reference__"]["uri"].startswith("s3://dreamgym/objects/")
-    local = dreamgym(layout.home, "run", "textworld-tiny", *toy(), "--only", "ingest", "--json")
-    assert json.loads(local.stdout)["lineage"] == shown["lineage"], "the worker's result was taken over"
+    again = changed(*TOY, *LENIENT_GATE, "gate.needs_approval=true")
+    local = dreamgym(deployed.home, "run", "textworld-tiny", *again, "--only", "evaluate", "--json")
+    mine = json.loads(local.stdout)["lineage"]
+    assert mine == {name: shown["lineage"][name] for name in mine}
 
 
 def test_passwords_are_private_and_in_no_log(layout):

@@ -1,0 +1,50 @@
+"""A person's approval of what passed its gate: the flow run is suspended, and the Prefect page asks with a form."""
+
+from typing import Any
+
+from prefect.flow_runs import suspend_flow_run
+from prefect.input import RunInput
+
+from flows.promote_run import promote_judged
+from flows.show_run import with_interval
+from tasks.promote import decline, objections
+from tasks.versioned import restored
+
+_PATIENCE_S = 7 * 24 * 3600
+"""A run that nobody answers for so long fails; `dreamgym promote` still works afterwards."""
+
+
+class Approval(RunInput):
+    """Whether a policy becomes champion."""
+
+    approve: bool = False
+    """Make it champion; else it is declined, and the champion stays."""
+    name: str
+    """Of who decides, for the ledger."""
+    reason: str = ""
+    """For the ledger."""
+
+
+def needs_approval(summary: dict[str, Any]) -> bool:
+    """Whether a judged cycle waits for a person's word."""
+    gate = summary["gate"]
+    return bool(gate) and summary["recipe"]["gate"]["needs_approval"] and not objections(gate)
+
+
+def ask(summary: dict[str, Any]) -> str:
+    """Suspend this flow run until a person answers, then do as they say. Returns what came of it, in one line.
+
+    On resuming, the whole flow runs again, so it must come here with the same summary: another verdict is asked about anew.
+    """
+    report = restored(summary["gate"]["report"])
+    gain = with_interval(summary["gate"]["gain"])
+    question = f"{summary['cycle_id']} passed its gate with a real gain of {gain}. Shall its policy become champion?"
+    answer = suspend_flow_run(
+        wait_for_input=Approval.with_initial_data(description=question),
+        timeout=_PATIENCE_S,
+        key=f"gate {report.sha256[:12]}",
+    )
+    if answer.approve:
+        return promote_judged(summary, answer.name)
+    decline(restored(summary["lineage"]["dream"]), report, answer.name, answer.reason)
+    return f"declined by {answer.name}: {answer.reason or 'no reason given'}"

@@ -1,0 +1,42 @@
+"""The command line as tests call it: a process of its own on a home of its own, and recipes that take seconds."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+COMMAND = Path(sys.executable).with_name("dreamgym")
+
+TOY = (
+    "environment.num_train_tasks=20",
+    "environment.num_valid_tasks=6",
+    "environment.num_test_tasks=10",
+    "experience.num_refit_episodes=10",
+    "start.num_demonstrations=6",
+    "start.sft.epochs=2",
+    "dream.num_rounds=2",
+    "dream.calibrate_every=1",
+    "grpo.groups_per_round=4",
+    "real.num_rounds=1",
+)
+"""It learns nothing, but goes through every stage."""
+
+LENIENT_GATE = ("gate.margin=1", "gate.min_outcome_agreement=0", "gate.max_dream_real_gap=1", "gate.family_margin=1")
+"""It lets everything through."""
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Of a command on this home; one thread, since others share the cores."""
+    return {**os.environ, "DREAMGYM_HOME": str(home), "DREAMGYM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def dreamgym(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Call it and wait."""
+    return subprocess.run(
+        [COMMAND, *arguments], env=environment(home), capture_output=True, text=True, timeout=600, check=False
+    )
+
+
+def changed(*changes: str) -> list[str]:
+    """Arguments that change a recipe."""
+    return [part for change in changes for part in ("--set", change)]

@@ -1,0 +1,58 @@
+"""What is different between a cycle on the server stack that was disturbed and the same one undisturbed, elsewhere."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from infra.replay_store import ReplayStore
+from infra.settings import Settings
+from infra.stack.layout import Layout
+from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+
+_TABLES = ("transitions", "agent_tasks", "evaluations")
+
+
+def cycle(seed: int) -> list[str]:
+    """Arguments of a cycle that takes less than a minute; other seeds are other cycles."""
+    return ["run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE, f"seed={seed}")]
+
+
+def differences(layout: Layout, seed: int) -> list[str]:
+    """Of the disturbed cycle's data, weights and rows."""
+    disturbed = _summary(layout.home, seed)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        quiet = _summary(Path(folder), seed)
+        wanted = _row_ids(Settings(home=Path(folder)), quiet["cycle_id"])
+    found = _row_ids(_settings(layout), disturbed["cycle_id"])
+    changes = [f"{name} differs" for name in quiet["lineage"] if _digests(quiet, name) != _digests(disturbed, name)]
+    twice = [f"rows of {table} are there twice" for table in _TABLES if len(found[table]) != len(set(found[table]))]
+    lost = {table: set(wanted[table]) - set(found[table]) for table in _TABLES}
+    losses = [f"{len(rows)} rows of {table} are lost" for table, rows in lost.items() if rows]
+    return [f"seed {seed}: {problem}" for problem in (*changes, *twice, *losses)]
+
+
+def _summary(home: Path, seed: int) -> dict[str, Any]:
+    """Of a finished cycle, which is run to its end if it is not."""
+    done = dreamgym(home, *cycle(seed), "--json")
+    if done.returncode != 0:
+        raise RuntimeError(f"dreamgym run: {done.stderr[-2000:]}")
+    return json.loads(done.stdout)
+
+
+def _digests(summary: dict[str, Any], name: str) -> list[str]:
+    value = summary["lineage"].get(name, [])
+    return [one["__reference__"]["sha256"] for one in (value if isinstance(value, list) else [value])]
+
+
+def _row_ids(settings: Settings, cycle_id: str) -> dict[str, list[str]]:
+    """Ids of the rows of each table; other cycles' evaluations are left out."""
+    store = ReplayStore(settings)
+    ids = {table: [row["row_id"] for row in store.read(table, columns=["row_id"])] for table in _TABLES}
+    return {**ids, "evaluations": [one for one in ids["evaluations"] if one.startswith(cycle_id)]}
+
+
+def _settings(layout: Layout) -> Settings:
+    told = layout.client_environment()
+    given = ("replay_store", "s3_endpoint", "s3_access_key", "s3_secret_key")
+    return Settings(home=layout.home, **{name: told[f"DREAMGYM_{name.upper()}"] for name in given})

@@ -1,0 +1,77 @@
+"""A server goes away in the middle of a cycle and comes back: the cycle goes on, or says what is missing and is resumed."""
+
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+from infra.stack.layout import Layout
+from tests.command_line import COMMAND, environment
+from tests.faults.calm import cycle, differences
+from tests.faults.outcome import Outcome
+from tests.integration.stack_home import running_stack
+
+_AWAY_S = {"prefect": 15, "postgres": 15, "s3": 60, "mlflow": 120}
+"""Which server of the stack, and for how long."""
+
+
+def check(num_outages: int) -> Outcome:
+    """As many outages, of one server after the other, in cycles of other seeds."""
+    outcome = Outcome(
+        "Prefect, PostgreSQL (15 s), S3 (60 s), MLflow (120 s) away in a cycle",
+        "it ends, or fails cleanly and is resumed: no row lost or twice, same data and weights",
+    )
+    rng, seed = random.Random(0), 100
+    with running_stack() as layout:
+        while outcome.num_tries < num_outages:
+            _disturb(layout, seed, num_outages, rng, outcome)
+            outcome.broken += differences(layout, seed)
+            seed += 1
+    return outcome
+
+
+def _disturb(layout: Layout, seed: int, num_outages: int, rng: random.Random, outcome: Outcome) -> None:
+    """Run a cycle, again if it fails, with a server away now and then, until the outages are used up or it ended."""
+    while outcome.num_tries < num_outages:
+        with tempfile.TemporaryFile("w+") as told:
+            process = subprocess.Popen(
+                [COMMAND, *cycle(seed)], env=environment(layout.home), stdout=subprocess.DEVNULL, stderr=told
+            )
+            while process.poll() is None and outcome.num_tries < num_outages:
+                _wait(process, rng.uniform(10, 20))
+                if process.poll() is None:
+                    _take_away(layout, list(_AWAY_S)[outcome.num_tries % len(_AWAY_S)])
+                    outcome.tried()
+            process.wait(timeout=600)
+            told.seek(0)
+            if process.returncode == 0:
+                return
+            outcome.broken += _untidy(told.read(), process.returncode)
+
+
+def _take_away(layout: Layout, server: str) -> None:
+    _supervisor(layout, "stop", server)
+    time.sleep(_AWAY_S[server])
+    _supervisor(layout, "start", server)
+
+
+def _supervisor(layout: Layout, what: str, server: str) -> None:
+    configuration = str(layout.folder / "supervisor.conf")
+    command = [sys.executable, "-m", "supervisor.supervisorctl", "-c", configuration, what, server]
+    subprocess.run(command, capture_output=True, check=True)
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def _untidy(told: str, code: int) -> list[str]:
+    """What is wrong with how a cycle failed: it should have said so in one line."""
+    last = told.strip().splitlines()[-1] if told.strip() else ""
+    if code == 1 and last.startswith("error: ") and "Traceback" not in told:
+        return []
+    return [f"exit {code}: {told[-600:]}"]
