@@ -27,6 +27,7 @@ from tasks.fit_experience_model import fit_experience_model
 from tasks.import_log import file_digest
 from tasks.ingest import ingest
 from tasks.judge import judge_candidate
+from tasks.keep import get_trajectories
 from tasks.measure_fidelity import measure_fidelity
 from tasks.pins import pin_encoder
 from tasks.play_policy import play_policy
@@ -126,6 +127,7 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
     for round in range(recipe.dream.num_rounds):
         tasks = propose_tasks(pool, entropies, recipe.curriculum, recipe.grpo.groups_per_round, recipe.seed, round)
         dreamt = dream(tasks, policy, model, experience, recipe.play, recipe.grpo, round)
+        show_rollouts("dream training", dreamt, round)
         trained = train_policy(policy, start, dreamt, recipe.grpo, "dream", round)
         policy = trained["policy"]
         entropies |= trained["entropies"]
@@ -216,12 +218,19 @@ def evaluated(
     model, experience = made.references["experience_model"], made.references["experience"]
     evaluation = evaluate(name, policy, model, experience, recipe.play, split, num_tasks, round)
     log(name, evaluation, round)
+    show_rollouts(name, evaluation["samples"], round)
     return evaluation
 
 
 def log(stage: str, result: dict[str, Any], step: int = 0) -> None:
     """Log what a task measured in the stage's MLflow run: here, so that a result that was stored counts as well."""
     running().tracker.stage(stage).log_metrics(numbers_in(result), step)
+
+
+def show_rollouts(stage: str, episodes: Reference, step: int = 0) -> None:
+    """Two episodes of a stage as traces in MLflow; of an evaluation, the same task for real and in the dream."""
+    played = get_trajectories(episodes)
+    running().tracker.stage(stage).log_rollouts([played[0], played[len(played) // 2]], step)
 
 
 def numbers_in(result: dict[str, Any]) -> dict[str, int | float]:
@@ -250,6 +259,7 @@ def train_for_real(
         groups = play_real_groups(
             pool, made.entropies, policy, recipe.play, recipe.curriculum, recipe.grpo, "real rollouts", round
         )
+        show_rollouts("real training", groups, round)
         num_steps += int(groups.notes["num_transitions"])
         trained = train_policy(policy, first, groups, grpo, "real", round)
         policy = trained["policy"]

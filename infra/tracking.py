@@ -9,14 +9,15 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "false")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # the outbox tries again itself
+os.environ.setdefault("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", "false")  # the outbox is asynchronous itself
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 
 from mlflow import MlflowClient
@@ -27,7 +28,9 @@ from mlflow.protos.databricks_pb2 import INTERNAL_ERROR, TEMPORARILY_UNAVAILABLE
 from infra.outbox import Outbox
 from infra.reachable import require_server
 from infra.settings import Settings
+from infra.traces import trace_rollout
 from schemas.errors import StorageError
+from schemas.records import Trajectory
 
 EXPERIMENT = "dreamgym"
 _PARENT_TAG = "mlflow.parentRunId"
@@ -90,7 +93,8 @@ class Tracker:
         return self._parent_stage
 
     def _open(self, name: str, find_run: Callable[[], str]) -> "Stage":
-        return Stage(self.client, self._outbox, find_run, self._journals / f"{name.replace(' ', '-')}.jsonl")
+        journal = self._journals / f"{name.replace(' ', '-')}.jsonl"
+        return Stage(self.client, self.experiment_id, self._outbox, find_run, journal)
 
     def flush(self, timeout_s: float = 60) -> None:
         """Wait until MLflow has everything that was logged.
@@ -110,9 +114,11 @@ class Tracker:
 class Stage:
     """One MLflow run with its journal. MLflow hears of everything in the background, in order."""
 
-    def __init__(self, client: MlflowClient, outbox: Outbox, find_run: Callable[[], str], journal: Path) -> None:
+    def __init__(
+        self, client: MlflowClient, experiment_id: str, outbox: Outbox, find_run: Callable[[], str], journal: Path
+    ) -> None:
         """Open the journal; what an earlier process wrote into it is shipped again."""
-        self._client, self._outbox, self._journal = client, outbox, journal
+        self._client, self._experiment_id, self._outbox, self._journal = client, experiment_id, outbox, journal
         self._run_id = cache(find_run)
         journal.parent.mkdir(parents=True, exist_ok=True)
         self._seen: set[int] = set()
@@ -146,6 +152,14 @@ class Stage:
         """Set tags; they may change when a run is resumed."""
         given = [RunTag(key, value) for key, value in tags.items()]
         self._outbox.put(lambda: self._client.log_batch(self._run_id(), tags=given))
+
+    def log_rollouts(self, episodes: Sequence[Trajectory], step: int = 0) -> None:
+        """Show episodes as traces of this run, once each."""
+        for number, episode in enumerate(episodes):
+            self._outbox.put(partial(self._trace, episode, f"{step}/{number}"))
+
+    def _trace(self, episode: Trajectory, name: str) -> None:
+        trace_rollout(self._client, self._experiment_id, self._run_id(), episode, name)
 
     def log_text(self, text: str, name: str) -> None:
         """Attach a small file."""

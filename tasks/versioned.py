@@ -19,6 +19,7 @@ from prefect.cache_policies import CacheKeyFnPolicy
 from pydantic import BaseModel
 
 from infra.doors import cycle, objects
+from infra.memory import give_back
 from infra.result_storage import ResultBlobs
 from schemas.errors import DreamGymError
 from schemas.recipe import digest_of
@@ -46,7 +47,10 @@ def versioned_task(version: int) -> Callable[[Callable[..., Any]], Callable[...,
 
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
-            return plain(function(*args, **kwargs))
+            try:
+                return plain(function(*args, **kwargs))
+            finally:
+                give_back()
 
         def prefect_task(*, again: bool = False) -> Task[..., Any]:
             made = Task(

@@ -39,7 +39,7 @@ def _disturb(layout: Layout, seed: int, num_outages: int, rng: random.Random, ou
                 [COMMAND, *cycle(seed)], env=environment(layout.home), stdout=subprocess.DEVNULL, stderr=told
             )
             while process.poll() is None and outcome.num_tries < num_outages:
-                _wait(process, rng.uniform(10, 20))
+                _wait(process, rng.uniform(3, 8))
                 if process.poll() is None:
                     _take_away(layout, list(_AWAY_S)[outcome.num_tries % len(_AWAY_S)])
                     outcome.tried()

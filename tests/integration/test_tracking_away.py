@@ -13,6 +13,7 @@ import pytest
 from infra.settings import Settings
 from infra.tracking import Tracker
 from schemas.errors import StorageError
+from tests.integration.test_traces import episode, traces_of
 
 pytestmark = pytest.mark.integration
 
@@ -59,8 +60,9 @@ def test_training_goes_on_without_mlflow_and_everything_arrives_once(tmp_path, p
     for step in range(1, 40):
         tracker.stage("dream").log_metrics({"loss": float(step)}, step=step)
     tracker.stage("evaluate").log_metrics({"success": 0.5})
+    tracker.stage("dream").log_rollouts([episode("t/1")])
     assert time.monotonic() - began < 5, "nobody waits for a server that is away"
-    with pytest.raises(StorageError, match=r"has not taken 40 entries.*in the journal"):
+    with pytest.raises(StorageError, match=r"has not taken 41 entries.*in the journal"):
         tracker.flush(timeout_s=1)
     with mlflow_server(tmp_path, port):
         tracker.flush()
@@ -71,6 +73,7 @@ def test_training_goes_on_without_mlflow_and_everything_arrives_once(tmp_path, p
         assert [(one.step, one.value) for one in sorted(history, key=lambda m: m.step)] == [
             (step, float(step)) for step in range(40)
         ]
+        assert [one.info.tags["task_id"] for one in traces_of(again, "dream")] == ["t/1"]
         again.close("FINISHED")
         runs = again.client.search_runs([again.experiment_id])
     assert {run.data.tags["stage"]: run.info.status for run in runs} == dict.fromkeys(

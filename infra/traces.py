@@ -1,0 +1,77 @@
+"""Sampled rollouts as MLflow traces: an episode is a trace, a turn is a span, and so is what was retrieved for it."""
+
+import mlflow
+from mlflow import MlflowClient
+from mlflow.entities import Span, SpanType
+
+from schemas.records import Origin, Trajectory, Turn
+
+_ROLLOUT_TAG = "rollout"
+_MAX_NAME = 60
+
+
+def trace_rollout(client: MlflowClient, experiment_id: str, run_id: str, episode: Trajectory, name: str) -> None:
+    """Write an episode as a trace of a run, unless it is there.
+
+    Args:
+        client: Of MLflow.
+        experiment_id: Of the run.
+        run_id: Of the stage that played it.
+        episode: Real or dreamt; the trace's name says which.
+        name: Tells it from all other rollouts of the run.
+
+    Raises:
+        ConnectionError: MLflow did not take it.
+    """
+    tag = f"{run_id}/{name}"
+    if _holds(client, experiment_id, tag):
+        return
+    mlflow.set_tracking_uri(client.tracking_uri)  # traces go where this says, whatever the client does
+    root = client.start_trace(
+        f"{episode.origin} rollout of {episode.task.task_id}",
+        span_type=SpanType.AGENT,
+        inputs={"instruction": episode.task.instruction},
+        tags={_ROLLOUT_TAG: tag, **_facts(episode)},
+        experiment_id=experiment_id,
+        run_id=run_id,
+    )
+    for turn in episode.turns:
+        _write_turn(client, root, turn, episode.origin)
+    client.end_trace(root.trace_id, outputs=_facts(episode))
+    if not _holds(client, experiment_id, tag):
+        raise ConnectionError("MLflow did not take the trace of a rollout")
+
+
+def _facts(episode: Trajectory) -> dict[str, str]:
+    return {
+        "origin": episode.origin,
+        "task_id": episode.task.task_id,
+        "success": str(episode.success).lower(),
+        "failure": episode.failure or "",
+        "num_turns": str(len(episode.turns)),
+    }
+
+
+def _write_turn(client: MlflowClient, root: Span, turn: Turn, origin: Origin) -> None:
+    seen = {"state": turn.state, "action": turn.action}
+    span = client.start_span(turn.action[:_MAX_NAME], root.trace_id, root.span_id, span_type=SpanType.TOOL, inputs=seen)
+    if turn.step.demonstrations:
+        retrieval = client.start_span(
+            "retrieve", root.trace_id, span.span_id, span_type=SpanType.RETRIEVER, inputs=seen
+        )
+        client.end_span(
+            root.trace_id, retrieval.span_id, outputs=[{"page_content": text} for text in turn.step.demonstrations]
+        )
+    answer = {
+        "reasoning": turn.step.reasoning,
+        "next_state": turn.step.state,
+        f"{origin}_reward": turn.step.reward,
+        "done": turn.step.done,
+    }
+    client.end_span(root.trace_id, span.span_id, outputs=answer)
+
+
+def _holds(client: MlflowClient, experiment_id: str, tag: str) -> bool:
+    query = f"tags.{_ROLLOUT_TAG} = '{tag}'"
+    found = client.search_traces(locations=[experiment_id], filter_string=query, max_results=1, include_spans=False)
+    return bool(found)
