@@ -30,11 +30,10 @@ def environment(home: Path) -> dict[str, str]:
     return {**os.environ, "DREAMGYM_HOME": str(home), "DREAMGYM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
-def dreamgym(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Call it and wait."""
-    return subprocess.run(
-        [COMMAND, *arguments], env=environment(home), capture_output=True, text=True, timeout=600, check=False
-    )
+def dreamgym(home: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Call it, with more settings if given, and wait."""
+    told = {**environment(home), **settings}
+    return subprocess.run([COMMAND, *arguments], env=told, capture_output=True, text=True, timeout=600, check=False)
 
 
 def changed(*changes: str) -> list[str]:

@@ -95,6 +95,11 @@ def _generate_rate(dtype: torch.dtype) -> float:
 
 def update_ours() -> float:
     """One GRPO update in bfloat16, logical tokens."""
+    return rate(our_update(), NUM_GROUPS * GROUP * (PROMPT + COMPLETION))
+
+
+def our_update() -> Callable[[], object]:
+    """One GRPO update in bfloat16 of four groups."""
     from models.grpo import GrpoOptions, GrpoTrainer, ScoredGroup, group_advantages
     from schemas.records import Tokens
 
@@ -107,7 +112,7 @@ def update_ours() -> float:
     ]
     options = GrpoOptions(updates_per_round=1, kl_coefficient=0.0, learning_rate=1e-6)
     trainer = GrpoTrainer(model(), None, options, torch.bfloat16)
-    return rate(lambda: trainer.train(groups), len(rows) * (PROMPT + COMPLETION))
+    return lambda: trainer.train(groups)
 
 
 def update_trl() -> float:
@@ -211,6 +216,13 @@ def retrieval_lancedb() -> float:
     return 1 / _median_seconds(
         lambda query: table.search(query).metric("cosine").limit(5).to_arrow(), queries_near(stored)
     )
+
+
+def slowdown_without_mlflow() -> float:
+    """Time of a training step while MLflow is away over that while it is there."""
+    from tests.benchmarks.tracking_away import slowdown
+
+    return slowdown()
 
 
 def overhead() -> float:

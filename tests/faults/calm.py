@@ -24,7 +24,7 @@ def differences(layout: Layout, seed: int) -> list[str]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         quiet = _summary(Path(folder), seed)
         wanted = _row_ids(Settings(home=Path(folder)), quiet["cycle_id"])
-    found = _row_ids(_settings(layout), disturbed["cycle_id"])
+    found = _row_ids(settings_of(layout), disturbed["cycle_id"])
     changes = [f"{name} differs" for name in quiet["lineage"] if _digests(quiet, name) != _digests(disturbed, name)]
     twice = [f"rows of {table} are there twice" for table in _TABLES if len(found[table]) != len(set(found[table]))]
     lost = {table: set(wanted[table]) - set(found[table]) for table in _TABLES}
@@ -52,7 +52,8 @@ def _row_ids(settings: Settings, cycle_id: str) -> dict[str, list[str]]:
     return {**ids, "evaluations": [one for one in ids["evaluations"] if one.startswith(cycle_id)]}
 
 
-def _settings(layout: Layout) -> Settings:
+def settings_of(layout: Layout) -> Settings:
+    """Of a process that uses this stack."""
     told = layout.client_environment()
     given = ("replay_store", "s3_endpoint", "s3_access_key", "s3_secret_key")
     return Settings(home=layout.home, **{name: told[f"DREAMGYM_{name.upper()}"] for name in given})

@@ -12,6 +12,8 @@ from infra.stack.layout import Layout
 from schemas.errors import InputError
 from tests.command_line import dreamgym
 
+TEMPORARY = "temporary"
+
 
 def missing_servers() -> str:
     """Why no stack can run here, and the command that mends it; empty if one can."""
@@ -35,11 +37,13 @@ def stack_home() -> Iterator[Path]:
 
 
 @contextmanager
-def running_stack() -> Iterator[Layout]:
-    """A stack of its own, up while it lasts."""
+def running_stack(**settings: str) -> Iterator[Layout]:
+    """A stack of its own, up while it lasts; its worker has these settings. Temporary files lie in its home."""
     with stack_home() as home:
+        (home / TEMPORARY).mkdir()
+        told = {"TMPDIR": str(home / TEMPORARY), **settings}
         ports = [part for name, port in free_ports().items() for part in (f"--{name}-port", str(port))]
-        started = dreamgym(home, "up", *ports)
+        started = dreamgym(home, "up", *ports, **told)
         try:
             assert started.returncode == 0, started.stderr
             yield Layout.of(home)

@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import boto3
 import httpx
@@ -13,16 +14,21 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
-from infra.stack.layout import USER, Layout
+from infra.stack.layout import BUCKET, USER, Layout
+from infra.stack.postgres import binaries
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
 from tests.integration.stack_home import missing_servers, running_stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.skipif(bool(missing_servers()), reason=missing_servers())]
 
 
+PRIVATE = ("environment", "passwords.json", "supervisor.conf", "mlflow/auth.ini")
+CANARY = "a-key-that-nobody-may-see"
+
+
 @pytest.fixture(scope="module")
 def layout():
-    with running_stack() as layout:
+    with running_stack(DREAMGYM_TEACHER_API_KEY=CANARY) as layout:
         yield layout
         stopped = dreamgym(layout.home, "down")
         assert "stopped" in stopped.stdout
@@ -146,13 +152,57 @@ def test_what_a_worker_made_is_taken_over_here(deployed):
     assert mine == {name: shown["lineage"][name] for name in mine}
 
 
-def test_passwords_are_private_and_in_no_log(layout):
-    for name in ("environment", "passwords.json", "supervisor.conf", "mlflow/auth.ini"):
-        assert stat.S_IMODE((layout.folder / name).stat().st_mode) == 0o600, name
-    logs = "".join(path.read_text(errors="replace") for path in layout.logs.iterdir())
-    assert not [name for name, password in layout.passwords.items() if password in logs]
-    commands = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert not [name for name, password in layout.passwords.items() if password in commands]
+def test_passwords_are_in_private_files_only(deployed):
+    """After all that the tests above have done: not in logs, databases, objects, the home, or what `ps` shows."""
+    for name in PRIVATE:
+        assert stat.S_IMODE((deployed.folder / name).stat().st_mode) == 0o600, name
+    places = {
+        "commands": subprocess.run(["ps", "-eo", "args"], capture_output=True, check=True).stdout,
+        **{f"database {name}": dumped(deployed, name) for name in ("prefect", "mlflow")},
+        **objects_of(deployed),
+        **{str(path): path.read_bytes() for path in files_of(deployed)},
+    }
+    assert len(places) > 100
+    assert any(b"textworld-tiny" in content for content in places.values()), "it would find something"
+    found = [
+        (name, place)
+        for place, content in places.items()
+        for name, password in (*deployed.passwords.items(), ("teacher", CANARY))
+        if password.encode() in content
+    ]
+    assert found == []
+
+
+def test_what_fails_says_no_password(deployed):
+    told = {"DREAMGYM_S3_ENDPOINT": "http://127.0.0.1:9", "DREAMGYM_TRACKING_URI": f"http://me:{CANARY}@127.0.0.1:9"}
+    for name, value in told.items():
+        failed = dreamgym(deployed.home, "run", "textworld-tiny", **{name: value})
+        assert failed.returncode == 1
+        assert failed.stderr.strip().splitlines()[-1].startswith("error: ")
+        passwords = (*deployed.passwords.values(), CANARY)
+        assert not [one for one in passwords if one in failed.stdout + failed.stderr]
+
+
+def dumped(layout, database: str) -> bytes:
+    told = {**os.environ, "PGPASSWORD": layout.passwords["postgres"]}
+    login = ["-h", "127.0.0.1", "-p", str(layout.ports.postgres), "-U", USER, database]
+    return subprocess.run([binaries() / "pg_dump", *login], env=told, capture_output=True, check=True).stdout
+
+
+def objects_of(layout) -> dict[str, bytes]:
+    """Everything in the store: objects, tables, artifacts."""
+    keys = {"aws_access_key_id": USER, "aws_secret_access_key": layout.passwords["s3"], "region_name": "us-east-1"}
+    store = boto3.client("s3", endpoint_url=layout.s3_url, **keys)
+    pages = store.get_paginator("list_objects_v2").paginate(Bucket=BUCKET)
+    found = [one["Key"] for page in pages for one in page["Contents"]]
+    return {key: store.get_object(Bucket=BUCKET, Key=key)["Body"].read() for key in found}
+
+
+def files_of(layout) -> list[Path]:
+    """Of the home, but what servers keep in their own ways, and what is private."""
+    apart = [layout.folder / name for name in ("postgres", "s3", *PRIVATE)]
+    files = [path for path in layout.home.rglob("*") if path.is_file()]
+    return [path for path in files if not any(path.is_relative_to(one) for one in apart)]
 
 
 def test_a_server_that_dies_comes_back(layout):

@@ -1,53 +1,21 @@
 """An MLflow server that goes away and comes back: training does not wait for it, and nothing is lost."""
 
-import os
-import socket
-import subprocess
-import sys
 import time
-from contextlib import contextmanager
 
-import httpx
 import pytest
 
 from infra.settings import Settings
 from infra.tracking import Tracker
 from schemas.errors import StorageError
 from tests.integration.test_traces import episode, traces_of
+from tests.integration.tracking_server import free_port, mlflow_server
 
 pytestmark = pytest.mark.integration
 
 
-@contextmanager
-def mlflow_server(home, port):
-    command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", "127.0.0.1", "--port", str(port)]
-    told = {
-        **os.environ,
-        "MLFLOW_BACKEND_STORE_URI": f"sqlite:///{home}/server.db",
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-    }
-    process = subprocess.Popen(
-        command, env=told, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    try:
-        while True:
-            try:
-                httpx.get(f"http://127.0.0.1:{port}/health", timeout=1)
-                break
-            except httpx.HTTPError:
-                assert process.poll() is None
-                time.sleep(0.2)
-        yield
-    finally:
-        os.killpg(process.pid, 9)
-        process.wait()
-
-
 @pytest.fixture
 def port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return free_port()
 
 
 def test_training_goes_on_without_mlflow_and_everything_arrives_once(tmp_path, port):

@@ -1,14 +1,20 @@
 """Compose file and deployments: pinned, closed to the outside, without passwords, and about settings that exist."""
 
+import asyncio
 import importlib
+import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
+from uuid import uuid4
 
 import kubernetes_validate
 import pytest
 import yaml
+from prefect.client.schemas.objects import FlowRun
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect_kubernetes.worker import KubernetesWorkerJobConfiguration
 
 from infra.settings import PREFIX, Settings
 from schemas.recipe import Recipe
@@ -87,9 +93,30 @@ def test_kubernetes_knows_every_field(manifest):
     kubernetes_validate.validate(manifest, "1.32", strict=True)
 
 
-def test_pods_run_without_privileges_and_within_limits():
-    pods = [one["spec"]["template"]["spec"] for one in MANIFESTS if "template" in one.get("spec", {})]
-    assert len(pods) == 4
+@pytest.fixture(scope="module")
+def job():
+    """The job that a Kubernetes worker makes of our template for a flow run."""
+    template = json.loads((KUBERNETES / "job-template.json").read_text())
+    configuration = asyncio.run(KubernetesWorkerJobConfiguration.from_template_and_values(template, {}))
+    with temporary_settings({PREFECT_API_URL: "http://prefect:4200/api"}):
+        configuration.prepare_for_flow_run(FlowRun(flow_id=uuid4(), name="nightly"))
+    return configuration.job_manifest
+
+
+def test_a_flow_run_becomes_a_job_that_kubernetes_knows_every_field_of(job):
+    kubernetes_validate.validate(job, "1.32", strict=True)
+    container = job["spec"]["template"]["spec"]["containers"][0]
+    told = {one["name"]: one for one in container["env"]}
+    assert told["PREFECT_API_URL"]["value"] == "http://prefect:4200/api"
+    assert told["DREAMGYM_S3_SECRET_KEY"]["valueFrom"]["secretKeyRef"]["name"] == "passwords"
+    image = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["images"][0]
+    assert container["image"] == f"{image['name']}:{image['newTag']}"
+    assert "prefect flow-run execute" in " ".join(container["args"])
+
+
+def test_pods_run_without_privileges_and_within_limits(job):
+    pods = [one["spec"]["template"]["spec"] for one in (*MANIFESTS, job) if "template" in one.get("spec", {})]
+    assert len(pods) == 5
     for pod in pods:
         assert pod["securityContext"]["runAsNonRoot"]
         for container in pod["containers"]:
@@ -101,8 +128,8 @@ def test_pods_run_without_privileges_and_within_limits():
 
 
 def test_every_secret_that_pods_need_is_in_the_example():
-    text = "".join(path.read_text() for path in KUBERNETES.glob("*.yaml"))
-    needed = set(re.findall(r"name: passwords, key: (\w+)", text))
+    text = "".join(path.read_text() for path in (*KUBERNETES.glob("*.yaml"), KUBERNETES / "job-template.json"))
+    needed = set(re.findall(r'"?name"?: "?passwords"?, "?key"?: "?(\w+)', text))
     offered = {line.partition("=")[0] for line in (KUBERNETES / "passwords.env.example").read_text().split()}
     assert needed == offered
 

@@ -1,0 +1,93 @@
+"""Many cycles in a row, deployed on one stack: what the servers hold afterwards, and what is left lying about."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import psutil
+
+from flows.load_recipe import load_recipe
+from infra.blobs import open_blobs
+from infra.lease import is_free, last_number
+from infra.stack.layout import Layout
+from tests.command_line import LENIENT_GATE, TOY, dreamgym
+from tests.faults.calm import settings_of
+from tests.faults.outcome import Outcome
+from tests.integration.stack_home import TEMPORARY, running_stack
+
+_OURS = ("prefect", "mlflow")
+"""Servers in Python: PostgreSQL and Ceph fill caches of a size that they are told."""
+_MAX_GROWTH = 0.15
+_SPARE_FILES = 20
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the stack's Python processes hold between two cycles."""
+
+    num_processes: int
+    num_files: int
+    num_bytes: int
+    num_temporary: int
+
+    @classmethod
+    def of(cls, layout: Layout) -> "Reading":
+        """The present one."""
+        supervisor = psutil.Process(int((layout.folder / "supervisor.pid").read_text()))
+        ours = [one for one in supervisor.children(recursive=True) if any(name in one.cmdline() for name in _OURS)]
+        held = sum(one.memory_full_info().uss for one in ours)
+        return cls(len(ours), sum(one.num_fds() for one in ours), held, len(list((layout.home / TEMPORARY).iterdir())))
+
+
+def check(num_cycles: int, until: str = "evaluate") -> Outcome:
+    """As many cycles, each of another seed, by the worker."""
+    outcome = Outcome("cycles in a row on the server stack", "no process, file handle, lock or memory more than before")
+    with running_stack() as layout:
+        dreamgym(layout.home, "deploy", "textworld-tiny")
+        readings = []
+        for seed in range(num_cycles):
+            _run(layout, seed, until)
+            readings.append(Reading.of(layout))
+            outcome.tried()
+        outcome.broken += _growth(readings) + _held_leases(layout)
+    return outcome
+
+
+def _run(layout: Layout, seed: int, until: str) -> None:
+    recipe = load_recipe("textworld-tiny", [*TOY, *LENIENT_GATE, f"seed={seed}"])
+    parameters = json.dumps({"recipe": recipe.model_dump(mode="json"), "until": until})
+    command = [
+        sys.executable,
+        "-m",
+        "prefect",
+        "deployment",
+        "run",
+        "retrain/nightly",
+        "--params",
+        parameters,
+        "--watch",
+    ]
+    subprocess.run(command, env={**os.environ, **layout.client_environment()}, capture_output=True, check=True)
+
+
+def _growth(readings: list[Reading]) -> list[str]:
+    """From the first quarter on; before, servers load what they need."""
+    first, last = readings[len(readings) // 4], readings[-1]
+    problems = []
+    if last.num_processes > first.num_processes:
+        problems.append(f"{first.num_processes} processes became {last.num_processes}")
+    if last.num_files > first.num_files + _SPARE_FILES:
+        problems.append(f"{first.num_files} file handles became {last.num_files}")
+    if last.num_bytes > first.num_bytes * (1 + _MAX_GROWTH):
+        problems.append(f"{first.num_bytes / 2**20:.0f} MB became {last.num_bytes / 2**20:.0f}")
+    if last.num_temporary > first.num_temporary:
+        problems.append(f"{first.num_temporary} temporary files became {last.num_temporary}")
+    return problems
+
+
+def _held_leases(layout: Layout) -> list[str]:
+    blobs = open_blobs(settings_of(layout))
+    names = {key.split("/")[1] for key in blobs.keys("leases/")}
+    return [f"the lease of {name} is held" for name in names if not is_free(blobs, name, last_number(blobs, name))]
