@@ -81,14 +81,26 @@ class ObjectStore:
         manifest = {path.name: self.put(path.read_bytes(), "file").sha256 for path in _files(folder)}
         return self.put_json(manifest, _MODEL, **notes)
 
-    def get_folder(self, reference: Reference, folder: Path) -> Path:
-        """Write the files of a stored folder, each verified, and return the folder."""
+    def get_folder(self, reference: Reference, folder: Path, but: str = "") -> Path:
+        """Write the files of a stored folder, each verified, and return the folder.
+
+        Args:
+            reference: Of the folder.
+            folder: Where to; it is made.
+            but: A file that is not needed.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         for name, sha256 in self.get_json(reference).items():
             if Path(name).name != name:
                 raise IntegrityError(f"manifest {reference.sha256[:12]} names a file outside its folder: {name!r}")
-            (folder / name).write_bytes(self._verified(sha256))
+            if name != but:
+                (folder / name).write_bytes(self._verified(sha256))
         return folder
+
+    def get_file(self, reference: Reference, name: str) -> bytes | None:
+        """One file of a stored folder, verified; None if there is no such file."""
+        sha256 = self.get_json(reference).get(name)
+        return self._verified(sha256) if sha256 else None
 
 
 def _key(sha256: str) -> str:

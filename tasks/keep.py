@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save_file
 
 from infra.doors import objects
 from infra.settings import settings
@@ -54,7 +54,7 @@ def put_model(
 def get_model(reference: Reference) -> LanguageModel:
     """A stored model to train, every file verified before it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
-        return load_model(objects().get_folder(reference, Path(folder)))
+        return load_model(objects().get_folder(reference, Path(folder), but=_OPTIMIZER_FILE))
 
 
 @lru_cache(maxsize=3)
@@ -65,10 +65,8 @@ def get_frozen_model(reference: Reference) -> LanguageModel:
 
 def resume_optimizer(optimizer: torch.optim.Optimizer, reference: Reference) -> None:
     """Load the optimiser state that was stored with a model; a model without one starts afresh."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = objects().get_folder(reference, Path(folder)) / _OPTIMIZER_FILE
-        if path.exists():
-            _restore(optimizer, load_file(path))
+    if stored := objects().get_file(reference, _OPTIMIZER_FILE):
+        _restore(optimizer, load(stored))
 
 
 def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:

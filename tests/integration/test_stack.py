@@ -4,7 +4,6 @@ import json
 import os
 import stat
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -98,27 +97,24 @@ def deployed(layout):
     return layout
 
 
-def prefect(layout, *arguments: str) -> subprocess.CompletedProcess[str]:
-    told = {**os.environ, **layout.client_environment()}
-    command = [sys.executable, "-m", "prefect", *arguments]
-    return subprocess.run(command, env=told, capture_output=True, text=True, timeout=500, check=False)
-
-
 def asked(layout, method: str, path: str, **json) -> dict:
     """What Prefect's API says."""
     login = (USER, layout.passwords["prefect"])
-    answer = httpx.request(method, f"{layout.prefect_url}/api/{path}", auth=login, json=json or None)
+    answer = httpx.request(method, f"{layout.prefect_url}/api/{path}", auth=login, json=json)
     answer.raise_for_status()
     return answer.json()
 
 
+def nightly(layout) -> dict:
+    return asked(layout, "GET", "deployments/name/retrain/nightly")
+
+
 def test_recipes_appear_as_a_typed_form(deployed):
-    schema = asked(deployed, "GET", "deployments/name/retrain/nightly")["parameter_openapi_schema"]
-    assert "GrpoRecipe" in schema["definitions"]
+    assert "GrpoRecipe" in nightly(deployed)["parameter_openapi_schema"]["definitions"]
 
 
 def test_a_deployed_cycle_waits_for_a_persons_word_and_is_promoted_in_their_name(deployed):
-    started = json.loads(prefect(deployed, "deployment", "run", "retrain/nightly", "--json").stdout)
+    started = asked(deployed, "POST", f"deployments/{nightly(deployed)['id']}/create_flow_run")
     run = f"flow_runs/{started['id']}"
     assert state_after(deployed, run, "PENDING", "RUNNING", "SCHEDULED")["name"] == "Suspended"
     assert [one["decision"] for one in history(deployed)] == ["judged"], "nobody was promoted yet"
