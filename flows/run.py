@@ -34,7 +34,7 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
             display.say(f"cycle {cycle_id} was begun before: going on from its last finished step")
         made = cycle.with_options(flow_run_name=cycle_id, on_running=[note_flow_run])(recipe, until)
         summary = _summary(recipe, cycle_id, made, display.time)
-        tracker.cycle().log_metrics(headline(summary["results"]), step=len(made.evaluations))
+        tracker.cycle().log_summary(headline(summary["results"]))
         tracker.cycle().set_tags(lineage_tags(made))
         if not _went_further(summary_of(cycle_id), summary):
             summary["report"] = str(write_report(recipe, summary, made))

@@ -30,14 +30,14 @@ def trace_rollout(client: MlflowClient, experiment_id: str, run_id: str, episode
     root = client.start_trace(
         f"{episode.origin} rollout of {episode.task.task_id}",
         span_type=SpanType.AGENT,
-        inputs={"instruction": episode.task.instruction},
+        inputs=episode.task.instruction,
         tags={_ROLLOUT_TAG: tag, **_facts(episode)},
         experiment_id=experiment_id,
         run_id=run_id,
     )
     for turn in episode.turns:
         _write_turn(client, root, turn, episode.origin)
-    client.end_trace(root.trace_id, outputs=_facts(episode))
+    client.end_trace(root.trace_id, outputs=_outcome(episode))
     if not _holds(client, experiment_id, tag):
         raise ConnectionError("MLflow did not take the trace of a rollout")
 
@@ -50,6 +50,11 @@ def _facts(episode: Trajectory) -> dict[str, str]:
         "failure": episode.failure or "",
         "num_turns": str(len(episode.turns)),
     }
+
+
+def _outcome(episode: Trajectory) -> str:
+    word = "success" if episode.success else episode.failure or "no success"
+    return f"{episode.origin}: {word} after {len(episode.turns)} turns"
 
 
 def _write_turn(client: MlflowClient, root: Span, turn: Turn, origin: Origin) -> None:

@@ -128,8 +128,15 @@ class Stage:
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
         """Log the metrics of one step, once: a step that is in the journal is not logged again."""
-        if step in self._seen:
-            return
+        if step not in self._seen:
+            self._write(metrics, step)
+
+    def log_summary(self, metrics: Mapping[str, float]) -> None:
+        """Log what the run has come to; the latest counts. MLflow draws bars of what has one step, and no lines."""
+        self._write(metrics, 0)
+
+    def _write(self, metrics: Mapping[str, float], step: int) -> None:
+        """Into the journal first."""
         finite = {key: value for key, value in metrics.items() if math.isfinite(value)}
         entry = {"step": step, "time_ms": int(time.time() * 1000), "metrics": finite}
         with self._journal.open("a") as file:

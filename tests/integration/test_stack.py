@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.skipif(bool(missing_servers()
 
 
 PRIVATE = ("environment", "passwords.json", "supervisor.conf", "mlflow/auth.ini")
+INFRA = Path(__file__).parents[2] / "infra"
 CANARY = "a-key-that-nobody-may-see"
 
 
@@ -102,7 +103,14 @@ def asked(layout, method: str, path: str, **json) -> dict:
     login = (USER, layout.passwords["prefect"])
     answer = httpx.request(method, f"{layout.prefect_url}/api/{path}", auth=login, json=json)
     answer.raise_for_status()
-    return answer.json()
+    return answer.json() if answer.content else {}
+
+
+def test_the_server_takes_the_template_of_kubernetes_jobs(layout):
+    template = json.loads((INFRA / "kubernetes" / "job-template.json").read_text())
+    made = asked(layout, "POST", "work_pools/", name="jobs", type="kubernetes", base_job_template=template)
+    assert made["type"] == "kubernetes"
+    asked(layout, "DELETE", "work_pools/jobs")
 
 
 def nightly(layout) -> dict:

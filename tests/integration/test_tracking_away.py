@@ -49,6 +49,17 @@ def test_training_goes_on_without_mlflow_and_everything_arrives_once(tmp_path, p
     )
 
 
+def test_of_a_summary_the_latest_counts(tmp_path):
+    for seconds in (10.0, 20.0):
+        tracker = Tracker(Settings(home=tmp_path), "cycle-1", {})
+        tracker.cycle().log_summary({"seconds": seconds})
+        tracker.flush()
+    run = tracker.client.get_run(tracker.parent.info.run_id)
+    assert run.data.metrics == {"seconds": 20.0}
+    history = tracker.client.get_metric_history(run.info.run_id, "seconds")
+    assert [(one.step, one.value) for one in history] == [(0, 10.0), (0, 20.0)]
+
+
 def test_a_server_that_is_not_there_is_named_at_once(tmp_path, port):
     began = time.monotonic()
     with pytest.raises(StorageError, match=rf"MLflow at http://127\.0\.0\.1:{port} does not answer"):
