@@ -42,7 +42,7 @@ def ask(summary: dict[str, Any]) -> str:
     answer = suspend_flow_run(
         wait_for_input=Approval.with_initial_data(description=question),
         timeout=_PATIENCE_S,
-        key=f"gate {report.sha256[:12]}",
+        key=f"gate-{report.sha256[:12]}",
     )
     if answer.approve:
         return promote_judged(summary, answer.name)

@@ -126,12 +126,20 @@ def test_a_deployed_cycle_waits_for_a_persons_word_and_is_promoted_in_their_name
     run = f"flow_runs/{started['id']}"
     assert state_after(deployed, run, "PENDING", "RUNNING", "SCHEDULED")["name"] == "Suspended"
     assert [one["decision"] for one in history(deployed)] == ["judged"], "nobody was promoted yet"
-    wrong = asked(deployed, "POST", f"{run}/resume", run_input={"approve": "perhaps", "name": "ann"})
-    assert wrong["status"] == "REJECT"
-    assert "approve" in wrong["details"]["reason"]
+    assert "approve" in refused(deployed, run, approve="perhaps", name="ann")
     asked(deployed, "POST", f"{run}/resume", run_input={"approve": True, "name": "ann"})
     assert state_after(deployed, run, "PAUSED", "SCHEDULED", "PENDING", "RUNNING")["type"] == "COMPLETED"
     assert [(one["decision"], one["by"]) for one in history(deployed)[1:]] == [("promoted", "ann")]
+
+
+def refused(layout, run: str, **answer) -> str:
+    """Why Prefect does not take an answer; its form is there a moment after the run was suspended."""
+    while True:
+        said = asked(layout, "POST", f"{run}/resume", run_input=answer)
+        assert said["status"] == "REJECT"
+        if "schema not found" not in said["details"]["reason"]:
+            return said["details"]["reason"]
+        time.sleep(0.5)
 
 
 def state_after(layout, run: str, *passing: str) -> dict:
