@@ -27,6 +27,7 @@ class Outbox:
         self._changed = threading.Condition()
         self._refused: Exception | None = None
         self._last_error: Exception | None = None
+        self._closed = False
         threading.Thread(target=self._deliver_on, name=f"outbox for {receiver}", daemon=True).start()
 
     def put(self, delivery: Delivery) -> None:
@@ -38,6 +39,12 @@ class Outbox:
         self._raise_if_refused()
         with self._changed:
             self._waiting.append(delivery)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Let the thread end when all is delivered."""
+        with self._changed:
+            self._closed = True
             self._changed.notify_all()
 
     def flush(self, timeout_s: float) -> None:
@@ -60,10 +67,7 @@ class Outbox:
             raise StorageError(f"{self._receiver} refused an entry: {self._refused}") from self._refused
 
     def _deliver_on(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting)
-                first = self._waiting[0]
+        while first := self._next():
             try:
                 first()
             except Exception as error:  # whatever it is, the sender hears of it
@@ -75,3 +79,9 @@ class Outbox:
             with self._changed:
                 self._waiting.popleft()
                 self._changed.notify_all()
+
+    def _next(self) -> Delivery | None:
+        """What is to be delivered now, as soon as there is something; None if nothing will come any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closed)
+            return self._waiting[0] if self._waiting else None

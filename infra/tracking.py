@@ -107,6 +107,7 @@ class Tracker:
     def close(self, status: str) -> None:
         """End all runs of the cycle truthfully: FINISHED, FAILED or KILLED."""
         self.flush(60 if status == "FINISHED" else 5)
+        self._outbox.close()
         for run in self.client.search_runs([self.experiment_id], f"tags.cycle_id = '{self.cycle_id}'"):
             self.client.set_terminated(run.info.run_id, status)
 

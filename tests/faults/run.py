@@ -6,7 +6,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from tests.faults import damage, kills, promotions, storage
+from tests.faults import damage, endurance, kills, outages, promotions, storage
 from tests.faults.outcome import Outcome
 
 FAULTS: dict[str, tuple[Callable[[int], Outcome], int, int]] = {
@@ -15,6 +15,8 @@ FAULTS: dict[str, tuple[Callable[[int], Outcome], int, int]] = {
     "storage errors": (storage.check_errors, 15, 100),
     "lost answers": (storage.check_lost_answers, 15, 100),
     "kills": (kills.check, 20, 200),
+    "outages": (outages.check, 4, 40),
+    "cycles in a row": (endurance.check, 3, 20),
 }
 """How a fault is injected, and how often: in the tests, and in full."""
 

@@ -166,8 +166,7 @@ def test_what_a_worker_made_is_taken_over_here(deployed):
 
 def test_passwords_are_in_private_files_only(deployed):
     """After all that the tests above have done: not in logs, databases, objects, the home, or what `ps` shows."""
-    for name in PRIVATE:
-        assert stat.S_IMODE((deployed.folder / name).stat().st_mode) == 0o600, name
+    assert all(is_private(deployed.folder / name, deployed.home) for name in PRIVATE)
     places = {
         "commands": subprocess.run(["ps", "-eo", "args"], capture_output=True, check=True).stdout,
         **{f"database {name}": dumped(deployed, name) for name in ("prefect", "mlflow")},
@@ -211,10 +210,15 @@ def objects_of(layout) -> dict[str, bytes]:
 
 
 def files_of(layout) -> list[Path]:
-    """Of the home, but what servers keep in their own ways, and what is private."""
-    apart = [layout.folder / name for name in ("postgres", "s3", *PRIVATE)]
-    files = [path for path in layout.home.rglob("*") if path.is_file()]
-    return [path for path in files if not any(path.is_relative_to(one) for one in apart)]
+    """Of the home, but what only we may read, and what the object store keeps in its own ways."""
+    files = [path for path in layout.home.rglob("*") if path.is_file() and not is_private(path, layout.home)]
+    return [path for path in files if not path.is_relative_to(layout.folder / "s3")]
+
+
+def is_private(path: Path, home: Path) -> bool:
+    """Whether nobody else may read a file, or enter a folder that it lies in."""
+    within = [one for one in (path, *path.parents) if one.is_relative_to(home)]
+    return any(stat.S_IMODE(one.stat().st_mode) & 0o077 == 0 for one in within)
 
 
 def test_a_server_that_dies_comes_back(layout):

@@ -1,0 +1,36 @@
+"""The outbox delivers in order, again and again, and ends when it is told to."""
+
+import threading
+import time
+
+import pytest
+
+from infra.outbox import Outbox
+from schemas.errors import StorageError
+
+
+def threads_of(receiver: str) -> list[threading.Thread]:
+    return [one for one in threading.enumerate() if one.name == f"outbox for {receiver}"]
+
+
+def test_a_closed_outbox_delivers_the_rest_and_its_thread_ends():
+    outbox, arrived = Outbox("a slow one", lambda _: False), []
+    for number in range(5):
+        outbox.put(lambda number=number: time.sleep(0.02) or arrived.append(number))
+    outbox.close()
+    for thread in threads_of("a slow one"):
+        thread.join(timeout=10)
+    assert arrived == list(range(5))
+    assert threads_of("a slow one") == []
+
+
+def test_what_is_refused_for_good_is_told_to_the_sender():
+    outbox = Outbox("a picky one", lambda error: not isinstance(error, ValueError))
+
+    def refuse() -> None:
+        raise ValueError("not this one")
+
+    outbox.put(refuse)
+    with pytest.raises(StorageError, match="a picky one refused an entry: not this one"):
+        outbox.flush(timeout_s=10)
+    outbox.close()
