@@ -7,7 +7,7 @@ from prefect.input import RunInput
 
 from flows.promote_run import promote_judged
 from flows.show_run import with_interval
-from tasks.promote import decline, objections
+from tasks.promote import decline, is_open, objections
 from tasks.versioned import restored
 
 _PATIENCE_S = 7 * 24 * 3600
@@ -28,7 +28,9 @@ class Approval(RunInput):
 def needs_approval(summary: dict[str, Any]) -> bool:
     """Whether a judged cycle waits for a person's word."""
     gate = summary["gate"]
-    return bool(gate) and summary["recipe"]["gate"]["needs_approval"] and not objections(gate)
+    if not gate or not summary["recipe"]["gate"]["needs_approval"] or objections(gate):
+        return False
+    return is_open(restored(summary["lineage"]["dream"]), restored(gate["report"]))
 
 
 def ask(summary: dict[str, Any]) -> str:

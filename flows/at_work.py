@@ -13,15 +13,21 @@ from infra.doors import cycle as running
 from infra.embedded import await_prefect
 from infra.lease import Lease
 from infra.progress import Display
+from infra.reachable import is_outage
 from infra.reaper import FLOW_RUN_TAG, close_abandoned_runs
 from infra.settings import settings
 from infra.tracking import Tracker
+from schemas.errors import StorageError
 from schemas.recipe import Recipe
 
 
 @contextmanager
 def at_work(recipe: Recipe, cycle_id: str, display: Display) -> Iterator[Tracker]:
-    """Work on a cycle, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens."""
+    """Work on a cycle, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens.
+
+    Raises:
+        StorageError: Prefect went away for longer than its client is patient.
+    """
     require_conditional_puts(blobs())
     with Lease(blobs(), cycle_id, display.say):
         tracker = _open_doors(recipe, cycle_id, display)
@@ -30,6 +36,8 @@ def at_work(recipe: Recipe, cycle_id: str, display: Display) -> Iterator[Tracker
         except BaseException as error:
             with suppress(Exception):  # what went wrong matters more than that MLflow could not hear of it
                 tracker.close("FAILED" if isinstance(error, Exception) else "KILLED")
+            if is_outage(error):
+                raise StorageError(f"Prefect went away: {error}. Run the same command again when it answers") from error
             raise
         tracker.close("FINISHED")
 

@@ -33,7 +33,7 @@ from tasks.pins import pin_encoder
 from tasks.play_policy import play_policy
 from tasks.play_real_groups import play_real_groups
 from tasks.pool_tasks import pool_tasks
-from tasks.promote import objections, present_champion, promote, record_judgement, register_fine_tuned
+from tasks.promote import is_open, objections, present_champion, promote, record_judgement, register_fine_tuned
 from tasks.propose_tasks import propose_tasks, vary_tasks
 from tasks.train_policy import train_policy
 
@@ -194,7 +194,8 @@ def offer(recipe: Recipe, made: Lineage) -> None:
     if reasons := objections(made.gate):
         say(f"not promoted: {'; '.join(reasons)}")
     elif recipe.gate.needs_approval:
-        say(f"waits for approval: dreamgym promote {running().cycle_id}")
+        if is_open(made.references["dream"], made.gate["report"]):
+            say(f"waits for approval: dreamgym promote {running().cycle_id}")
     else:
         try:
             made.promoted = promote(made.references["dream"], made.gate["report"], running().cycle_id)

@@ -31,3 +31,10 @@ def require_server(what: str, url: str, health: str) -> None:
             f"{what} at {shown} does not answer ({type(error).__name__}): is it running? `dreamgym up` starts a stack of "
             "this home"
         ) from error
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether an error of Prefect's client says that its server is away or unwell, rather than that we asked wrongly."""
+    if isinstance(error, httpx.HTTPStatusError):
+        return error.response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR
+    return isinstance(error, httpx.TransportError) or str(error).startswith("Failed to reach API")

@@ -69,6 +69,11 @@ class History:
         return standing, withdrawn
 
     @property
+    def declined(self) -> set[str]:
+        """Digests of the gates that a person did not follow."""
+        return {entry.gate for entry in self.entries if entry.decision is Decision.DECLINED}
+
+    @property
     def challenger(self) -> Reference | None:
         """The policy that was judged last."""
         return self._last_judged(lambda _: True)
@@ -76,8 +81,7 @@ class History:
     @property
     def real_env_candidate(self) -> Reference | None:
         """The policy that passed last, and that nobody declined: it may be fine-tuned in the real environment."""
-        declined = {entry.gate for entry in self.entries if entry.decision is Decision.DECLINED}
-        return self._last_judged(lambda entry: entry.passed and entry.gate not in declined)
+        return self._last_judged(lambda entry: entry.passed and entry.gate not in self.declined)
 
     def _last_judged(self, counts: Callable[[Entry], bool]) -> Reference | None:
         judged = (entry for entry in reversed(self.entries) if entry.decision is Decision.JUDGED)

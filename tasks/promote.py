@@ -80,6 +80,13 @@ def promote(candidate: Reference, report: Reference, by: str, *, again: bool = F
     return written is not None
 
 
+def is_open(candidate: Reference, report: Reference) -> bool:
+    """Whether nobody has decided yet about a candidate that was judged: it was not promoted, declined or rolled back."""
+    history = ledger().history()
+    is_champion = history.champion is not None and history.champion.sha256 == candidate.sha256
+    return not is_champion and candidate.sha256 not in history.withdrawn and report.sha256 not in history.declined
+
+
 def decline(candidate: Reference, report: Reference, by: str, reason: str) -> None:
     """Note that a person did not let a candidate through that its gate had let through."""
     entry = Entry(Decision.DECLINED, candidate, report.sha256, True, by, reason)

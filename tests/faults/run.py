@@ -16,7 +16,7 @@ FAULTS: dict[str, tuple[Callable[[int], Outcome], int, int]] = {
     "lost answers": (storage.check_lost_answers, 15, 100),
     "kills": (kills.check, 20, 200),
     "outages": (outages.check, 4, 40),
-    "cycles in a row": (endurance.check, 3, 20),
+    "cycles in a row": (endurance.check, 2, 20),
 }
 """How a fault is injected, and how often: in the tests, and in full."""
 

@@ -13,7 +13,7 @@ from infra.tracking import Tracker
 from schemas.errors import GateRefused, InputError, IntegrityError, Overtaken
 from schemas.ledger import Decision
 from schemas.records import Reference
-from tasks.promote import decline, present_champion, promote, record_judgement, register_fine_tuned, roll_back
+from tasks.promote import decline, is_open, present_champion, promote, record_judgement, register_fine_tuned, roll_back
 from tests.integration.fresh import use_home
 
 pytestmark = pytest.mark.integration
@@ -130,6 +130,21 @@ def test_what_a_person_declined_is_no_candidate_for_the_real_environment():
     assert (alias(CHALLENGER), alias(REAL_CANDIDATE)) == (b.sha256, a.sha256)
     last = ledger().history().entries[-1]
     assert (str(last.decision), last.by, last.reason) == ("declined", "ann", "it is rude")
+
+
+def test_a_person_is_asked_once_about_a_judgement():
+    a, b = policy("a"), policy("b")
+    gate = judged(a)["report"]
+    assert is_open(a, gate)
+    decline(a, gate, "ann", "not today")
+    assert not is_open(a, gate)
+    assert promote(a, gate, "ann")
+    second = judged(b, a)["report"]
+    assert is_open(b, second)
+    promote(b, second, "ann")
+    assert not is_open(b, second), "it is champion"
+    roll_back("ann", "b is rude")
+    assert not is_open(b, second), "it was rolled back"
 
 
 def test_a_rollback_to_a_damaged_policy_is_refused():
