@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 import psutil
@@ -21,6 +22,8 @@ from tests.integration.stack_home import TEMPORARY, running_stack
 _NO_EVENTS = ("gate.min_outcome_agreement=0", "gate.max_dream_real_gap=1")
 """The gate refuses, and no alarm is raised: nothing else starts meanwhile."""
 _FLOW_RUN = "prefect.engine"
+_WORKSPACES, _TIDY_WITHIN_S = "prefect-workspace-attempt-*", 30
+"""Where a flow run's environment lies, passwords and all, while it lasts."""
 _FEW = 5
 _MAX_GROWTH = 0.15
 _SPARE_FILES = 20
@@ -37,10 +40,13 @@ class Reading:
 
     @classmethod
     def of(cls, layout: Layout) -> "Reading":
-        """The present one."""
-        ours = _processes(layout)
+        """The present one, once the worker has tidied up."""
+        ours, temporary = _processes(layout), layout.home / TEMPORARY
+        deadline = time.monotonic() + _TIDY_WITHIN_S
+        while list(temporary.glob(_WORKSPACES)) and time.monotonic() < deadline:
+            time.sleep(0.5)
         held = sum(one.memory_full_info().uss for one in ours)
-        return cls(len(ours), sum(one.num_fds() for one in ours), held, len(list((layout.home / TEMPORARY).iterdir())))
+        return cls(len(ours), sum(one.num_fds() for one in ours), held, len(list(temporary.iterdir())))
 
 
 def _processes(layout: Layout) -> list[psutil.Process]:
@@ -50,9 +56,10 @@ def _processes(layout: Layout) -> list[psutil.Process]:
     """
     supervisor = psutil.Process(int((layout.folder / "supervisor.pid").read_text()))
     while True:
-        living = [one for one in supervisor.children(recursive=True) if one.status() != psutil.STATUS_ZOMBIE]
-        if not any(_FLOW_RUN in one.cmdline() for one in living):
-            return [one for one in living if "python" in one.cmdline()[0]]
+        with suppress(psutil.NoSuchProcess):  # one that ends just now
+            commands = {one: one.cmdline() for one in supervisor.children(recursive=True)}
+            if not any(_FLOW_RUN in command for command in commands.values()):
+                return [one for one, command in commands.items() if any("python" in part for part in command[:1])]
         time.sleep(0.5)
 
 
