@@ -1,10 +1,17 @@
 """The model registry: MLflow versions, and aliases that are a view of the ledger and put right by it."""
 
+import time
 from collections.abc import Mapping
 
 from mlflow import MlflowClient
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import (
+    INVALID_PARAMETER_VALUE,
+    RESOURCE_ALREADY_EXISTS,
+    RESOURCE_DOES_NOT_EXIST,
+    ErrorCode,
+)
 
 from infra.ledger import Ledger
 from infra.settings import Settings
@@ -16,6 +23,10 @@ MODEL = "dreamgym-policy"
 CHAMPION = "champion"
 CHALLENGER = "challenger"
 REAL_CANDIDATE = "real_env_candidate"
+
+_MAX_FAILURES, _RETRY_AFTER_S = 5, 0.5
+_ALREADY_THERE = ErrorCode.Name(RESOURCE_ALREADY_EXISTS)
+_NOT_THERE = (ErrorCode.Name(RESOURCE_DOES_NOT_EXIST), ErrorCode.Name(INVALID_PARAMETER_VALUE))
 
 
 class Registry:
@@ -47,16 +58,27 @@ class Registry:
 
     def _ensure_model(self) -> None:
         try:
-            self._client.get_registered_model(MODEL)
-        except MlflowException:
             self._client.create_registered_model(MODEL, description="Policies trained by DreamGym cycles")
+        except MlflowException as error:
+            if error.error_code != _ALREADY_THERE:
+                raise
 
     def follow(self, ledger: Ledger) -> None:
-        """Let the aliases say what the ledger says; look again until nobody has written to it meanwhile."""
-        shown = -1
+        """Let the aliases say what the ledger says; look again until nobody has written to it meanwhile.
+
+        Raises:
+            StorageError: MLflow cannot, several times over. Whoever asks next puts the aliases right.
+        """
+        shown, num_failures = -1, 0
         while shown != len((history := ledger.history()).entries):
-            self._show(history)
-            shown = len(history.entries)
+            try:
+                self._show(history)
+                shown = len(history.entries)
+            except StorageError:  # others write at the same moment, which MLflow on SQLite does not bear well
+                num_failures += 1
+                if num_failures == _MAX_FAILURES:
+                    raise
+                time.sleep(_RETRY_AFTER_S)
 
     def _show(self, history: History) -> None:
         wanted = {
@@ -69,18 +91,28 @@ class Registry:
             if policy and (present is None or present.sha256 != policy.sha256):
                 self._point(alias, self.register(policy))
             elif present and not policy:
-                self._client.delete_registered_model_alias(MODEL, alias)
+                self._point(alias, None)
 
-    def _point(self, alias: str, version: str) -> None:
+    def _point(self, alias: str, version: str | None) -> None:
+        """At a version, or nowhere."""
         try:
-            self._client.set_registered_model_alias(MODEL, alias, version)
+            if version is None:
+                self._client.delete_registered_model_alias(MODEL, alias)
+            else:
+                self._client.set_registered_model_alias(MODEL, alias, version)
         except MlflowException as error:
             raise StorageError(f"cannot point {alias} at version {version} in MLflow: {error.message}") from error
 
     def behind(self, alias: str) -> Reference | None:
-        """The policy that an alias points at; None if it points nowhere."""
+        """The policy that an alias points at; None if it points nowhere.
+
+        Raises:
+            StorageError: MLflow does not say.
+        """
         try:
             version = self._client.get_model_version_by_alias(MODEL, alias)
-        except MlflowException:
-            return None
+        except MlflowException as error:
+            if error.error_code in _NOT_THERE:
+                return None
+            raise StorageError(f"cannot ask MLflow for {alias}: {error.message}") from error
         return Reference(version.tags["uri"], version.tags["sha256"], "model", {"version": str(version.version)})
