@@ -77,8 +77,9 @@ class Ledger:
         """An entry and its digest."""
         try:
             sealed = json.loads(self._blobs.read(key))
-            if sealed["sha256"] == _digest(sealed["entry"], self._last_digest):
-                return _entry(sealed["entry"]), sealed["sha256"]
+            digest = sealed.pop("sha256")
+            if digest == _digest(sealed) and sealed["previous"] == self._last_digest:
+                return _entry(sealed["entry"]), digest
         except (ValueError, KeyError, TypeError) as error:
             raise self._corrupt(key) from error
         raise self._corrupt(key)
@@ -94,15 +95,14 @@ def _key(number: int) -> str:
     return f"{_FOLDER}{number:08d}.json"
 
 
-def _digest(plain: dict[str, Any], previous: str) -> str:
-    return hashlib.sha256(f"{previous}\n{json.dumps(plain, sort_keys=True)}".encode()).hexdigest()
+def _digest(sealed: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(sealed, sort_keys=True).encode()).hexdigest()
 
 
 def _sealed(entry: Entry, previous: str) -> bytes:
     """The bytes of an entry; the writer's name makes those of two writers differ."""
-    plain = asdict(entry)
-    sealed = {"entry": plain, "previous": previous, "sha256": _digest(plain, previous), "writer": uuid4().hex}
-    return json.dumps(sealed, indent=1).encode()
+    sealed = {"entry": asdict(entry), "previous": previous, "writer": uuid4().hex}
+    return json.dumps({**sealed, "sha256": _digest(sealed)}, indent=1).encode()
 
 
 def _entry(plain: dict[str, Any]) -> Entry:
