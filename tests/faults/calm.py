@@ -2,13 +2,20 @@
 
 import json
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from infra.replay_store import ReplayStore
 from infra.settings import Settings
 from infra.stack.layout import Layout
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+from tests.faults.outcome import Outcome
+from tests.integration.stack_home import running_stack
+
+Disturbance = Callable[[Layout, int, int, Random, Outcome], None]
+"""Runs the cycle of a seed on a stack and disturbs it, until so many tries are used up in all or it has ended."""
 
 _TABLES = ("transitions", "agent_tasks", "evaluations")
 
@@ -16,6 +23,17 @@ _TABLES = ("transitions", "agent_tasks", "evaluations")
 def cycle(seed: int) -> list[str]:
     """Arguments of a cycle that takes less than a minute and makes nobody champion; other seeds are other cycles."""
     return ["run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE, "gate.needs_approval=true", f"seed={seed}")]
+
+
+def disturbed(outcome: Outcome, num_tries: int, seed: int, disturb: Disturbance) -> Outcome:
+    """Disturb cycles from this seed on until as many tries are used up; each is compared with an undisturbed one."""
+    rng = Random(0)
+    with running_stack() as layout:
+        while outcome.num_tries < num_tries:
+            disturb(layout, seed, num_tries, rng, outcome)
+            outcome.broken += differences(layout, seed)
+            seed += 1
+    return outcome
 
 
 def differences(layout: Layout, seed: int) -> list[str]:

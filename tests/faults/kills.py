@@ -1,30 +1,23 @@
 """kill -9 at random points of a cycle on the server stack, again and again; then it is run to its end."""
 
 import os
-import random
 import signal
 import subprocess
+from random import Random
 
 from infra.stack.layout import Layout
 from tests.command_line import COMMAND, environment
-from tests.faults.calm import cycle, differences
+from tests.faults.calm import cycle, disturbed
 from tests.faults.outcome import Outcome
-from tests.integration.stack_home import running_stack
 
 
 def check(num_kills: int) -> Outcome:
     """As many kills as fit into cycles of other seeds, each run to its end and compared with an undisturbed one."""
     outcome = Outcome("kill -9 of a cycle on the server stack", "no row lost or twice, same data and weights")
-    rng, seed = random.Random(0), 0
-    with running_stack() as layout:
-        while outcome.num_tries < num_kills:
-            _kill_now_and_then(layout, seed, num_kills, rng, outcome)
-            outcome.broken += differences(layout, seed)
-            seed += 1
-    return outcome
+    return disturbed(outcome, num_kills, 0, _kill_now_and_then)
 
 
-def _kill_now_and_then(layout: Layout, seed: int, num_kills: int, rng: random.Random, outcome: Outcome) -> None:
+def _kill_now_and_then(layout: Layout, seed: int, num_kills: int, rng: Random, outcome: Outcome) -> None:
     """Until the kills are used up, or the cycle was faster."""
     while outcome.num_tries < num_kills:
         process = subprocess.Popen(

@@ -1,16 +1,15 @@
 """A server goes away in the middle of a cycle and comes back: the cycle goes on, or says what is missing and is resumed."""
 
-import random
 import subprocess
 import sys
 import tempfile
 import time
+from random import Random
 
 from infra.stack.layout import Layout
 from tests.command_line import COMMAND, environment
-from tests.faults.calm import cycle, differences
+from tests.faults.calm import cycle, disturbed
 from tests.faults.outcome import Outcome
-from tests.integration.stack_home import running_stack
 
 _AWAY_S = {"prefect": 15, "postgres": 15, "s3": 60, "mlflow": 120}
 """Which server of the stack, and for how long."""
@@ -24,16 +23,10 @@ def check(num_outages: int) -> Outcome:
         "Prefect, PostgreSQL, S3 or MLflow goes away in a cycle",
         "it ends, or fails cleanly and is resumed: no row lost or twice, same data and weights",
     )
-    rng, seed = random.Random(0), 100
-    with running_stack() as layout:
-        while outcome.num_tries < num_outages:
-            _disturb(layout, seed, num_outages, rng, outcome)
-            outcome.broken += differences(layout, seed)
-            seed += 1
-    return outcome
+    return disturbed(outcome, num_outages, 100, _disturb)
 
 
-def _disturb(layout: Layout, seed: int, num_outages: int, rng: random.Random, outcome: Outcome) -> None:
+def _disturb(layout: Layout, seed: int, num_outages: int, rng: Random, outcome: Outcome) -> None:
     """Run a cycle, again if it fails, with a server away now and then, until the outages are used up or it ended."""
     longest_s = _BRIEFLY_S if num_outages <= _FEW else max(_AWAY_S.values())
     while outcome.num_tries < num_outages:

@@ -7,16 +7,8 @@ import pytest
 from flows import scheduled
 from infra.announcements import POLICY_PROMOTED, TRANSITIONS_COMMITTED, claim
 from schemas.recipe import Recipe
-from tests.integration.fresh import use_home
 
-pytestmark = pytest.mark.integration
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    use_home(tmp_path, monkeypatch)
-    yield tmp_path
-    use_home(tmp_path, monkeypatch)
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("home")]
 
 
 def test_of_ten_deliveries_one_is_answered_and_its_retry_too():

@@ -4,16 +4,8 @@ import pytest
 
 from flows.compare_runs import comparison, rows_of, write_page
 from infra.doors import objects
-from tests.integration.fresh import use_home
 
-pytestmark = pytest.mark.integration
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    use_home(tmp_path, monkeypatch)
-    yield tmp_path
-    use_home(tmp_path, monkeypatch)
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("home")]
 
 
 def cycle(name: str, rate: float, model: str, successes: dict[str, bool]) -> dict:
