@@ -35,7 +35,9 @@ from tasks.play_real_groups import play_real_groups
 from tasks.pool_tasks import pool_tasks
 from tasks.promote import is_open, objections, present_champion, promote, record_judgement, register_fine_tuned
 from tasks.propose_tasks import propose_tasks, vary_tasks
+from tasks.store_rows import verify_rows
 from tasks.train_policy import train_policy
+from tasks.versioned import references_in
 
 
 class Stage(StrEnum):
@@ -63,7 +65,7 @@ class Lineage:
     versions: dict[str, str] = field(default_factory=dict)
     """In the model registry, by policy."""
     promoted: bool = False
-    """Whether the candidate became champion just now."""
+    """Whether the candidate is champion: by this run, or by one of the same cycle that was cut off."""
     real_interactions: int = 0
     """Environment steps that the sim-to-real stage trained on."""
 
@@ -163,7 +165,12 @@ def alarm(calibration: dict[str, Any]) -> None:
 
 
 def prove(recipe: Recipe, made: Lineage) -> None:
-    """Evaluate start, candidate and champion on the same held-out real tasks, judge, and record the judgement."""
+    """Evaluate start, candidate and champion on the same held-out real tasks, judge, and record the judgement.
+
+    Raises:
+        IntegrityError: rows that the cycle stored are not what was written.
+    """
+    verify_rows(references_in(made.references))
     start, candidate, champion = made.references["start"], made.references["dream"], present_champion()
     made.references.pop("champion", None)
     if champion and champion.sha256 != candidate.sha256:
@@ -198,7 +205,8 @@ def offer(recipe: Recipe, made: Lineage) -> None:
             say(f"waits for approval: dreamgym promote {running().cycle_id}")
     else:
         try:
-            made.promoted = promote(made.references["dream"], made.gate["report"], running().cycle_id)
+            promote(made.references["dream"], made.gate["report"], running().cycle_id)
+            made.promoted = True
         except (GateRefused, Overtaken) as refused:
             say(f"not promoted: {refused}")
 

@@ -69,8 +69,12 @@ class Blobs(Protocol):
 
 
 def open_blobs(settings: Settings) -> Blobs:
-    """The store that the settings name."""
-    uri = settings.object_store_uri
+    """The object store that the settings name."""
+    return blobs_at(settings.object_store_uri, settings)
+
+
+def blobs_at(uri: str, settings: Settings) -> Blobs:
+    """What lies under a URI; the settings hold the keys of buckets."""
     return BucketBlobs(uri, settings) if uri.startswith("s3://") else FolderBlobs(Path(uri))
 
 

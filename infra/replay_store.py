@@ -1,10 +1,9 @@
 """The replay store: LanceDB tables with idempotent writes and pinned, tagged versions."""
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 os.environ.setdefault("LANCE_LOG", "error")
@@ -12,8 +11,10 @@ os.environ.setdefault("LANCE_LOG", "error")
 import lancedb
 import pyarrow as arrow
 
+from infra.blobs import blobs_at, open_blobs
 from infra.settings import Settings
-from schemas.errors import InputError, StorageError
+from infra.table_seals import TableSeals
+from schemas.errors import InputError, IntegrityError, StorageError
 from schemas.tables import AGENT_TASKS_SCHEMA, EVALUATIONS_SCHEMA, QUARANTINE_SCHEMA, transitions_schema
 
 _UPSERT_ROWS = 20_000
@@ -39,6 +40,7 @@ class ReplayStore:
             self._database = lancedb.connect(self._uri, storage_options=_storage_options(settings))
         except (OSError, RuntimeError, ValueError) as error:
             raise StorageError(f"cannot open the replay store {self._uri}: {error}") from error
+        self._seals = TableSeals(blobs_at(self._uri, settings), open_blobs(settings))
 
     def upsert(
         self, table: str, rows: Sequence[Mapping[str, Any]], tag: str = "", *, replace: bool = True
@@ -48,7 +50,8 @@ class ReplayStore:
         Args:
             table: transitions, agent_tasks, evaluations or quarantine.
             rows: With the columns of the table's schema.
-            tag: Name to pin the version that holds them by; a tag that exists moves to it.
+            tag: Name to pin and seal the version that holds them by, of letters, digits, dots, dashes and underscores; a
+                tag that exists moves to it.
             replace: A row that is already there is replaced; else it stays as it is.
 
         Returns:
@@ -64,6 +67,7 @@ class ReplayStore:
                 (merge.when_matched_update_all() if replace else merge).execute(batch)
             if tag:
                 _pin(opened, tag)
+                self._seals.seal(opened, tag)
             return TableVersion(table, opened.version, opened.count_rows())
         except (OSError, RuntimeError) as error:
             raise StorageError(
@@ -90,12 +94,30 @@ class ReplayStore:
             query = query.select(list(columns))
         return query.to_arrow().to_pylist()
 
+    def verify(self, table: str, tags: set[str]) -> None:
+        """Hold every byte of pinned versions against the digests that were taken when they were pinned.
+
+        Raises:
+            IntegrityError: something is not what was written.
+            StorageError: something is not there.
+        """
+        if not tags:
+            return
+        sealed = self._seals.verify(table, tags)
+        try:
+            pinned = self._database.open_table(table).tags.list()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise StorageError(f"cannot read table {table} in {self._uri}: {error}") from error
+        for tag, version in sealed.items():
+            if pinned.get(tag, {}).get("version") != version:
+                raise IntegrityError(f"tag {tag} of table {table} in {self._uri} does not pin version {version} any more")
+
     def tidy(self, keep: timedelta, is_kept: Callable[[str], bool]) -> dict[str, int]:
-        """Compact every table, drop tags that are not kept, and clean up old versions but those that a tag pins.
+        """Compact every table, drop old tags that are not kept, and clean up old versions but those that a tag pins.
 
         Args:
-            keep: Versions younger than this stay, for whoever reads them.
-            is_kept: Whether a tag stays.
+            keep: Versions younger than this stay, with their tags, for whoever is at work with them.
+            is_kept: Whether an old tag stays.
 
         Returns:
             Number of versions that went, by table.
@@ -103,8 +125,9 @@ class ReplayStore:
         gone: dict[str, int] = {}
         for name in self._names():
             table = self._database.open_table(name)
-            for tag in [tag for tag in table.tags.list() if not is_kept(tag)]:
+            for tag in [tag for tag in _old_tags(table, keep) if not is_kept(tag)]:
                 table.tags.delete(tag)
+                self._seals.drop(name, tag)
             dataset = table.to_lance()
             dataset.optimize.compact_files()
             gone[name] = dataset.cleanup_old_versions(older_than=keep, error_if_tagged_old_versions=False).old_versions
@@ -144,9 +167,15 @@ def _vector_size(schema: arrow.Schema) -> int:
 
 def _pin(opened: Any, tag: str) -> None:
     """Tag the present version; versions that are tagged are never cleaned up."""
-    name = re.sub(r"[^\w.-]", "-", tag)
     known = opened.tags.list()
-    (opened.tags.update if name in known else opened.tags.create)(name, opened.version)
+    (opened.tags.update if tag in known else opened.tags.create)(tag, opened.version)
+
+
+def _old_tags(opened: Any, keep: timedelta) -> list[str]:
+    """Tags of versions that were written longer ago."""
+    written = {one["version"]: one["timestamp"] for one in opened.list_versions()}
+    oldest = datetime.now() - keep  # LanceDB's times are local and say no zone
+    return [tag for tag, pinned in opened.tags.list().items() if written[pinned["version"]] < oldest]
 
 
 def _check_out(opened: Any, as_of: str | int) -> None:

@@ -1,11 +1,9 @@
 """Where Prefect keeps the results of versioned tasks: among the objects, so that every machine finds them, sealed."""
 
-import hashlib
-
 from prefect.filesystems import WritableFileSystem
 
 from infra.doors import blobs
-from schemas.errors import IntegrityError
+from infra.sealed import sealed, unsealed
 
 _FOLDER = "results"
 
@@ -20,18 +18,12 @@ class ResultBlobs(WritableFileSystem):
         Raises:
             IntegrityError: it is not.
         """
-        seal, _, content = blobs().read(f"{_FOLDER}/{path}").partition(b"\n")
-        if seal != _seal(content):
-            raise IntegrityError(f"result {path} in {blobs().root} is corrupt: it does not match its digest")
-        return content
+        return unsealed(blobs().read(f"{_FOLDER}/{path}"), f"result {path} in {blobs().root}")
 
     def write_path(self, path: str, content: bytes, *, _sync: bool = True) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Keep a result, or replace it."""
-        blobs().write(f"{_FOLDER}/{path}", _seal(content) + b"\n" + content)
+        blobs().write(f"{_FOLDER}/{path}", sealed(content))
 
     def _resolve_path(self, path: str) -> None:
         """Keys are no paths on this machine, so that Prefect takes them as they are."""
 
-
-def _seal(content: bytes) -> bytes:
-    return hashlib.sha256(content).hexdigest().encode()

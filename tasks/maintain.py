@@ -4,7 +4,8 @@ in:  the ledger, the summaries of cycles, results of versioned tasks
 out: fewer objects, compact tables
 
 A digest that is named in the ledger, in a summary or in a result that is kept is reachable, and so is whatever a
-reachable manifest or report names. Results are a cache: old ones go, and with them only what nothing else names.
+reachable manifest or report names, and every table version whose tag they name. Results are a cache: old ones go, and
+with them only what nothing else names.
 """
 
 import re
@@ -20,6 +21,7 @@ _DIGEST = re.compile(rb"[0-9a-f]{64}")
 _OBJECT = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})")
 _ROOTS = ("ledger/", "cycles/")
 _RESULTS = "results/"
+_TAG = re.compile(rb"table_tag\W+([\w.-]+)")
 _MAX_REPORT_BYTES = 1_000_000
 """Manifests, gates and successes are smaller; what is larger is data, which names nothing."""
 _GRACE = timedelta(days=1)
@@ -42,33 +44,33 @@ def maintain(blobs: Blobs, tables: ReplayStore, keep: timedelta, now: float | No
     Args:
         blobs: Objects, ledger, summaries and results.
         tables: The replay store.
-        keep: Age up to which results, and table versions that no finished cycle pins, stay.
+        keep: Age up to which results, and table versions that nothing names, stay.
         now: Seconds since the epoch; the clock's if not given.
     """
     now = time.time() if now is None else now
     results = [one for one in blobs.listed(_RESULTS) if now - one.written > keep.total_seconds()]
     for one in results:
         blobs.delete(one.key)
-    garbage = _unreachable(blobs, now)
+    roots = [key for root in (*_ROOTS, _RESULTS) for key in blobs.keys(root)]
+    garbage = _unreachable(blobs, roots, now)
     for one in garbage:
         blobs.delete(one.key)
-    finished = [key.removeprefix("cycles/").removesuffix(".json") for key in blobs.keys("cycles/")]
-    versions = tables.tidy(keep, lambda tag: any(tag.startswith(cycle) for cycle in finished))
+    versions = tables.tidy(keep, _named(_TAG, blobs, roots).__contains__)
     return Maintenance(len(results), len(garbage), sum(one.num_bytes for one in garbage), versions)
 
 
-def _unreachable(blobs: Blobs, now: float) -> list[Stored]:
+def _unreachable(blobs: Blobs, roots: Iterable[str], now: float) -> list[Stored]:
     objects = {match[1]: one for one in blobs.listed("") if (match := _OBJECT.fullmatch(one.key))}
     reached: set[str] = set()
-    found = _named(blobs, [key for root in (*_ROOTS, _RESULTS) for key in blobs.keys(root)])
+    found = _named(_DIGEST, blobs, roots)
     while found := (found & objects.keys()) - reached:
         reached |= found
         reports = [objects[digest].key for digest in found if objects[digest].num_bytes <= _MAX_REPORT_BYTES]
-        found = _named(blobs, reports)
+        found = _named(_DIGEST, blobs, reports)
     old = [one for digest, one in objects.items() if digest not in reached]
     return [one for one in old if now - one.written > _GRACE.total_seconds()]
 
 
-def _named(blobs: Blobs, keys: Iterable[str]) -> set[str]:
-    """Every digest that occurs in what lies at these keys."""
-    return {digest.decode() for key in keys for digest in _DIGEST.findall(blobs.read(key))}
+def _named(what: re.Pattern[bytes], blobs: Blobs, keys: Iterable[str]) -> set[str]:
+    """Every digest, or every tag, that occurs in what lies at these keys."""
+    return {name.decode() for key in keys for name in what.findall(blobs.read(key))}

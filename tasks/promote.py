@@ -7,12 +7,15 @@ Nothing here is cached: who is champion may have changed since.
 """
 
 import json
+import logging
 from typing import Any
 
 from infra.doors import cycle, ledger, objects, registry
-from schemas.errors import GateRefused, InputError, Overtaken
+from schemas.errors import GateRefused, InputError, Overtaken, StorageError
 from schemas.ledger import Decision, Entry, History
 from schemas.records import Reference
+
+_log = logging.getLogger(__name__)
 
 
 def present_champion() -> Reference | None:
@@ -76,7 +79,7 @@ def promote(candidate: Reference, report: Reference, by: str, *, again: bool = F
         return Entry(Decision.PROMOTED, candidate, report.sha256, True, by)
 
     written = ledger().append(succeed)
-    registry().follow(ledger())
+    _let_aliases_follow()
     return written is not None
 
 
@@ -88,10 +91,10 @@ def is_open(candidate: Reference, report: Reference) -> bool:
 
 
 def decline(candidate: Reference, report: Reference, by: str, reason: str) -> None:
-    """Note that a person did not let a candidate through that its gate had let through."""
+    """Note, once, that a person did not let a candidate through that its gate had let through."""
     entry = Entry(Decision.DECLINED, candidate, report.sha256, True, by, reason)
-    ledger().append(lambda _: entry)
-    registry().follow(ledger())
+    ledger().append(lambda history: None if report.sha256 in history.declined else entry)
+    _let_aliases_follow()
 
 
 def roll_back(by: str, reason: str) -> Entry:
@@ -115,8 +118,16 @@ def roll_back(by: str, reason: str) -> Entry:
 
     entry = ledger().append(withdraw)
     assert entry is not None, "a rollback is written or raises"
-    registry().follow(ledger())
+    _let_aliases_follow()
     return entry
+
+
+def _let_aliases_follow() -> None:
+    """Show in MLflow what was decided. It is decided all the same if MLflow cannot: the ledger counts."""
+    try:
+        registry().follow(ledger())
+    except StorageError as error:
+        _log.warning("aliases in MLflow are behind the ledger; the next cycle or judgement puts them right: %s", error)
 
 
 def register_fine_tuned(policy: Reference, promoted: Reference, promoted_version: str) -> str:

@@ -1,10 +1,15 @@
-"""Store trajectories as rows of the replay store: the one place where tasks write transitions."""
+"""Store trajectories as rows of the replay store, and verify them: the one place where tasks write transitions."""
+
+import re
+from collections.abc import Iterable
 
 from infra.doors import cycle, replay_store
 from schemas.recipe import RetrievalRecipe
-from schemas.records import Trajectory
+from schemas.records import Reference, Trajectory
 from tasks.retrieval_index import encoder_of
 from tasks.rows import Provenance, rows_of
+
+_TABLE = "transitions"
 
 
 def store_rows(
@@ -24,8 +29,21 @@ def store_rows(
         name: What was stored, such as `logs` or `dream-3`; the tag says it after the cycle's id.
         replace: Rows that are there are replaced; else they stay, with the reasoning that they may have by now.
     """
-    tag = f"{cycle().cycle_id}-{name}"
+    tag = re.sub(r"[^\w.-]", "-", f"{cycle().cycle_id}-{name}")
     with cycle().display.stage("storage"):
         rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision))
-        replay_store().upsert("transitions", rows, tag, replace=replace)
+        replay_store().upsert(_TABLE, rows, tag, replace=replace)
     return tag
+
+
+def verify_rows(references: Iterable[Reference]) -> None:
+    """Hold the rows of what was stored against their digests, byte by byte.
+
+    Args:
+        references: Those to trajectories that are rows as well say in which version of the table, by its `table_tag`.
+
+    Raises:
+        IntegrityError: they are not what was written.
+        StorageError: they are not there.
+    """
+    replay_store().verify(_TABLE, {str(one.notes["table_tag"]) for one in references if "table_tag" in one.notes})

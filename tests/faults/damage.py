@@ -5,13 +5,18 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from infra.doors import blobs, ledger, objects
+from infra.doors import blobs, ledger, objects, replay_store
+from infra.settings import settings
 from models.backbone import load_model
 from schemas.errors import GateRefused, IntegrityError, StorageError
 from schemas.ledger import Decision, Entry
+from schemas.recipe import RetrievalRecipe
 from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
 from tasks.keep import get_model, get_trajectories, put_model, put_trajectories
 from tasks.promote import promote
+from tasks.retrieval_index import encoder_of
+from tasks.rows import Provenance, rows_of
+from tasks.store_rows import verify_rows
 from tests.faults.home import own_home
 from tests.faults.outcome import Outcome
 
@@ -19,32 +24,48 @@ _BACKBONE = Path(__file__).parents[2] / "models" / "backbones" / "textworld-tiny
 
 
 def check(num_tries: int) -> Outcome:
-    """As many damages, each to a file of what training or promotion reads."""
+    """As many damages, each to a file of what training or promotion rests on."""
     outcome = Outcome("a bit flipped, a file cut off or deleted", "found before a gradient step or a promotion")
     rng = random.Random(0)
     with own_home():
         readers = _store_everything()
-        files = {key: Path(blobs().root) / key for key in blobs().keys("") if not key.startswith("ledger-marks")}
+        files = _files()
         for _ in range(num_tries):
-            key, how = rng.choice(sorted(files)), rng.choice(sorted(_DAMAGES))
-            intact = files[key].read_bytes()
-            _DAMAGES[how](files[key], rng)
-            outcome.tried(*([] if _found(readers) else [f"{how} {key}"]))
-            files[key].write_bytes(intact)
+            file, how = rng.choice(files), rng.choice(sorted(_DAMAGES))
+            intact = file.read_bytes()
+            _DAMAGES[how](file, rng)
+            outcome.tried(*([] if _found(readers) else [f"{how} {file}"]))
+            file.write_bytes(intact)
         outcome.tried(*(["an intact store is refused"] if _found(readers) else []))
     return outcome
 
 
 def _store_everything() -> list[Callable[[], object]]:
-    """A checkpoint, trajectories, a gate and a ledger; and everyone who reads them."""
-    policy = put_model(load_model(_BACKBONE))
-    data = put_trajectories([_episode(number) for number in range(8)])
+    """A checkpoint, trajectories and their rows, a gate and a ledger; and everyone who reads them."""
+    policy, episodes = put_model(load_model(_BACKBONE)), [_episode(number) for number in range(8)]
+    rows = rows_of(episodes, Provenance("recipe", 0), encoder_of(RetrievalRecipe().encoder, None))
+    replay_store().upsert("transitions", rows, "logs")
+    data = put_trajectories(episodes, table_tag="logs")
     report = {"candidate": policy.sha256, "champion": "", "passed": False, "reasons": ["no"], "over_champion": None}
     gate = objects().put_json(report, "gate")
     for number in range(3):
         ledger().append(lambda _, number=number: Entry(Decision.JUDGED, policy, gate.sha256, by=str(number)))
     ledger.cache_clear()
-    return [lambda: get_model(policy), lambda: get_trajectories(data), lambda: _offer(policy, gate), _read_ledger]
+    return [
+        lambda: get_model(policy),
+        lambda: get_trajectories(data),
+        lambda: verify_rows([data]),
+        lambda: _offer(policy, gate),
+        _read_ledger,
+    ]
+
+
+def _files() -> list[Path]:
+    """All of them but the ledger's marks, which are empty, and what LanceDB wrote before the version that is pinned."""
+    kept = [Path(blobs().root) / key for key in blobs().keys("") if not key.startswith("ledger-marks")]
+    table = Path(settings().replay_store_uri) / "transitions.lance"
+    manifest = min(table.glob("_versions/*.manifest"))  # LanceDB counts down
+    return [*kept, *table.glob("data/*"), manifest]
 
 
 def _offer(policy: Reference, gate: Reference) -> None:

@@ -86,14 +86,17 @@ def test_thirty_days_of_tagged_versions_stay_readable_and_bounded(place):
             place.tables.upsert("agent_tasks", [row(f"{day}-{hour}-{n}") for n in range(5)])
         place.tables.upsert("agent_tasks", [row(f"{day}")], tag=f"cycle-{day}-logs")
         if day % 2:
-            place.blobs.write(f"cycles/cycle-{day}.json", b"{}")
-        place.tables.tidy(timedelta(0), lambda tag: int(tag.split("-")[1]) % 2 == 1)
+            logs = {"__reference__": {"notes": {"table_tag": f"cycle-{day}-logs"}}}
+            place.blobs.write(f"cycles/cycle-{day}.json", json.dumps({"lineage": {"logs": logs}}).encode())
+        place.maintain(keep_days=0)
     table = place.tables._database.open_table("agent_tasks")
-    assert len(table.list_versions()) <= 15 + 3, "those that a finished cycle pins, and the latest"
+    assert len(table.list_versions()) <= 15 + 3, "those that a cycle's lineage names, and the latest"
     assert sorted(table.tags.list()) == sorted(f"cycle-{day}-logs" for day in range(1, 30, 2))
     for day in range(1, 30, 2):
         rows = place.tables.read("agent_tasks", as_of=f"cycle-{day}-logs")
         assert len(rows) == 21 * (day + 1)
+    place.tables.verify("agent_tasks", {f"cycle-{day}-logs" for day in range(1, 30, 2)})
+    assert len(place.blobs.keys("table-seals/")) == 15
     fragments = len(table.to_lance().get_fragments())
     assert fragments <= 2
     assert place.maintain().num_versions["agent_tasks"] == 0, "nothing is older than thirty days"

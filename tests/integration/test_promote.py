@@ -1,5 +1,7 @@
 """Promotion on a real MLflow registry and a real ledger: who becomes champion, who stays, who comes back."""
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -138,6 +140,9 @@ def test_a_person_is_asked_once_about_a_judgement():
     assert is_open(a, gate)
     decline(a, gate, "ann", "not today")
     assert not is_open(a, gate)
+    num_entries = len(ledger().history().entries)
+    decline(a, gate, "bob", "not today either")
+    assert len(ledger().history().entries) == num_entries, "it is declined already"
     assert promote(a, gate, "ann")
     second = judged(b, a)["report"]
     assert is_open(b, second)
@@ -165,6 +170,18 @@ def test_aliases_that_a_crash_left_behind_are_put_right():
     registry()._client.delete_registered_model_alias("dreamgym-policy", CHALLENGER)
     assert present_champion().sha256 == b.sha256
     assert (alias(CHAMPION), alias(CHALLENGER)) == (b.sha256, b.sha256)
+
+
+def test_what_the_ledger_took_holds_though_the_registry_cannot_show_it(home, caplog):
+    a = policy("a")
+    gate = judged(a)["report"]
+    with contextlib.closing(sqlite3.connect(home / "mlflow.db")) as database:
+        database.execute("ALTER TABLE registered_model_aliases RENAME TO mislaid")
+        assert promote(a, gate, "me")
+        database.execute("ALTER TABLE mislaid RENAME TO registered_model_aliases")
+    assert "behind the ledger" in caplog.text
+    assert alias(CHAMPION) is None
+    assert present_champion().sha256 == alias(CHAMPION) == a.sha256
 
 
 def test_a_judgement_is_recorded_once():

@@ -120,6 +120,23 @@ def test_a_tag_pins_what_was_there_and_moves_when_it_is_given_again(settings):
 
 
 @pytest.mark.integration
+def test_a_pinned_version_is_sealed_and_a_tag_that_somebody_moved_is_noticed(settings):
+    store = ReplayStore(settings)
+    store.upsert("agent_tasks", [row("a")], tag="logs")
+    store.upsert("agent_tasks", [row("b")])
+    ReplayStore(settings).verify("agent_tasks", {"logs"})
+    opened = store._database.open_table("agent_tasks")
+    opened.tags.update("logs", opened.version)
+    with pytest.raises(IntegrityError, match="logs of table agent_tasks"):
+        store.verify("agent_tasks", {"logs"})
+    opened.tags.delete("logs")
+    with pytest.raises(IntegrityError, match="logs of table agent_tasks"):
+        store.verify("agent_tasks", {"logs"})
+    with pytest.raises(StorageError, match="dream-0"):
+        store.verify("agent_tasks", {"dream-0"})
+
+
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "damage", [lambda b: bytes([b[0] ^ 1]) + b[1:], lambda b: b[:-1]], ids=["bit flip", "truncated"]
 )
