@@ -10,7 +10,7 @@ run: .venv/installed
 	$(BIN)/dreamgym run $(RECIPE)
 
 test: .venv/installed-dev lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -17,7 +17,7 @@ from infra.announcements import CALIBRATION_ALARM, TRANSITIONS_COMMITTED, announ
 from infra.doors import cycle as running
 from schemas.errors import GateRefused, Overtaken
 from schemas.recipe import GrpoRecipe, Recipe
-from schemas.records import Reference
+from schemas.records import Reference, Trajectory
 from tasks.annotate import annotate
 from tasks.backbone import fetch_backbone, folder_digest
 from tasks.clone_policy import clone_policy
@@ -238,8 +238,12 @@ def log(stage: str, result: dict[str, Any], step: int = 0) -> None:
 
 def show_rollouts(stage: str, episodes: Reference, step: int = 0) -> None:
     """Two episodes of a stage as traces in MLflow; of an evaluation, the same task for real and in the dream."""
-    played = get_trajectories(episodes)
-    running().tracker.stage(stage).log_rollouts([played[0], played[len(played) // 2]], step)
+
+    def two() -> list[Trajectory]:
+        played = get_trajectories(episodes)
+        return [played[0], played[len(played) // 2]]
+
+    running().tracker.stage(stage).log_rollouts(two, step)
 
 
 def numbers_in(result: dict[str, Any]) -> dict[str, int | float]:

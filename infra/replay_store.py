@@ -110,7 +110,9 @@ class ReplayStore:
             raise StorageError(f"cannot read table {table} in {self._uri}: {error}") from error
         for tag, version in sealed.items():
             if pinned.get(tag, {}).get("version") != version:
-                raise IntegrityError(f"tag {tag} of table {table} in {self._uri} does not pin version {version} any more")
+                raise IntegrityError(
+                    f"tag {tag} of table {table} in {self._uri} does not pin version {version} any more"
+                )
 
     def tidy(self, keep: timedelta, is_kept: Callable[[str], bool]) -> dict[str, int]:
         """Compact every table, drop old tags that are not kept, and clean up old versions but those that a tag pins.

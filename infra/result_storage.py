@@ -26,4 +26,3 @@ class ResultBlobs(WritableFileSystem):
 
     def _resolve_path(self, path: str) -> None:
         """Keys are no paths on this machine, so that Prefect takes them as they are."""
-

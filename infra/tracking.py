@@ -161,13 +161,13 @@ class Stage:
         given = [RunTag(key, value) for key, value in tags.items()]
         self._outbox.put(lambda: self._client.log_batch(self._run_id(), tags=given))
 
-    def log_rollouts(self, episodes: Sequence[Trajectory], step: int = 0) -> None:
-        """Show episodes as traces of this run, once each."""
-        for number, episode in enumerate(episodes):
-            self._outbox.put(partial(self._trace, episode, f"{step}/{number}"))
+    def log_rollouts(self, fetch: Callable[[], Sequence[Trajectory]], step: int = 0) -> None:
+        """Show episodes, which are fetched in the background, as traces of this run, once each."""
+        self._outbox.put(partial(self._trace, cache(fetch), step))
 
-    def _trace(self, episode: Trajectory, name: str) -> None:
-        trace_rollout(self._client, self._experiment_id, self._run_id(), episode, name)
+    def _trace(self, fetch: Callable[[], Sequence[Trajectory]], step: int) -> None:
+        for number, episode in enumerate(fetch()):
+            trace_rollout(self._client, self._experiment_id, self._run_id(), episode, f"{step}/{number}")
 
     def log_text(self, text: str, name: str) -> None:
         """Attach a small file."""

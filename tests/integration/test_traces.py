@@ -27,7 +27,7 @@ def traces_of(tracker: Tracker, stage: str):
 def test_a_rollout_is_a_trace_of_its_stage_and_is_there_once(tmp_path):
     for _ in range(2):
         tracker = Tracker(Settings(home=tmp_path), "cycle-1", {})
-        tracker.stage("dream training").log_rollouts([episode("t/1"), episode("t/2")], step=3)
+        tracker.stage("dream training").log_rollouts(lambda: [episode("t/1"), episode("t/2")], step=3)
         tracker.flush()
     first, second = sorted(traces_of(tracker, "dream training"), key=lambda one: one.info.tags["task_id"])
     assert (first.info.tags["task_id"], second.info.tags["task_id"]) == ("t/1", "t/2")
@@ -48,7 +48,7 @@ def test_a_rollout_is_a_trace_of_its_stage_and_is_there_once(tmp_path):
 def test_each_home_has_its_own_traces(tmp_path):
     trackers = [Tracker(Settings(home=tmp_path / name), "cycle-1", {}) for name in "ab"]
     for tracker, task in zip(trackers, ("t/a", "t/b"), strict=True):
-        tracker.stage("calibrate").log_rollouts([episode(task, "real")])
+        tracker.stage("calibrate").log_rollouts(lambda task=task: [episode(task, "real")])
         tracker.flush()
     found = [[one.info.tags["task_id"] for one in traces_of(tracker, "calibrate")] for tracker in trackers]
     assert found == [["t/a"], ["t/b"]]

@@ -28,7 +28,7 @@ def test_training_goes_on_without_mlflow_and_everything_arrives_once(tmp_path, p
     for step in range(1, 40):
         tracker.stage("dream").log_metrics({"loss": float(step)}, step=step)
     tracker.stage("evaluate").log_metrics({"success": 0.5})
-    tracker.stage("dream").log_rollouts([episode("t/1")])
+    tracker.stage("dream").log_rollouts(lambda: [episode("t/1")])
     assert time.monotonic() - began < 5, "nobody waits for a server that is away"
     with pytest.raises(StorageError, match=r"has not taken 41 entries.*in the journal"):
         tracker.flush(timeout_s=1)
