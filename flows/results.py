@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from flows.cycle import Lineage
+from schemas.records import Reference
 
 
 def results_of(made: Lineage, seconds: float, stage_seconds: dict[str, float]) -> dict[str, Any]:
@@ -45,6 +46,12 @@ def lineage_tags(made: Lineage) -> dict[str, str]:
     """Which data and models by digest, so that cycles can be filtered by them: tags of the cycle's own MLflow run."""
     made_of = {name: value if isinstance(value, list) else [value] for name, value in made.references.items()}
     return {f"lineage.{name}": " ".join(one.sha256[:16] for one in several) for name, several in made_of.items()}
+
+
+def datasets(made: Lineage) -> dict[str, Reference]:
+    """The logs, and what the experience model was fitted on: datasets of the cycle's own MLflow run."""
+    fitted = {f"experience {number}": one for number, one in enumerate(made.references.get("experience", ()))}
+    return {"logs": made.references["logs"], **fitted}
 
 
 def policy_results(evaluation: dict[str, Any], real_interactions: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from flows.at_work import at_work, note_flow_run
 from flows.cycle import Lineage, Stage, cycle, real_only
-from flows.results import headline, lineage_tags, policy_results, results_of
+from flows.results import datasets, headline, lineage_tags, policy_results, results_of
 from infra.announcements import POLICY_PROMOTED, announce
 from infra.cycles import save_summary, summary_of
 from infra.doors import objects
@@ -36,6 +36,7 @@ def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]
         summary = _summary(recipe, cycle_id, made, display.time)
         tracker.cycle().log_summary(headline(summary["results"]))
         tracker.cycle().set_tags(lineage_tags(made))
+        tracker.cycle().log_datasets(datasets(made))
         if not _went_further(summary_of(cycle_id), summary):
             summary["report"] = str(write_report(recipe, summary, made))
             save_summary(summary)

@@ -21,7 +21,7 @@ os.environ.setdefault("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", "false")  # the outbo
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param, Run, RunTag
+from mlflow.entities import Dataset, DatasetInput, Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import INTERNAL_ERROR, TEMPORARILY_UNAVAILABLE, ErrorCode
 
@@ -30,11 +30,13 @@ from infra.reachable import require_server
 from infra.settings import Settings
 from infra.traces import trace_rollout
 from schemas.errors import StorageError
-from schemas.records import Trajectory
+from schemas.records import Reference, Trajectory
 
 EXPERIMENT = "dreamgym"
 _PARENT_TAG = "mlflow.parentRunId"
 _MAX_METRICS_PER_CALL = 1000
+_DIGEST_LENGTH = 16
+"""Of a dataset: as in the run's tags. MLflow takes at most 36 characters."""
 
 
 class Tracker:
@@ -161,6 +163,11 @@ class Stage:
         given = [RunTag(key, value) for key, value in tags.items()]
         self._outbox.put(lambda: self._client.log_batch(self._run_id(), tags=given))
 
+    def log_datasets(self, datasets: Mapping[str, Reference]) -> None:
+        """Say what the run was made of, so that MLflow shows it and finds runs by it."""
+        given = [DatasetInput(_dataset(name, reference)) for name, reference in datasets.items()]
+        self._outbox.put(lambda: self._client.log_inputs(self._run_id(), given))
+
     def log_rollouts(self, fetch: Callable[[], Sequence[Trajectory]], step: int = 0) -> None:
         """Show episodes, which are fetched in the background, as traces of this run, once each."""
         self._outbox.put(partial(self._trace, cache(fetch), step))
@@ -172,6 +179,11 @@ class Stage:
     def log_text(self, text: str, name: str) -> None:
         """Attach a small file."""
         self._outbox.put(lambda: self._client.log_text(self._run_id(), text, name))
+
+
+def _dataset(name: str, stored: Reference) -> Dataset:
+    source = json.dumps({"uri": stored.uri, "sha256": stored.sha256})
+    return Dataset(name, stored.sha256[:_DIGEST_LENGTH], stored.kind, source, profile=json.dumps(stored.notes))
 
 
 def _may_pass(error: Exception) -> bool:

@@ -15,6 +15,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
+from mlflow import MlflowClient
 
 from infra.environments.by_name import open_environment
 from infra.replay_store import ReplayStore
@@ -100,6 +101,9 @@ def test_mlflow_says_what_the_cycle_was_made_of(finished):
     assert tags["recipe_digest"] == summary["recipe_digest"]
     assert digests(summary["lineage"]["logs"])[0].startswith(tags["lineage.logs"])
     assert len(tags["lock_digest"]) == 64
+    client = MlflowClient(f"sqlite:///{home / 'mlflow.db'}")
+    (run,) = client.search_runs(["1"], f"dataset.digest = '{tags['lineage.logs']}' and tags.stage = 'cycle'")
+    assert [one.dataset.name for one in run.inputs.dataset_inputs].count("logs") == 1
     with closing(sqlite3.connect(home / "prefect" / "prefect.db")) as database:
         (name,) = database.execute("select name from flow_run where id = ?", [tags["prefect_flow_run"]]).fetchone()
     assert name == summary["cycle_id"]
@@ -206,7 +210,6 @@ def digests(value) -> list[str]:
 def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     home, summary = finished
     shown = json.loads(dreamgym(home, "show", "--json").stdout)
-    assert shown["results"]["seconds"] > summary["results"]["seconds"], "the second run took some time, too"
     timeless = {"seconds": 0, "overhead_share": 0}
     assert shown["results"] | timeless == summary["results"] | timeless
     assert shown["stage_tokens"] == summary["stage_tokens"]
@@ -227,6 +230,19 @@ def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     assert len(dreamt) == 2
     for episode in dreamt:
         assert all(turn["real_reward"] is None for turn in episode["turns"])
+
+
+@pytest.mark.e2e
+def test_nobody_is_judged_on_rows_that_were_damaged(finished):
+    home, summary = finished
+    tables = Path(Settings(home=home).replay_store_uri)
+    file = max(tables.glob("transitions.lance/data/*"), key=lambda path: path.stat().st_size)
+    intact = file.read_bytes()
+    file.write_bytes(bytes([intact[0] ^ 1]) + intact[1:])
+    refused = dreamgym(home, "promote", summary["cycle_id"])
+    file.write_bytes(intact)
+    assert refused.returncode == 1
+    assert f"{file.name} in {tables} is corrupt" in refused.stderr.replace("\n", "")
 
 
 @pytest.mark.e2e
