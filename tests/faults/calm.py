@@ -1,16 +1,19 @@
 """What is different between a cycle on the server stack that was disturbed and the same one undisturbed, elsewhere."""
 
 import json
+import subprocess
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import IO, Any
 
+from infra.blobs import Blobs, open_blobs
 from infra.replay_store import ReplayStore
 from infra.settings import Settings
 from infra.stack.layout import Layout
-from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, environment
 from tests.faults.outcome import Outcome
 from tests.integration.stack_home import running_stack
 
@@ -34,6 +37,30 @@ def disturbed(outcome: Outcome, num_tries: int, seed: int, disturb: Disturbance)
             outcome.broken += differences(layout, seed)
             seed += 1
     return outcome
+
+
+def begun(layout: Layout, seed: int, told: IO[str]) -> subprocess.Popen[bytes]:
+    """A process that works on the cycle of a seed, in a group of its own; what it tells goes into a file.
+
+    It has imported everything and holds the cycle's lease, so that what happens to it now happens to its work.
+    """
+    blobs = open_blobs(settings_of(layout))
+    num_leases = _num_leases(blobs)
+    process = subprocess.Popen(
+        [COMMAND, *cycle(seed)],
+        env=environment(layout.home),
+        stdout=subprocess.DEVNULL,
+        stderr=told,
+        start_new_session=True,
+    )
+    while process.poll() is None and _num_leases(blobs) == num_leases:
+        time.sleep(0.1)
+    return process
+
+
+def _num_leases(blobs: Blobs) -> int:
+    """How often any was taken."""
+    return sum(key.endswith(".json") for key in blobs.keys("leases/"))
 
 
 def differences(layout: Layout, seed: int) -> list[str]:
@@ -73,5 +100,5 @@ def _row_ids(settings: Settings, cycle_id: str) -> dict[str, list[str]]:
 def settings_of(layout: Layout) -> Settings:
     """Of a process that uses this stack."""
     told = layout.client_environment()
-    given = ("replay_store", "s3_endpoint", "s3_access_key", "s3_secret_key")
+    given = ("object_store", "replay_store", "s3_endpoint", "s3_access_key", "s3_secret_key")
     return Settings(home=layout.home, **{name: told[f"DREAMGYM_{name.upper()}"] for name in given})

@@ -3,12 +3,15 @@
 import os
 import signal
 import subprocess
+import tempfile
 from random import Random
 
 from infra.stack.layout import Layout
-from tests.command_line import COMMAND, environment
-from tests.faults.calm import cycle, disturbed
+from tests.faults.calm import begun, disturbed
 from tests.faults.outcome import Outcome
+
+_LONGEST_S = 12
+"""From when work begins to the kill: long enough that the longest task gets done now and then."""
 
 
 def check(num_kills: int) -> Outcome:
@@ -20,17 +23,12 @@ def check(num_kills: int) -> Outcome:
 def _kill_now_and_then(layout: Layout, seed: int, num_kills: int, rng: Random, outcome: Outcome) -> None:
     """Until the kills are used up, or the cycle was faster."""
     while outcome.num_tries < num_kills:
-        process = subprocess.Popen(
-            [COMMAND, *cycle(seed)],
-            env=environment(layout.home),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            process.wait(timeout=rng.uniform(5, 20))
-            return
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            outcome.tried()
+        with tempfile.TemporaryFile("w+") as told:
+            process = begun(layout, seed, told)
+            try:
+                process.wait(timeout=rng.uniform(0, _LONGEST_S))
+                return
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                outcome.tried()

@@ -7,8 +7,7 @@ import time
 from random import Random
 
 from infra.stack.layout import Layout
-from tests.command_line import COMMAND, environment
-from tests.faults.calm import cycle, disturbed
+from tests.faults.calm import begun, disturbed
 from tests.faults.outcome import Outcome
 
 _AWAY_S = {"prefect": 15, "postgres": 15, "s3": 60, "mlflow": 120}
@@ -31,9 +30,7 @@ def _disturb(layout: Layout, seed: int, num_outages: int, rng: Random, outcome: 
     longest_s = _BRIEFLY_S if num_outages <= _FEW else max(_AWAY_S.values())
     while outcome.num_tries < num_outages:
         with tempfile.TemporaryFile("w+") as told:
-            process = subprocess.Popen(
-                [COMMAND, *cycle(seed)], env=environment(layout.home), stdout=subprocess.DEVNULL, stderr=told
-            )
+            process = begun(layout, seed, told)
             while process.poll() is None and outcome.num_tries < num_outages:
                 _wait(process, rng.uniform(3, 8))
                 if process.poll() is None:
