@@ -1,0 +1,12 @@
+"""The faults of stores in small numbers; `make faults` injects many."""
+
+import pytest
+
+from tests.faults.run import FAULTS, check_few
+from tests.faults.test_servers import ON_SERVERS
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", [one for one in FAULTS if one not in ON_SERVERS])
+def test_what_is_promised_holds(name):
+    check_few(name)
