@@ -137,7 +137,9 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
         log("dream training", trained["metrics"], round)
         experience.append(dreamt)
         if recipe.curriculum.generate:
-            pool = vary_tasks(pool, entropies, model, recipe.curriculum, recipe.environment, recipe.seed, round)
+            pool = vary_tasks(
+                pool, entropies, model, recipe.curriculum, recipe.environment, recipe.engine, recipe.seed, round
+            )
         if (round + 1) % recipe.dream.calibrate_every == 0 or round + 1 == recipe.dream.num_rounds:
             calibration = calibrate(recipe, made, policy, round + 1)
             if calibration["real_success"] >= best_success:

@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from platformdirs import user_cache_path
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -39,6 +40,10 @@ class Settings(BaseSettings):
     teacher_url: str = ""
     """OpenAI-compatible endpoint that annotates."""
     teacher_api_key: SecretStr | None = None
+    vllm_python: Path | None = None
+    """A Python that can import vLLM; empty: that of an environment which is made in `engines` on first use."""
+    engines: Path = user_cache_path("dreamgym") / "engines"
+    """Folder of the engines' environments, some gigabytes each; all homes share it."""
     num_threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     """Threads of the networks."""
 

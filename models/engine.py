@@ -9,7 +9,6 @@ Shapes: R rows, T new tokens, S cached tokens, K key-value heads, D head size, V
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from models.transformer import Weights, finish_block, logits_of, norm, project, rotations, weights_of
+from schemas.sampling import Sampled, Sampling
 
 _COMPACT_BELOW = 0.7
 """Share of rows still sampling under which the batch is packed anew."""
@@ -29,24 +29,16 @@ def engine_weights(network: Any) -> Weights:
     return weights_of(network, torch.bfloat16)
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How tokens are drawn."""
+class TorchEngine:
+    """The port's engine in this process."""
 
-    max_new_tokens: int
-    end_id: int
-    temperature: float = 1.0
-    """0 is greedy."""
+    def __init__(self, weights: Weights, seed: int) -> None:
+        """An engine that samples the same tokens for the same seed and the same questions in the same order."""
+        self._weights, self._generator = weights, torch.Generator().manual_seed(seed)
 
-
-@dataclass(frozen=True, slots=True)
-class Sampled:
-    """What one row sampled, with log-probabilities at the sampling temperature."""
-
-    ids: list[int]
-    logprobs: list[float]
-    ended: bool
-    """False: cut off at max_new_tokens."""
+    def open(self, num_rows: int, capacity: int = 256) -> "Sessions":
+        """Empty streams; they draw from one source of randomness."""
+        return Sessions(self._weights, num_rows, self._generator, capacity)
 
 
 class _Cache:

@@ -8,14 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import torch
-
-from models.engine import Sampling, Sessions
 from models.prompts import MARKERS, PromptFormat, Situation, last_actions
-from models.transformer import Weights
 from schemas.errors import InputError
-from schemas.ports import Demonstrations
+from schemas.ports import Demonstrations, Engine
 from schemas.records import AgentTask, Failure, Step
+from schemas.sampling import Sampling
 from schemas.state_text import apply_changes
 
 _PREDICTION = re.compile(
@@ -48,16 +45,14 @@ class ExperienceModel:
 
     def __init__(
         self,
-        weights: Weights,
+        engine: Engine,
         format: PromptFormat,
         demonstrations: Demonstrations | None,
         options: DreamOptions,
-        generator: torch.Generator,
     ) -> None:
-        """A model ready to predict; without demonstrations it is not grounded."""
-        self._weights, self.format, self._demonstrations = weights, format, demonstrations
+        """A model ready to predict, which the engine samples from; without demonstrations it is not grounded."""
+        self._engine, self.format, self._demonstrations = engine, format, demonstrations
         self.options = options
-        self._generator = generator
         self.num_tokens = 0
 
     def ground(self, situations: Sequence[Situation]) -> list[Situation]:
@@ -107,7 +102,7 @@ class ExperienceModel:
         """The text that the model writes after each prompt, without the end marker; cut-off texts keep none."""
         rows = range(len(prompts))
         longest = max(map(len, prompts))
-        sessions = Sessions(self._weights, len(prompts), self._generator, longest)
+        sessions = self._engine.open(len(prompts), longest)
         sessions.extend(rows, prompts)
         sampled = sessions.generate(rows, Sampling(self.options.max_new_tokens, self.format.end_id, temperature))
         self.num_tokens += sessions.num_prefilled + sessions.num_sampled

@@ -7,13 +7,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import torch
-
-from models.engine import Sampled, Sampling, Sessions
 from models.prompts import PromptFormat, last_actions
-from models.transformer import Weights
-from schemas.ports import Environment
+from schemas.ports import Engine, Environment, TokenStreams
 from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
+from schemas.sampling import Sampled, Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +75,16 @@ class Rollout:
 
     def __init__(
         self,
-        weights: Weights,
+        engine: Engine,
         format: PromptFormat,
         environment: Environment,
         origin: Origin,
         options: RolloutOptions,
-        generator: torch.Generator,
     ) -> None:
-        """A rollout of one policy in one environment."""
-        self._weights, self._format = weights, format
+        """A rollout of one policy, which the engine samples from, in one environment."""
+        self._engine, self._format = engine, format
         self._environment, self._options = environment, options
         self._origin: Origin = origin
-        self._generator = generator
         self.num_tokens = 0
 
     def play(
@@ -100,7 +95,7 @@ class Rollout:
             return []
         waiting = deque(enumerate(tasks))
         num_rows = min(self._options.num_slots, len(tasks))
-        sessions = Sessions(self._weights, num_rows, self._generator)
+        sessions = self._engine.open(num_rows)
         slots: dict[int, _Slot] = {}
         finished: dict[int, Trajectory] = {}
         while waiting or slots:
@@ -113,7 +108,7 @@ class Rollout:
         return [finished[i] for i in range(len(tasks))]
 
     def _fill(
-        self, slots: dict[int, _Slot], waiting: deque[tuple[int, AgentTask]], num_rows: int, sessions: Sessions
+        self, slots: dict[int, _Slot], waiting: deque[tuple[int, AgentTask]], num_rows: int, sessions: TokenStreams
     ) -> None:
         free = [row for row in range(num_rows) if row not in slots][: len(waiting)]
         starting = {row: waiting.popleft() for row in free}
@@ -123,7 +118,7 @@ class Rollout:
         for row, (index, task) in starting.items():
             slots[row] = _Slot(index, task, states[row])
 
-    def _take_turn(self, slots: dict[int, _Slot], sessions: Sessions) -> dict[int, Trajectory]:
+    def _take_turn(self, slots: dict[int, _Slot], sessions: TokenStreams) -> dict[int, Trajectory]:
         rows = list(slots)
         seen = [self._look(slots[row], row, sessions) for row in rows]
         sessions.extend(rows, seen)
@@ -135,7 +130,7 @@ class Rollout:
         steps = self._environment.step(actions)
         return self._finish(slots, actions, steps, sessions)
 
-    def _look(self, slot: _Slot, row: int, sessions: Sessions) -> list[int]:
+    def _look(self, slot: _Slot, row: int, sessions: TokenStreams) -> list[int]:
         """What the policy is shown now, noted in the slot."""
         if slot.turns and self._options.remember_episode:
             seen = self._format.state(slot.state)
@@ -151,7 +146,7 @@ class Rollout:
         return self._format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids).strip()
 
     def _finish(
-        self, slots: dict[int, _Slot], actions: dict[int, str], steps: dict[int, Step], sessions: Sessions
+        self, slots: dict[int, _Slot], actions: dict[int, str], steps: dict[int, Step], sessions: TokenStreams
     ) -> dict[int, Trajectory]:
         """Record the turn in every slot; take out and return the episodes that it ended."""
         ended: dict[int, Trajectory] = {}

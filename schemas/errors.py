@@ -6,6 +6,7 @@ DreamGymError            exit 1: the run failed
 |   `-- DataError
 |-- IntegrityError       exit 1: bytes are not what their digest says
 |-- StorageError         exit 1: a store cannot be read or written
+|-- EngineError          exit 1: an inference engine cannot start, or died
 |-- Overtaken            exit 1: somebody else was faster
 `-- GateRefused          exit 3: evaluated, but not good enough
 """
@@ -37,6 +38,10 @@ class IntegrityError(DreamGymError):
 
 class StorageError(DreamGymError):
     """A store cannot be read or written: missing, read-only or full."""
+
+
+class EngineError(DreamGymError):
+    """An inference engine cannot start, died, or refuses what it is asked."""
 
 
 class Overtaken(DreamGymError):

@@ -9,6 +9,45 @@ from typing import Protocol
 import numpy as np
 
 from schemas.records import AgentTask, Step, Trajectory
+from schemas.sampling import Sampled, Sampling
+
+
+class TokenStreams(Protocol):
+    """Token streams side by side, one per row, each with its own length."""
+
+    num_prefilled: int
+    """Tokens from outside so far, all rows together."""
+    num_sampled: int
+    """Tokens that were sampled so far, all rows together."""
+
+    def restart(self, row: int) -> None:
+        """Forget a row's stream, so that another can use its place."""
+        ...
+
+    def length(self, row: int) -> int:
+        """Tokens of a row's stream so far."""
+        ...
+
+    def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
+        """Append tokens from outside to rows."""
+        ...
+
+    def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
+        """Sample a continuation of each row until the end token; it is a part of the row's stream from then on."""
+        ...
+
+
+class Engine(Protocol):
+    """Samples from one set of weights: token ids in, token ids out."""
+
+    def open(self, num_rows: int, capacity: int = 256) -> TokenStreams:
+        """Empty streams.
+
+        Args:
+            num_rows: How many.
+            capacity: Tokens per row to make room for at first; it grows.
+        """
+        ...
 
 
 class Environment(Protocol):

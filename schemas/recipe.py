@@ -241,10 +241,18 @@ class GateRecipe(Section):
     """A person has to promote what passed."""
 
 
+class EngineRecipe(Section):
+    """Who samples the tokens of policy and experience model."""
+
+    name: Literal["torch", "vllm"] = "torch"
+    """torch: this process. vllm: a server for each of them, in an environment of their own that is made on first use."""
+
+
 class PlayRecipe(Section):
     """The sections that decide how an episode goes, dreamt or real: what tasks that play are keyed by."""
 
     seed: int
+    engine: EngineRecipe
     environment: EnvironmentRecipe
     experience: ExperienceRecipe
     retrieval: RetrievalRecipe
@@ -264,6 +272,7 @@ class Recipe(Section):
     ingest: IngestRecipe = IngestRecipe()
     annotate: AnnotateRecipe = AnnotateRecipe()
     backbone: BackboneRecipe = BackboneRecipe()
+    engine: EngineRecipe = EngineRecipe()
     experience: ExperienceRecipe = ExperienceRecipe()
     retrieval: RetrievalRecipe = RetrievalRecipe()
     start: StartRecipe = StartRecipe()

@@ -7,7 +7,7 @@ out: dreamt trajectories, group by group; their rows in `transitions` with origi
 from infra.doors import cycle
 from schemas.recipe import GrpoRecipe, PlayRecipe
 from schemas.records import Reference
-from tasks.keep import get_frozen_model, get_tasks, put_trajectories, use_threads
+from tasks.keep import get_tasks, put_trajectories, use_threads
 from tasks.play import dream_environment, play
 from tasks.rows import Provenance
 from tasks.store_rows import store_rows
@@ -27,9 +27,9 @@ def dream(
     """Groups of dreamt episodes, group_size of each task next to each other."""
     use_threads()
     seed = recipe.seed * 1_000_003 + round
-    environment = dream_environment(experience_model, experience, recipe.experience, recipe.retrieval, seed)
+    environment = dream_environment(experience_model, experience, recipe, seed)
     repeated = [task for task in get_tasks(tasks) for _ in range(grpo.group_size)]
-    episodes = play("dream", get_frozen_model(policy), environment, "dream", repeated, recipe, grpo.temperature, seed)
+    episodes = play("dream", policy, environment, "dream", repeated, recipe, grpo.temperature, seed)
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
     tag = store_rows(episodes, made_by, recipe.retrieval, f"dream-{round}")
     success = sum(t.success for t in episodes) / len(episodes)

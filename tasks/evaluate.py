@@ -12,7 +12,7 @@ from models.calibration import Calibration, calibrate, replay
 from models.intervals import success_rate
 from schemas.recipe import PlayRecipe
 from schemas.records import Reference, Trajectory
-from tasks.keep import get_frozen_model, put_trajectories, use_threads
+from tasks.keep import put_trajectories, use_threads
 from tasks.play import dream_environment, play, play_real
 from tasks.rows import Provenance
 from tasks.versioned import versioned_task
@@ -46,13 +46,12 @@ def evaluate(
     """
     use_threads()
     environment = open_environment(recipe.environment)
-    model = get_frozen_model(policy)
     with cycle().display.stage("make games"):
         held_out = environment.tasks(split, num_tasks)
-    real = play_real(name, model, recipe, held_out, _GREEDY, recipe.seed)
-    imagined = dream_environment(experience_model, experience, recipe.experience, recipe.retrieval, recipe.seed)
+    real = play_real(name, policy, recipe, held_out, _GREEDY, recipe.seed)
+    imagined = dream_environment(experience_model, experience, recipe, recipe.seed)
     tasks = [one.task_as_it_began for one in real]
-    dreamt = play(f"{name} dream", model, imagined, "dream", tasks, recipe, _GREEDY, recipe.seed)
+    dreamt = play(f"{name} dream", policy, imagined, "dream", tasks, recipe, _GREEDY, recipe.seed)
     with cycle().display.stage("replays"):
         calibration = calibrate(dreamt, replay(dreamt, environment), real)
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)

@@ -54,7 +54,13 @@ def put_model(
 def get_model(reference: Reference) -> LanguageModel:
     """A stored model to train, every file verified before it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
-        return load_model(objects().get_folder(reference, Path(folder), but=_OPTIMIZER_FILE))
+        fetch_model(reference, Path(folder))
+        return load_model(Path(folder))
+
+
+def fetch_model(reference: Reference, folder: Path) -> None:
+    """Write a stored model's files into a folder, every one verified."""
+    objects().get_folder(reference, folder, but=_OPTIMIZER_FILE)
 
 
 @lru_cache(maxsize=3)

@@ -12,7 +12,7 @@ from models.examples import situations_of
 from models.fidelity import fidelity
 from schemas.recipe import PlayRecipe
 from schemas.records import Reference
-from tasks.keep import get_frozen_model, use_threads
+from tasks.keep import use_threads
 from tasks.play import open_experience_model, play_real
 from tasks.retrieval_index import encoder_of
 from tasks.rows import trajectory_id
@@ -31,14 +31,14 @@ def measure_fidelity(
     use_threads()
     with cycle().display.stage("make games"):
         tasks = open_environment(recipe.environment).tasks("valid", recipe.environment.num_valid_tasks)
-    episodes = play_real("fidelity", get_frozen_model(policy), recipe, tasks, temperature, recipe.seed)
+    episodes = play_real("fidelity", policy, recipe, tasks, temperature, recipe.seed)
     situations = [
         replace(situation, trajectory_id=trajectory_id(episode))
         for episode in episodes
         for situation in situations_of(episode, recipe.experience.history_length)
     ]
     truth = [turn.step for episode in episodes for turn in episode.turns]
-    predictor = open_experience_model(experience_model, experience, recipe.experience, recipe.retrieval, recipe.seed)
+    predictor = open_experience_model(experience_model, experience, recipe, recipe.seed)
     with cycle().display.stage("fidelity"):
         encoder = encoder_of(recipe.retrieval.encoder, recipe.retrieval.revision)
         return fidelity(predictor, situations, truth, encoder)

@@ -3,52 +3,43 @@
 import time
 from collections.abc import Sequence
 
-import torch
-
 from infra.doors import cycle
 from infra.environments.by_name import open_environment
-from models.backbone import LanguageModel
-from models.engine import engine_weights
 from models.experience_model import Dream, DreamOptions, ExperienceModel
 from models.rollouts import Rollout, RolloutOptions, RolloutProgress
 from schemas.ports import Environment
-from schemas.recipe import ExperienceRecipe, PlayRecipe, RetrievalRecipe
+from schemas.recipe import PlayRecipe
 from schemas.records import AgentTask, Origin, Reference, Trajectory
+from tasks.engines import open_engine
 from tasks.keep import get_frozen_model
 from tasks.retrieval_index import index_over
 
 
-def dream_environment(
-    experience_model: Reference,
-    experience: list[Reference],
-    recipe: ExperienceRecipe,
-    retrieval: RetrievalRecipe,
-    seed: int,
-) -> Dream:
+def dream_environment(experience_model: Reference, experience: list[Reference], recipe: PlayRecipe, seed: int) -> Dream:
     """The experience model as an environment, grounded in these trajectories."""
-    return Dream(open_experience_model(experience_model, experience, recipe, retrieval, seed))
+    return Dream(open_experience_model(experience_model, experience, recipe, seed))
 
 
 def open_experience_model(
-    reference: Reference, experience: list[Reference], recipe: ExperienceRecipe, retrieval: RetrievalRecipe, seed: int
+    reference: Reference, experience: list[Reference], recipe: PlayRecipe, seed: int
 ) -> ExperienceModel:
     """An experience model, asked as the recipe says."""
-    model = get_frozen_model(reference)
+    asked, retrieval = recipe.experience, recipe.retrieval
     options = DreamOptions(
         retrieval.num_demonstrations,
-        recipe.history_length,
-        recipe.temperature,
-        recipe.num_votes,
-        max_new_tokens=recipe.max_new_tokens,
+        asked.history_length,
+        asked.temperature,
+        asked.num_votes,
+        max_new_tokens=asked.max_new_tokens,
     )
     index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
-    randomness = torch.Generator().manual_seed(seed)
-    return ExperienceModel(engine_weights(model.network), model.format, index, options, randomness)
+    engine = open_engine("experience model", reference, recipe.engine, seed)
+    return ExperienceModel(engine, get_frozen_model(reference).format, index, options)
 
 
 def play(
     stage: str,
-    policy: LanguageModel,
+    policy: Reference,
     environment: Environment,
     origin: Origin,
     tasks: Sequence[AgentTask],
@@ -58,14 +49,13 @@ def play(
 ) -> list[Trajectory]:
     """One episode per task, shown under a stage's name; dreamt success is called dream."""
     rollout = Rollout(
-        engine_weights(policy.network),
-        policy.format,
+        open_engine("policy", policy, recipe.engine, seed),
+        get_frozen_model(policy).format,
         environment,
         origin,
         RolloutOptions(
             recipe.start.remember_episode, recipe.start.history_length, temperature, recipe.environment.max_steps
         ),
-        torch.Generator().manual_seed(seed),
     )
     label = "dream success" if origin == "dream" else "success"
     started = time.monotonic()
@@ -82,7 +72,7 @@ def play(
 
 
 def play_real(
-    stage: str, policy: LanguageModel, recipe: PlayRecipe, tasks: Sequence[AgentTask], temperature: float, seed: int
+    stage: str, policy: Reference, recipe: PlayRecipe, tasks: Sequence[AgentTask], temperature: float, seed: int
 ) -> list[Trajectory]:
     """One real episode per task."""
     return play(stage, policy, open_environment(recipe.environment), "real", tasks, recipe, temperature, seed)

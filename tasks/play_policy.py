@@ -7,7 +7,7 @@ out: real trajectories, which `annotate` explains and stores
 from infra.environments.by_name import open_environment
 from schemas.recipe import PlayRecipe
 from schemas.records import Reference
-from tasks.keep import get_frozen_model, put_trajectories, use_threads
+from tasks.keep import put_trajectories, use_threads
 from tasks.play import play_real
 from tasks.versioned import versioned_task
 
@@ -16,15 +16,14 @@ from tasks.versioned import versioned_task
 def play_policy(policy: Reference, recipe: PlayRecipe) -> Reference:
     """Real episodes of the starting policy on train tasks, as many at each temperature of the recipe."""
     use_threads()
-    environment, model = open_environment(recipe.environment), get_frozen_model(policy)
-    tasks = environment.tasks("train", recipe.environment.num_train_tasks)
+    tasks = open_environment(recipe.environment).tasks("train", recipe.environment.num_train_tasks)
     wanted = [tasks[i % len(tasks)] for i in range(recipe.experience.num_refit_episodes)]
     temperatures = recipe.experience.refit_temperatures
     episodes = [
         episode
         for i, temperature in enumerate(temperatures)
         for episode in play_real(
-            "own mistakes", model, recipe, wanted[i :: len(temperatures)], temperature, recipe.seed + i
+            "own mistakes", policy, recipe, wanted[i :: len(temperatures)], temperature, recipe.seed + i
         )
     ]
     return put_trajectories(episodes)

@@ -8,16 +8,14 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-import torch
-
 from infra.doors import cycle, replay_store
 from infra.environments.by_name import open_environment
 from models.curriculum import draw_tasks, tasks_to_vary
-from models.engine import engine_weights
 from models.experience_model import DreamOptions, ExperienceModel
 from schemas.ports import RealEnvironment
-from schemas.recipe import CurriculumRecipe, EnvironmentRecipe, digest_of
+from schemas.recipe import CurriculumRecipe, EngineRecipe, EnvironmentRecipe, digest_of
 from schemas.records import AgentTask, Reference
+from tasks.engines import open_engine
 from tasks.keep import get_frozen_model, get_tasks, put_tasks, use_threads
 from tasks.rows import Provenance
 from tasks.versioned import versioned_task
@@ -56,6 +54,7 @@ def vary_tasks(
     experience_model: Reference,
     recipe: CurriculumRecipe,
     environment: EnvironmentRecipe,
+    engine: EngineRecipe,
     seed: int,
     round: int,
 ) -> Reference:
@@ -66,19 +65,16 @@ def vary_tasks(
     if not edge:
         return pool
     with cycle().display.stage("vary tasks"):
-        generator = _generator(experience_model, seed, round)
+        generator = _generator(experience_model, engine, seed * 1_000_003 + round)
         candidates = generate(generator, edge, recipe.generator_temperature)
         chosen, refused = select(candidates, tasks, open_environment(environment))
     return put_tasks([*tasks, *chosen], num_new=len(chosen), num_refused=refused)
 
 
-def _generator(reference: Reference, seed: int, round: int) -> ExperienceModel:
+def _generator(reference: Reference, recipe: EngineRecipe, seed: int) -> ExperienceModel:
     """The task generator: the experience model's own weights, asked another question."""
-    model = get_frozen_model(reference)
-    randomness = torch.Generator().manual_seed(seed * 1_000_003 + round)
-    return ExperienceModel(
-        engine_weights(model.network), model.format, None, DreamOptions(max_new_tokens=512), randomness
-    )
+    engine = open_engine("experience model", reference, recipe, seed)
+    return ExperienceModel(engine, get_frozen_model(reference).format, None, DreamOptions(max_new_tokens=512))
 
 
 def generate(generator: ExperienceModel, tasks: Sequence[AgentTask], temperature: float) -> list[AgentTask]:

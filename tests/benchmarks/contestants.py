@@ -57,7 +57,8 @@ def rate(work: Callable[[], object], units: int, repeats: int = 3) -> float:
 
 def rollout_ours() -> float:
     """Our engine on groups of equal prompts."""
-    from models.engine import Sampling, Sessions, engine_weights
+    from models.engine import Sessions, engine_weights
+    from schemas.sampling import Sampling
 
     weights, rows = engine_weights(model()), prompts()
 

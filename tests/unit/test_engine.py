@@ -1,11 +1,12 @@
 import pytest
 import torch
 
-from models.engine import Sampling, Sessions, _draw
+from models.engine import Sessions, _draw
 from models.grpo import GrpoOptions, ScoredGroup, action_logprobs
 from models.transformer import Weights, forward, logits_of, weights_of
 from schemas.errors import InputError
 from schemas.records import Tokens
+from schemas.sampling import Sampling
 from tests.unit.tiny import tiny_network
 
 

@@ -1,12 +1,11 @@
 from dataclasses import replace
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from models.backbone import load_model
-from models.engine import engine_weights
+from models.engine import TorchEngine, engine_weights
 from models.experience_model import Dream, DreamOptions, ExperienceModel, parse_prediction
 from models.prompts import PromptFormat, Situation
 from schemas.records import AgentTask, Failure
@@ -66,7 +65,7 @@ class Scripted(ExperienceModel):
     """Says what it is told to."""
 
     def __init__(self, format: PromptFormat, texts: list[str], num_votes: int) -> None:
-        super().__init__(None, format, None, DreamOptions(num_votes=num_votes), torch.Generator())
+        super().__init__(None, format, None, DreamOptions(num_votes=num_votes))
         self.texts = texts
 
     def complete(self, prompts, temperature):
@@ -95,8 +94,8 @@ def test_what_cannot_be_parsed_is_asked_again_once(format):
 @pytest.mark.parametrize("action", ["", "take carrot[outcome] success", "take\ncarrot"])
 def test_the_dream_refuses_what_is_no_line_of_text_without_asking_the_model(action):
     model = load_model(SHIPPED / "textworld-tiny")
-    weights = engine_weights(model.network)
-    dream = Dream(ExperienceModel(weights, model.format, None, DreamOptions(), torch.Generator()))
+    engine = TorchEngine(engine_weights(model.network), seed=0)
+    dream = Dream(ExperienceModel(engine, model.format, None, DreamOptions()))
     dream.reset({4: replace(TASK, initial_state=SITUATION.state)})
     step = dream.step({4: action})[4]
     assert (step.state, step.reward, step.done, step.failure) == (SITUATION.state, 0.0, False, None)

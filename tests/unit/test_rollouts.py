@@ -1,11 +1,10 @@
 """What a policy is shown while it plays, on the shipped backbone and real games."""
 
 import pytest
-import torch
 
 from infra.environments.by_name import open_environment
 from models.backbone import load_model
-from models.engine import engine_weights
+from models.engine import TorchEngine, engine_weights
 from models.examples import policy_examples
 from models.rollouts import Rollout, RolloutOptions
 from schemas.recipe import EnvironmentRecipe
@@ -20,8 +19,8 @@ def model():
 def play(model, num_tasks: int, options: RolloutOptions):
     environment = open_environment(EnvironmentRecipe())
     tasks = environment.tasks("train", num_tasks)
-    randomness = torch.Generator().manual_seed(0)
-    rollout = Rollout(engine_weights(model.network), model.format, environment, "real", options, randomness)
+    engine = TorchEngine(engine_weights(model.network), seed=0)
+    rollout = Rollout(engine, model.format, environment, "real", options)
     return tasks, rollout.play(tasks)
 
 

@@ -1,0 +1,1 @@
+"""Inference engines outside this process."""

@@ -1,0 +1,41 @@
+"""Run a command that ends when its parent does, however that ends: `python -m infra.engines.guard COMMAND...`.
+
+The parent holds the other end of standard input; when nobody does any more, the command's whole group is ended.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+_PATIENCE_S = 10
+
+
+def main(command: list[str]) -> int:
+    """Its exit code; nothing of its group is left then."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
+    threading.Thread(target=_end_with_parent, args=[process], daemon=True).start()
+    try:
+        return process.wait()
+    finally:
+        _signal(process, signal.SIGKILL)
+
+
+def _end_with_parent(process: "subprocess.Popen[bytes]") -> None:
+    sys.stdin.buffer.read()
+    _signal(process, signal.SIGTERM)
+    time.sleep(_PATIENCE_S)
+    _signal(process, signal.SIGKILL)
+
+
+def _signal(process: "subprocess.Popen[bytes]", number: int) -> None:
+    """To its group, if anything of it is left."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,156 @@
+"""vLLM for real, on the CPU: token ids in, token ids and their log-probabilities out, other weights without a restart."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+
+from infra.engines.vllm import VllmEngine
+from infra.engines.vllm_server import VllmServer
+from infra.settings import settings
+from models.backbone import LanguageModel, load_model
+from models.transformer import forward, logits_of, weights_of
+from schemas.errors import EngineError
+from schemas.sampling import Sampling
+from tasks.backbone import SHIPPED
+from tests.command_line import TOY, changed, dreamgym, environment
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(sys.platform != "linux", reason="vLLM is there for Linux only"),
+]
+
+_BF16 = 0.1
+"""How far log-probabilities may be from those in float32."""
+_PROMPTS = [[5, 6, 7], [10, 11, 12, 13, 14, 15]]
+
+
+@pytest.fixture(scope="module")
+def shipped() -> LanguageModel:
+    return load_model(SHIPPED / "textworld-tiny")
+
+
+@pytest.fixture(scope="module")
+def other(shipped) -> LanguageModel:
+    """The same architecture with other weights."""
+    model = load_model(SHIPPED / "textworld-tiny", random_init=True)
+    assert model.num_parameters == shipped.num_parameters
+    return model
+
+
+@pytest.fixture(scope="module")
+def server(shipped, tmp_path_factory):
+    home = settings().model_copy(update={"home": tmp_path_factory.mktemp("home")})
+    opened = VllmServer(home, "test", "shipped", shipped.save)
+    yield opened
+    opened.close()
+
+
+def true_logprobs(model: LanguageModel, ids: list[int], temperature: float) -> torch.Tensor:
+    weights = weights_of(model.network, torch.float32)
+    with torch.inference_mode():
+        return (logits_of(weights, forward(weights, torch.tensor([ids])))[0] / temperature).log_softmax(-1)
+
+
+def test_streams_go_on_turn_after_turn_with_the_networks_own_logprobs(server, shipped):
+    streams, whole = VllmEngine(server).open(3), [list(ids) for ids in (*_PROMPTS, _PROMPTS[0])]
+    news = whole
+    for temperature in (0.8, 1.0):
+        streams.extend(range(3), news)
+        sampled = streams.generate(range(3), Sampling(6, shipped.format.end_id, temperature))
+        for ids, one in zip(whole, sampled, strict=True):
+            before = len(ids)
+            ids.extend(one.ids)
+            table = true_logprobs(shipped, ids, temperature)
+            for i, (token, logprob) in enumerate(zip(one.ids, one.logprobs, strict=True)):
+                assert table[before + i - 1, token].item() == pytest.approx(logprob, abs=_BF16)
+            assert one.ended == (one.ids[-1] == shipped.format.end_id)
+            assert one.ended or len(one.ids) == 6
+        assert [streams.length(row) for row in range(3)] == list(map(len, whole))
+        news = [[20, 21], [22], [23, 24, 25]]
+        whole = [[*ids, *new] for ids, new in zip(whole, news, strict=True)]
+    assert streams.num_prefilled == 3 + 6 + 3 + 6
+
+
+def test_rows_that_start_alike_sample_apart(server):
+    streams = VllmEngine(server).open(8)
+    streams.extend(range(8), [_PROMPTS[1]] * 8)
+    assert len({tuple(one.ids) for one in streams.generate(range(8), Sampling(8, -1, 1.5))}) > 1
+
+
+def test_other_weights_take_effect_without_a_restart_and_an_engine_of_the_old_ones_is_refused(server, shipped, other):
+    greedy, process = Sampling(8, -1, 0.0), server._process.pid
+    old = VllmEngine(server)
+    first = old.complete(_PROMPTS, greedy)
+    server.load("other", other.save)
+    with pytest.raises(EngineError, match="samples from other now, not from shipped"):
+        old.complete(_PROMPTS, greedy)
+    assert VllmEngine(server).complete(_PROMPTS, greedy) != first
+    server.load("shipped", shipped.save)
+    assert VllmEngine(server).complete(_PROMPTS, greedy) == first
+    assert server._process.pid == process
+
+
+def test_what_vllm_refuses_is_told(server):
+    with pytest.raises(EngineError, match="answers /v1/completions with 400"):
+        VllmEngine(server).complete([[5] * 5000], Sampling(8, -1))
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path):
+    with pytest.raises(EngineError, match=r"does not start.*broken\.log.*config\.json"):
+        VllmServer(settings().model_copy(update={"home": tmp_path}), "broken", "nothing", Path.mkdir)
+
+
+def test_the_server_ends_with_its_parent_however_that_ends(tmp_path):
+    script = (
+        "import os, signal; from pathlib import Path; from infra.engines.vllm_server import VllmServer;"
+        "from infra.settings import settings; from models.backbone import load_model; from tasks.backbone import SHIPPED;"
+        "server = VllmServer(settings(), 'test', 'shipped', load_model(SHIPPED / 'textworld-tiny').save);"
+        "print(server._folder.name, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", script], env=environment(tmp_path), capture_output=True, text=True, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    folder, deadline = killed.stdout.strip(), time.monotonic() + 30
+    while (left := _processes_about(folder)) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert not left
+
+
+def _processes_about(folder: str) -> list[str]:
+    commands = (one.info["cmdline"] or () for one in psutil.process_iter(["cmdline"]))
+    return [" ".join(command) for command in commands if any(folder in part for part in command)]
+
+
+def test_the_whole_loop_runs_through_vllm_and_goes_on_after_a_server_died(tmp_path):
+    arguments = ("run", "textworld-tiny", *changed(*TOY, "engine.name=vllm"), "--only", "evaluate")
+    running = subprocess.Popen(
+        [Path(sys.executable).with_name("dreamgym"), *arguments],
+        env=environment(tmp_path),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _kill_servers(tmp_path)
+    _, told = running.communicate(timeout=600)
+    assert running.returncode == 1
+    assert "vLLM does not" in told
+    assert "Traceback" not in told
+    again = dreamgym(tmp_path, *arguments)
+    assert again.returncode in (0, 3), again.stderr
+
+
+def _kill_servers(home: Path) -> None:
+    """As soon as the second one starts."""
+    while not (home / "engines" / "vllm-experience-model.log").exists():
+        time.sleep(0.5)
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        is_server = (process.info["cmdline"] or [])[1:3] == ["-m", "vllm.entrypoints.openai.api_server"]
+        if is_server and (process.info["environ"] or {}).get("DREAMGYM_HOME") == str(home):
+            os.kill(process.pid, signal.SIGKILL)
