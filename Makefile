@@ -4,7 +4,7 @@ BIN := .venv/bin
 RECIPE ?= textworld-tiny
 CYCLE ?= cycle
 
-.PHONY: run test lint bench evidence ablations backbone faults up
+.PHONY: run test lint bench evidence ablations backbone faults up engines
 
 run: .venv/installed
 	$(BIN)/dreamgym run $(RECIPE)
@@ -34,6 +34,9 @@ backbone: .venv/installed
 
 up: .venv/installed-server
 	$(BIN)/dreamgym up
+
+engines: .venv/installed
+	$(BIN)/python -m infra.engines.vllm_environment
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

