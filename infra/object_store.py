@@ -5,7 +5,7 @@ An object's address is its sha256, so a write can be repeated, and every read is
 
 import hashlib
 import json
-from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from infra.blobs import Blobs
 from schemas.errors import IntegrityError
 from schemas.records import Reference
 
+_NUM_AT_ONCE = 4
+"""Files of a folder that are read or written side by side."""
 _MODEL = "model"
 """Kind of the references that are manifests of files."""
 
@@ -78,7 +80,10 @@ class ObjectStore:
 
     def put_folder(self, folder: Path, **notes: float | int | str) -> Reference:
         """Store every file of a model's flat folder, and a manifest of their digests, which is the reference."""
-        manifest = {path.name: self.put(path.read_bytes(), "file").sha256 for path in _files(folder)}
+        files = _files(folder)
+        with ThreadPoolExecutor(_NUM_AT_ONCE) as several:
+            stored = several.map(lambda path: self.put(path.read_bytes(), "file").sha256, files)
+            manifest = dict(zip([path.name for path in files], stored, strict=True))
         return self.put_json(manifest, _MODEL, **notes)
 
     def get_folder(self, reference: Reference, folder: Path, but: str = "") -> Path:
@@ -90,11 +95,11 @@ class ObjectStore:
             but: A file that is not needed.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        for name, sha256 in self.get_json(reference).items():
-            if Path(name).name != name:
-                raise IntegrityError(f"manifest {reference.sha256[:12]} names a file outside its folder: {name!r}")
-            if name != but:
-                (folder / name).write_bytes(self._verified(sha256))
+        manifest = {name: sha256 for name, sha256 in self.get_json(reference).items() if name != but}
+        if strangers := [name for name in manifest if Path(name).name != name]:
+            raise IntegrityError(f"manifest {reference.sha256[:12]} names files outside its folder: {strangers}")
+        with ThreadPoolExecutor(_NUM_AT_ONCE) as several:
+            list(several.map(lambda name: (folder / name).write_bytes(self._verified(manifest[name])), manifest))
         return folder
 
     def get_file(self, reference: Reference, name: str) -> bytes | None:
@@ -107,5 +112,5 @@ def _key(sha256: str) -> str:
     return f"{sha256[:2]}/{sha256}"
 
 
-def _files(folder: Path) -> Iterable[Path]:
+def _files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_file())

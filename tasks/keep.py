@@ -2,6 +2,8 @@
 
 import tempfile
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -53,9 +55,8 @@ def put_model(
 
 def get_model(reference: Reference) -> LanguageModel:
     """A stored model to train, every file verified before it is loaded."""
-    with tempfile.TemporaryDirectory() as folder:
-        fetch_model(reference, Path(folder))
-        return load_model(Path(folder))
+    frozen = get_frozen_model(reference)
+    return replace(frozen, network=deepcopy(frozen.network))
 
 
 def fetch_model(reference: Reference, folder: Path) -> None:
@@ -66,7 +67,9 @@ def fetch_model(reference: Reference, folder: Path) -> None:
 @lru_cache(maxsize=3)
 def get_frozen_model(reference: Reference) -> LanguageModel:
     """A stored model that nobody changes. Every round needs the experience model, its policy and the KL reference."""
-    return get_model(reference)
+    with tempfile.TemporaryDirectory() as folder:
+        fetch_model(reference, Path(folder))
+        return load_model(Path(folder))
 
 
 def resume_optimizer(optimizer: torch.optim.Optimizer, reference: Reference) -> None:

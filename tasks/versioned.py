@@ -41,12 +41,14 @@ def versioned_task(version: int) -> Callable[[Callable[..., Any]], Callable[...,
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         name, code = function.__name__, code_digest()
+        starts: list[str] = []
 
         def key(context: Any, arguments: dict[str, Any]) -> str:
             return cache_key(name, version, code, arguments)
 
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
+            starts.append(name)
             try:
                 return plain(function(*args, **kwargs))
             finally:
@@ -69,8 +71,9 @@ def versioned_task(version: int) -> Callable[[Callable[..., Any]], Callable[...,
         def call(*args: Any, **kwargs: Any) -> Any:
             given = signature(function).bind(*args, **kwargs)
             cache_key(name, version, code, given.arguments)  # Prefect would swallow its error and cache nothing
+            num_starts = len(starts)
             result = restored(prefect_task()(*args, **kwargs))
-            if all(map(objects().holds, references_in(result))):
+            if len(starts) > num_starts or all(map(objects().holds, references_in(result))):
                 return result
             cycle().display.say(f"{name}: a part of what it made is no longer stored, so it is made again")
             return restored(prefect_task(again=True)(*args, **kwargs))
