@@ -246,6 +246,8 @@ class EngineRecipe(Section):
 
     name: Literal["torch", "vllm"] = "torch"
     """torch: this process. vllm: a server for each of them, in an environment of their own that is made on first use."""
+    vllm_dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of vLLM's weights; auto is bfloat16 for a model in float32. The torch engine samples in bfloat16."""
 
 
 class PlayRecipe(Section):

@@ -24,5 +24,5 @@ def open_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -
     """
     if recipe.name == "vllm":
         with cycle().display.stage("engines"):
-            return serving(role, model.sha256, lambda folder: fetch_model(model, folder))
+            return serving(role, model.sha256, lambda folder: fetch_model(model, folder), recipe.vllm_dtype)
     return TorchEngine(engine_weights(get_frozen_model(model).network), seed)

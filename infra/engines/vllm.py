@@ -13,20 +13,21 @@ from schemas.sampling import Sampled, Sampling
 _servers: dict[str, VllmServer] = {}
 
 
-def serving(role: str, weights: str, fetch: Fetch) -> "VllmEngine":
+def serving(role: str, weights: str, fetch: Fetch, dtype: str) -> "VllmEngine":
     """An engine on the role's server, which is started, or given other weights, if need be.
 
     Args:
         role: Of each there is one server, and one set of weights at a time.
         weights: Digest of the model.
         fetch: Brings the model's files.
+        dtype: That a server is started with.
 
     Raises:
         EngineError: the server does not start, or does not take the weights.
     """
     server = _servers.get(role)
     if server is None or not server.is_alive:
-        server = _servers[role] = VllmServer(settings(), f"vllm {role}", weights, fetch)
+        server = _servers[role] = VllmServer(settings(), f"vllm {role}", weights, fetch, dtype)
     elif server.weights != weights:
         server.load(weights, fetch)
     return VllmEngine(server)

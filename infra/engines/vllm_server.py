@@ -35,7 +35,7 @@ _ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 class VllmServer:
     """One server; of its model the weights may change, the architecture not."""
 
-    def __init__(self, settings: Settings, name: str, weights: str, fetch: Fetch) -> None:
+    def __init__(self, settings: Settings, name: str, weights: str, fetch: Fetch, dtype: str = "auto") -> None:
         """Start it and wait until it answers.
 
         Args:
@@ -43,6 +43,7 @@ class VllmServer:
             name: For its log.
             weights: Digest of the model.
             fetch: Brings the model's files.
+            dtype: That it samples in.
 
         Raises:
             EngineError: it does not start.
@@ -52,7 +53,7 @@ class VllmServer:
         self._log = settings.home / "engines" / f"{name.replace(' ', '-')}.log"
         self._log.parent.mkdir(parents=True, exist_ok=True)
         socket = Path(self._folder.name) / "socket"
-        self._process = self._started(settings, self._fetched("first", fetch), socket)
+        self._process = self._started(settings, self._fetched("first", fetch), dtype, socket)
         self._client = httpx.Client(
             transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://vllm", timeout=_ANSWER_WITHIN_S
         )
@@ -69,12 +70,12 @@ class VllmServer:
         fetch(folder)
         return folder
 
-    def _started(self, settings: Settings, model: Path, socket: Path) -> "subprocess.Popen[bytes]":
+    def _started(self, settings: Settings, model: Path, dtype: str, socket: Path) -> "subprocess.Popen[bytes]":
         command = [
             *(sys.executable, "-m", "infra.engines.guard"),
             *(str(vllm_python(settings)), "-m", "vllm.entrypoints.openai.api_server"),
             *("--model", str(model), "--served-model-name", _MODEL, "--uds", str(socket)),
-            *("--logprobs-mode", "processed_logprobs", "--generation-config", "vllm"),
+            *("--dtype", dtype, "--logprobs-mode", "processed_logprobs", "--generation-config", "vllm"),
             *("--enable-prefix-caching", "--uvicorn-log-level", "warning"),
         ]
         threads = {"OMP_NUM_THREADS": str(settings.num_threads)}
