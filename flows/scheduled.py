@@ -55,7 +55,7 @@ def maintenance(keep_days: int = 30) -> str:
     """Compact tables; remove old versions and results, and what nothing names any more. Returns what went.
 
     Args:
-        keep_days: Age up to which results, and table versions that no finished cycle pins, stay.
+        keep_days: Age up to which results, and table versions that nothing names, stay.
     """
     return tidy_up(keep_days)
 

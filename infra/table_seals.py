@@ -45,7 +45,10 @@ class TableSeals:
             StorageError: one is not there.
         """
         seals = {tag: self._opened(table, tag) for tag in sorted(tags)}
-        for path, digest in {path: digest for seal in seals.values() for path, digest in seal["files"].items()}.items():
+        digests: dict[str, str] = {}
+        for seal in seals.values():
+            digests |= seal["files"]
+        for path, digest in digests.items():
             if self._digest(f"{table}.lance/{path}") != digest:
                 raise IntegrityError(
                     f"{table}.lance/{path} in {self._files.root} is corrupt: it is not what was written. Restore it from a "

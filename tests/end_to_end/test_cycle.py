@@ -132,6 +132,8 @@ def test_run_again_does_nothing_again_and_says_so(finished):
     assert "was begun before" in again.stderr
     assert json.loads(again.stdout)["lineage"] == summary["lineage"]
     assert json.loads(again.stdout)["stage_tokens"] == summary["stage_tokens"]
+    seconds = json.loads(again.stdout)["results"]["seconds"]
+    assert seconds > summary["results"]["seconds"], "the second run took some time, too"
 
 
 @pytest.mark.e2e

@@ -39,8 +39,8 @@ def disturbed(outcome: Outcome, num_tries: int, seed: int, disturb: Disturbance)
     return outcome
 
 
-def begun(layout: Layout, seed: int, told: IO[str]) -> subprocess.Popen[bytes]:
-    """A process that works on the cycle of a seed, in a group of its own; what it tells goes into a file.
+def begun(layout: Layout, seed: int, told: IO[str] | int) -> subprocess.Popen[bytes]:
+    """A process that works on the cycle of a seed, in a group of its own; what it tells goes where it is told to.
 
     It has imported everything and holds the cycle's lease, so that what happens to it now happens to its work.
     """

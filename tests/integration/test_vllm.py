@@ -20,7 +20,7 @@ from models.transformer import forward, logits_of, weights_of
 from schemas.errors import EngineError
 from schemas.sampling import Sampling
 from tasks.backbone import SHIPPED
-from tests.command_line import TOY, changed, dreamgym, environment
+from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
 
 pytestmark = [
     pytest.mark.integration,
@@ -132,7 +132,7 @@ def _processes_about(folder: str) -> list[str]:
 def test_the_whole_loop_runs_through_vllm_and_goes_on_after_a_server_died(tmp_path):
     arguments = ("run", "textworld-tiny", *changed(*TOY, "engine.name=vllm"), "--only", "evaluate")
     running = subprocess.Popen(
-        [Path(sys.executable).with_name("dreamgym"), *arguments],
+        [COMMAND, *arguments],
         env=environment(tmp_path),
         stderr=subprocess.PIPE,
         text=True,
