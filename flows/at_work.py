@@ -13,10 +13,10 @@ from infra.doors import cycle as running
 from infra.embedded import await_prefect
 from infra.lease import Lease
 from infra.progress import Display
-from infra.reachable import is_outage
+from infra.reachable import prefect_is_away
 from infra.reaper import FLOW_RUN_TAG, close_abandoned_runs
 from infra.settings import settings
-from infra.tracking import Tracker
+from infra.tracking import Tracker, mlflow_is_away
 from schemas.errors import StorageError
 from schemas.recipe import Recipe
 
@@ -26,20 +26,30 @@ def at_work(recipe: Recipe, cycle_id: str, display: Display) -> Iterator[Tracker
     """Work on a cycle, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens.
 
     Raises:
-        StorageError: Prefect went away for longer than its client is patient.
+        StorageError: Prefect or MLflow went away for longer than its client is patient.
     """
     require_conditional_puts(blobs())
-    with Lease(blobs(), cycle_id, display.say):
+    with Lease(blobs(), cycle_id, display.say), _outages_told():
         tracker = _open_doors(recipe, cycle_id, display)
         try:
             yield tracker
         except BaseException as error:
             with suppress(Exception):  # what went wrong matters more than that MLflow could not hear of it
                 tracker.close("FAILED" if isinstance(error, Exception) else "KILLED")
-            if is_outage(error):
-                raise StorageError(f"Prefect went away: {error}. Run the same command again when it answers") from error
             raise
         tracker.close("FINISHED")
+
+
+@contextmanager
+def _outages_told() -> Iterator[None]:
+    """Errors of the clients of servers that are away, as one of ours that says what to do."""
+    try:
+        yield
+    except Exception as error:
+        server = "MLflow" if mlflow_is_away(error) else "Prefect" if prefect_is_away(error) else ""
+        if not server:
+            raise
+        raise StorageError(f"{server} went away: {error}. Run the same command again when it answers") from error
 
 
 def _open_doors(recipe: Recipe, cycle_id: str, display: Display) -> Tracker:

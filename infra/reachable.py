@@ -33,7 +33,7 @@ def require_server(what: str, url: str, health: str) -> None:
         ) from error
 
 
-def is_outage(error: BaseException) -> bool:
+def prefect_is_away(error: BaseException) -> bool:
     """Whether an error of Prefect's client says that its server is away or unwell, rather than that we asked wrongly."""
     if isinstance(error, httpx.HTTPStatusError):
         return error.response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR

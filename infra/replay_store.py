@@ -1,7 +1,8 @@
 """The replay store: LanceDB tables with idempotent writes and pinned, tagged versions."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -36,10 +37,8 @@ class ReplayStore:
     def __init__(self, settings: Settings) -> None:
         """Connect to where the settings say; tables are made when first written."""
         self._uri = settings.replay_store_uri
-        try:
+        with _told(f"open the replay store {self._uri}"):
             self._database = lancedb.connect(self._uri, storage_options=_storage_options(settings))
-        except (OSError, RuntimeError, ValueError) as error:
-            raise StorageError(f"cannot open the replay store {self._uri}: {error}") from error
         self._seals = TableSeals(blobs_at(self._uri, settings), open_blobs(settings))
 
     def upsert(
@@ -59,7 +58,7 @@ class ReplayStore:
         """
         if not rows:
             return None
-        try:
+        with _told(f"write {len(rows)} rows to {self._uri}/{table}, whose other rows are intact"):
             opened = self._open_for(table, _schema_of(table, rows[0]))
             for start in range(0, len(rows), _UPSERT_ROWS):
                 batch = arrow.Table.from_pylist(list(rows[start : start + _UPSERT_ROWS]), schema=opened.schema)
@@ -69,10 +68,6 @@ class ReplayStore:
                 _pin(opened, tag)
                 self._seals.seal(opened, tag)
             return TableVersion(table, opened.version, opened.count_rows())
-        except (OSError, RuntimeError) as error:
-            raise StorageError(
-                f"cannot write {len(rows)} rows to {self._uri}/{table}: {error}. Rows stored before are intact"
-            ) from error
 
     def read(
         self, table: str, where: str | None = None, columns: Sequence[str] | None = None, as_of: str | int | None = None
@@ -82,17 +77,18 @@ class ReplayStore:
         Raises:
             InputError: no such tag or version.
         """
-        if table not in self._names():
-            return []
-        opened = self._database.open_table(table)
-        if as_of is not None:
-            _check_out(opened, as_of)
-        query = opened.search().limit(max(1, opened.count_rows()))
-        if where:
-            query = query.where(where)
-        if columns:
-            query = query.select(list(columns))
-        return query.to_arrow().to_pylist()
+        with _told(f"read table {table} in {self._uri}"):
+            if table not in self._names():
+                return []
+            opened = self._database.open_table(table)
+            if as_of is not None:
+                _check_out(opened, as_of)
+            query = opened.search().limit(max(1, opened.count_rows()))
+            if where:
+                query = query.where(where)
+            if columns:
+                query = query.select(list(columns))
+            return query.to_arrow().to_pylist()
 
     def verify(self, table: str, tags: set[str]) -> None:
         """Hold every byte of pinned versions against the digests that were taken when they were pinned.
@@ -104,10 +100,8 @@ class ReplayStore:
         if not tags:
             return
         sealed = self._seals.verify(table, tags)
-        try:
+        with _told(f"read table {table} in {self._uri}"):
             pinned = self._database.open_table(table).tags.list()
-        except (OSError, RuntimeError, ValueError) as error:
-            raise StorageError(f"cannot read table {table} in {self._uri}: {error}") from error
         for tag, version in sealed.items():
             if pinned.get(tag, {}).get("version") != version:
                 raise IntegrityError(
@@ -145,6 +139,15 @@ class ReplayStore:
         if difference := _difference(opened.schema, expected):
             raise StorageError(f"table {table} in {self._uri} has another schema: {difference}")
         return opened
+
+
+@contextmanager
+def _told(task: str) -> Iterator[None]:
+    """What LanceDB raises, as an error of ours."""
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError) as error:
+        raise StorageError(f"cannot {task}: {error}") from error
 
 
 def _schema_of(table: str, row: Mapping[str, Any]) -> arrow.Schema:

@@ -186,10 +186,15 @@ def _dataset(name: str, stored: Reference) -> Dataset:
     return Dataset(name, stored.sha256[:_DIGEST_LENGTH], stored.kind, source, profile=json.dumps(stored.notes))
 
 
-def _may_pass(error: Exception) -> bool:
-    """Whether MLflow was only away or overburdened."""
+def mlflow_is_away(error: BaseException) -> bool:
+    """Whether an error of MLflow's client says that its server is away or overburdened, not that we asked wrongly."""
     passing = (ErrorCode.Name(INTERNAL_ERROR), ErrorCode.Name(TEMPORARILY_UNAVAILABLE))
-    return isinstance(error, OSError) or (isinstance(error, MlflowException) and error.error_code in passing)
+    return isinstance(error, MlflowException) and error.error_code in passing
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether an entry that could not be delivered may arrive later."""
+    return isinstance(error, OSError) or mlflow_is_away(error)
 
 
 def _whole_entries(journal: Path) -> list[dict[str, Any]]:

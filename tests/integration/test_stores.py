@@ -288,7 +288,7 @@ def test_a_full_disk_is_named_and_leaves_nothing_half_written(small_disk):
 def test_a_full_disk_leaves_the_rows_that_were_stored(small_disk):
     store = ReplayStore(Settings(home=small_disk))
     store.upsert("agent_tasks", [row("kept")])
-    with pytest.raises(StorageError, match="Rows stored before are intact"):
+    with pytest.raises(StorageError, match="whose other rows are intact"):
         store.upsert("agent_tasks", [row(f"big {i}") | {"initial_state": os.urandom(500_000).hex()} for i in range(9)])
     assert [r["row_id"] for r in store.read("agent_tasks")] == ["kept"]
 

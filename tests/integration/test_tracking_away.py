@@ -3,9 +3,10 @@
 import time
 
 import pytest
+from mlflow.exceptions import MlflowException
 
 from infra.settings import Settings
-from infra.tracking import Tracker
+from infra.tracking import Tracker, mlflow_is_away
 from schemas.errors import StorageError
 from tests.integration.test_traces import episode, traces_of
 from tests.integration.tracking_server import free_port, mlflow_server
@@ -47,6 +48,17 @@ def test_training_goes_on_without_mlflow_and_everything_arrives_once(tmp_path, p
     assert {run.data.tags["stage"]: run.info.status for run in runs} == dict.fromkeys(
         ("cycle", "dream", "evaluate"), "FINISHED"
     )
+
+
+def test_a_server_that_is_away_is_told_from_a_wrong_question(tmp_path, port):
+    with mlflow_server(tmp_path, port):
+        tracker = Tracker(Settings(home=tmp_path, tracking_uri=f"http://127.0.0.1:{port}"), "cycle-1", {})
+        with pytest.raises(MlflowException) as wrong:
+            tracker.client.get_run("0" * 32)
+        assert not mlflow_is_away(wrong.value)
+    with pytest.raises(MlflowException) as away:
+        tracker.client.get_run(tracker.parent.info.run_id)
+    assert mlflow_is_away(away.value)
 
 
 def test_of_a_summary_the_latest_counts(tmp_path):

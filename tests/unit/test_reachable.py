@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from infra.reachable import is_outage
+from infra.reachable import prefect_is_away
 
 ASKED = httpx.Request("GET", "http://127.0.0.1:9/api")
 
@@ -21,4 +21,4 @@ ASKED = httpx.Request("GET", "http://127.0.0.1:9/api")
     ],
 )
 def test_an_outage_is_told_from_a_mistake(error, expected):
-    assert is_outage(error) is expected
+    assert prefect_is_away(error) is expected
