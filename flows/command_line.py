@@ -97,14 +97,14 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Cycles side by side: what differs in recipe and data, results with paired differences, cost; also as a page."""
-    from flows.compare_runs import comparison, print_comparison, write_page
+    from flows.compare_runs import comparison, page_of, print_comparison
     from flows.find_run import find_run
     from schemas.errors import InputError
 
     if len(runs) < 2:
         raise InputError("compare needs two cycles or more: `dreamgym show` names the latest")
     table = comparison([find_run(run) for run in runs])
-    page = write_page(table)
+    page = page_of(table)
     print_json(table) if as_json else print_comparison(table, page)
 
 

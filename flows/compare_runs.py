@@ -4,12 +4,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from rich.console import Console
 from rich.table import Table
 
 from infra.blobs import open_blobs
-from infra.durable_files import write_durably
+from infra.html_pages import write_page
 from infra.object_store import ObjectStore
 from infra.settings import settings
 from models.intervals import paired_gain
@@ -85,15 +84,10 @@ def print_comparison(table: dict[str, Any], page: Path) -> None:
     console.print(f"page    {page}", soft_wrap=True)
 
 
-def write_page(table: dict[str, Any]) -> Path:
+def page_of(table: dict[str, Any]) -> Path:
     """One self-contained HTML page of the comparison; where it is."""
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    page = environment.from_string(_TEMPLATE.read_text()).render(cycles=table["cycles"], tables=rows_of(table))
-    folder = settings().home.absolute() / "reports"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"compare-{'-'.join(cycle[-10:] for cycle in table['cycles'])}.html"
-    write_durably(path, page.encode())
-    return path
+    name = f"compare-{'-'.join(cycle[-10:] for cycle in table['cycles'])}"
+    return write_page(name, _TEMPLATE, cycles=table["cycles"], tables=rows_of(table))
 
 
 def rows_of(table: dict[str, Any]) -> dict[str, list[tuple[str, list[str]]]]:

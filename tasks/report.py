@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import plotly.graph_objects as plot
 from plotly.offline import get_plotlyjs
 
 from infra.doors import cycle, objects
-from infra.durable_files import write_durably
-from infra.settings import settings
+from infra.html_pages import write_page
 from schemas.policies import POLICY_LABELS
 from schemas.recipe import Recipe
 from schemas.records import Reference, Trajectory
@@ -29,8 +27,9 @@ def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
         summary: What `show` prints.
         made: The flow's lineage, with rounds, calibrations and references.
     """
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    page = environment.from_string(_TEMPLATE.read_text()).render(
+    path = write_page(
+        cycle().cycle_id,
+        _TEMPLATE,
         recipe=recipe,
         summary=summary,
         results=summary["results"],
@@ -42,12 +41,9 @@ def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
         plotly=get_plotlyjs(),
         cycle_id=cycle().cycle_id,
     )
-    folder = settings().home.absolute() / "reports"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{cycle().cycle_id}.html"
-    write_durably(path, page.encode())
-    stored = objects().put(page.encode(), "report")
-    cycle().tracker.cycle().log_text(page, path.name)
+    page = path.read_bytes()
+    stored = objects().put(page, "report")
+    cycle().tracker.cycle().log_text(page.decode(), path.name)
     cycle().tracker.cycle().set_tags({"lineage.report": stored.sha256[:16]})
     return path
 

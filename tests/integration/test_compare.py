@@ -2,7 +2,7 @@
 
 import pytest
 
-from flows.compare_runs import comparison, rows_of, write_page
+from flows.compare_runs import comparison, page_of, rows_of
 from infra.doors import objects
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("home")]
@@ -54,7 +54,7 @@ def test_equal_cycles_differ_in_nothing(home):
 
 
 def test_the_page_shows_text_as_text(home):
-    page = write_page(comparison([cycle("a<script>", 0.1, "c", A), cycle("b", 0.2, "c", A)])).read_text()
+    page = page_of(comparison([cycle("a<script>", 0.1, "c", A), cycle("b", 0.2, "c", A)])).read_text()
     assert "a&lt;script&gt;" in page
     assert "<script" not in page
     assert "http" not in page
