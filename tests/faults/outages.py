@@ -7,6 +7,7 @@ import time
 from random import Random
 
 from infra.stack.layout import Layout
+from infra.stack.up import up
 from tests.faults.calm import begun, disturbed
 from tests.faults.outcome import Outcome
 
@@ -45,15 +46,12 @@ def _disturb(layout: Layout, seed: int, num_outages: int, rng: Random, outcome: 
 
 
 def _take_away(layout: Layout, server: str, seconds: float) -> None:
-    _supervisor(layout, "stop", server)
-    time.sleep(seconds)
-    _supervisor(layout, "start", server)
-
-
-def _supervisor(layout: Layout, what: str, server: str) -> None:
+    """Until it is healthy again."""
     configuration = str(layout.folder / "supervisor.conf")
-    command = [sys.executable, "-m", "supervisor.supervisorctl", "-c", configuration, what, server]
+    command = [sys.executable, "-m", "supervisor.supervisorctl", "-c", configuration, "stop", server]
     subprocess.run(command, capture_output=True, check=True)
+    time.sleep(seconds)
+    up(layout, lambda line: None)
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
