@@ -78,13 +78,20 @@ class ObjectStore:
         """Plain data of a reference."""
         return json.loads(self.get(reference))
 
-    def put_folder(self, folder: Path, **notes: float | int | str) -> Reference:
-        """Store every file of a model's flat folder, and a manifest of their digests, which is the reference."""
+    def put_folder(self, folder: Path, over: Reference | None = None, **notes: float | int | str) -> Reference:
+        """Store every file of a model's flat folder, and a manifest of their digests, which is the reference.
+
+        Args:
+            folder: Of the files.
+            over: A stored folder whose other files belong to this one, too.
+            notes: Of the reference.
+        """
         files = _files(folder)
         with ThreadPoolExecutor(_NUM_AT_ONCE) as several:
             stored = several.map(lambda path: self.put(path.read_bytes(), "file").sha256, files)
             manifest = dict(zip([path.name for path in files], stored, strict=True))
-        return self.put_json(manifest, _MODEL, **notes)
+        beneath = self.get_json(over) if over else {}
+        return self.put_json(beneath | manifest, _MODEL, **notes)
 
     def get_folder(self, reference: Reference, folder: Path, but: str = "") -> Path:
         """Write the files of a stored folder, each verified, and return the folder.

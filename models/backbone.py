@@ -25,11 +25,11 @@ class LanguageModel:
 
     @property
     def num_parameters(self) -> int:
-        """Distinct weights."""
+        """Distinct weights, adapters among them."""
         return sum(p.numel() for p in self.network.parameters())
 
     def save(self, folder: Path) -> None:
-        """Write safetensors, configuration and tokenizer into a folder."""
+        """Write safetensors, configuration and tokenizer into a folder; of a network with adapters, only these."""
         self.network.save_pretrained(folder, safe_serialization=True)
         self.tokenizer.save_pretrained(folder)
 

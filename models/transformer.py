@@ -6,6 +6,7 @@ half the element-wise work, and a cache of one's own. Training and generation sh
 Shapes: B rows, T new tokens, S cached tokens, H query heads, K key-value heads, D head size, E hidden size.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,28 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from models.adapters import adapter_of
 from schemas.errors import InputError
 
 SUPPORTED = ("llama", "qwen2", "qwen3")
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """Linear maps of one input, fused, and what low-rank adapters add to them."""
+
+    weight: Tensor
+    bias: Tensor | None
+    adapter: tuple[Tensor, Tensor] | None
+    """The adapters' way down, and their scaled way up again."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """What comes out, one map after the other on the last axis."""
+        out = F.linear(x, self.weight, self.bias)
+        if self.adapter is None:
+            return out
+        down, up = self.adapter
+        return out + F.linear(F.linear(x, down), up)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +43,13 @@ class Layer:
     """Weights of one block, projections fused."""
 
     norm_in_E: Tensor
-    qkv: Tensor
-    qkv_bias: Tensor | None
+    qkv: Projection
     qk_norm_HD: Tensor | None
     """One row per query head, then one per key head, [H + K, 1, D]."""
-    out: Tensor
+    out: Projection
     norm_mlp_E: Tensor
-    gate_up: Tensor
-    down: Tensor
+    gate_up: Projection
+    down: Projection
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +68,13 @@ class Weights:
     dtype: torch.dtype
 
 
-def weights_of(network: Any, dtype: torch.dtype) -> Weights:
+def weights_of(network: Any, dtype: torch.dtype, *, merge_adapters: bool = False) -> Weights:
     """Fuse and cast the weights of a network.
+
+    Args:
+        network: Of the Llama family, with or without low-rank adapters.
+        dtype: Of the matrix products.
+        merge_adapters: Add adapters to the weights: faster where they are used often and trained never.
 
     Raises:
         InputError: an architecture outside the Llama family, or one that scales its positions.
@@ -62,11 +86,11 @@ def weights_of(network: Any, dtype: torch.dtype) -> Weights:
     moving = rotary.rope_type in ("dynamic", "longrope")
     if moving or rotary.attention_scaling != 1 or getattr(config, "sliding_window", None):
         raise InputError("a network that scales its positions or looks through a sliding window is not supported")
-    if network.model.layers[0].self_attn.o_proj.bias is not None or getattr(config, "mlp_bias", False):
+    if _plain(network.model.layers[0].self_attn.o_proj).bias is not None or getattr(config, "mlp_bias", False):
         raise InputError("a network with biases after attention or in its MLP is not supported")
     return Weights(
         embedding=network.model.embed_tokens.weight,
-        layers=[_layer(block, dtype) for block in network.model.layers],
+        layers=[_layer(block, dtype, merge_adapters) for block in network.model.layers],
         norm_E=network.model.norm.weight,
         head=network.lm_head.weight,
         num_heads=config.num_attention_heads,
@@ -78,26 +102,44 @@ def weights_of(network: Any, dtype: torch.dtype) -> Weights:
     )
 
 
-def _layer(block: Any, dtype: torch.dtype) -> Layer:
+def _layer(block: Any, dtype: torch.dtype, merge_adapters: bool) -> Layer:
     attention, mlp = block.self_attn, block.mlp
-    projections = (attention.q_proj, attention.k_proj, attention.v_proj)
-    biased = projections[0].bias is not None
+
+    def fused(*linears: Any) -> Projection:
+        return _fused(linears, dtype, merge_adapters)
+
     return Layer(
         norm_in_E=block.input_layernorm.weight,
-        qkv=torch.cat([p.weight for p in projections]).to(dtype),
-        qkv_bias=torch.cat([p.bias for p in projections]).to(dtype) if biased else None,
+        qkv=fused(attention.q_proj, attention.k_proj, attention.v_proj),
         qk_norm_HD=_head_norms(attention).to(dtype) if hasattr(attention, "q_norm") else None,
-        out=attention.o_proj.weight.to(dtype),
+        out=fused(attention.o_proj),
         norm_mlp_E=block.post_attention_layernorm.weight,
-        gate_up=torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight]).to(dtype),
-        down=mlp.down_proj.weight.to(dtype),
+        gate_up=fused(mlp.gate_proj, mlp.up_proj),
+        down=fused(mlp.down_proj),
     )
+
+
+def _fused(linears: Sequence[Any], dtype: torch.dtype, merge_adapters: bool) -> Projection:
+    plain = [_plain(one) for one in linears]
+    weight = torch.cat([one.weight for one in plain])
+    bias = torch.cat([one.bias for one in plain]).to(dtype) if plain[0].bias is not None else None
+    if not hasattr(linears[0], "lora_A"):
+        return Projection(weight.to(dtype), bias, None)
+    down, up = adapter_of(linears)
+    if merge_adapters:
+        return Projection((weight + up @ down).to(dtype), bias, None)
+    return Projection(weight.to(dtype), bias, (down.to(dtype), up.to(dtype)))
+
+
+def _plain(linear: Any) -> Any:
+    """Without its adapter, if it has one."""
+    return getattr(linear, "base_layer", linear)
 
 
 def _head_norms(attention: Any) -> Tensor:
     size = attention.head_dim
     heads = [
-        norm.weight.expand(projection.weight.shape[0] // size, 1, size)
+        norm.weight.expand(_plain(projection).weight.shape[0] // size, 1, size)
         for norm, projection in ((attention.q_norm, attention.q_proj), (attention.k_norm, attention.k_proj))
     ]
     return torch.cat(heads)
@@ -123,7 +165,7 @@ def norm(x: Tensor, weight: Tensor, epsilon: float, dtype: torch.dtype) -> Tenso
 def project(weights: Weights, layer: Layer, x_BTE: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Queries [B, H, T, D], keys and values [B, K, T, D] of one block, rotated."""
     hidden = norm(x_BTE, layer.norm_in_E, weights.epsilon, weights.dtype)
-    fused = F.linear(hidden, layer.qkv, layer.qkv_bias).unflatten(-1, (-1, weights.head_size)).transpose(1, 2)
+    fused = layer.qkv(hidden).unflatten(-1, (-1, weights.head_size)).transpose(1, 2)
     spun, value = fused.split([weights.num_heads + weights.num_kv_heads, weights.num_kv_heads], dim=1)
     if layer.qk_norm_HD is not None:
         spun = F.rms_norm(spun, (weights.head_size,), eps=weights.epsilon) * layer.qk_norm_HD
@@ -153,10 +195,10 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
 
 def finish_block(weights: Weights, layer: Layer, x_BTE: Tensor, attended: Tensor) -> Tensor:
     """Output projection and MLP, both added to the residual stream."""
-    x_BTE = x_BTE + F.linear(attended.transpose(1, 2).flatten(2), layer.out)
+    x_BTE = x_BTE + layer.out(attended.transpose(1, 2).flatten(2))
     hidden = norm(x_BTE, layer.norm_mlp_E, weights.epsilon, weights.dtype)
-    gate, up = F.linear(hidden, layer.gate_up).chunk(2, dim=-1)
-    return x_BTE + F.linear(F.silu(gate) * up, layer.down)
+    gate, up = layer.gate_up(hidden).chunk(2, dim=-1)
+    return x_BTE + layer.down(F.silu(gate) * up)
 
 
 def forward(weights: Weights, ids_BT: Tensor) -> Tensor:

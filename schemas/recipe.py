@@ -101,6 +101,15 @@ class SftRecipe(Section):
     """Batch size in tokens, padding included."""
 
 
+class LoraRecipe(Section):
+    """Low-rank adapters (LoRA) on every projection of attention and MLP, trained in place of all weights."""
+
+    rank: int = Field(default=0, ge=0)
+    """0: all weights are trained. A common choice for a large model is 16; learning rates are then higher."""
+    alpha: int = Field(default=32, gt=0)
+    """Adapters count alpha / rank."""
+
+
 class ExperienceRecipe(Section):
     """The experience model."""
 
@@ -274,6 +283,7 @@ class Recipe(Section):
     ingest: IngestRecipe = IngestRecipe()
     annotate: AnnotateRecipe = AnnotateRecipe()
     backbone: BackboneRecipe = BackboneRecipe()
+    lora: LoraRecipe = LoraRecipe()
     engine: EngineRecipe = EngineRecipe()
     experience: ExperienceRecipe = ExperienceRecipe()
     retrieval: RetrievalRecipe = RetrievalRecipe()

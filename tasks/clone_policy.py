@@ -13,7 +13,7 @@ from models.renaming import invented_names, name_pieces, renamed, renamer, state
 from models.sft import Example, fit, repeated
 from schemas.errors import DataError
 from schemas.ports import RealEnvironment
-from schemas.recipe import EnvironmentRecipe, SftRecipe, StartRecipe
+from schemas.recipe import EnvironmentRecipe, LoraRecipe, SftRecipe, StartRecipe
 from schemas.records import Reference, Trajectory
 from tasks.keep import get_model, get_trajectories, put_model, use_threads
 from tasks.training_report import SftReport
@@ -22,11 +22,16 @@ from tasks.versioned import versioned_task
 
 @versioned_task(version=1)
 def clone_policy(
-    backbone: Reference, trajectories: Reference, recipe: StartRecipe, environment: EnvironmentRecipe, seed: int
+    backbone: Reference,
+    trajectories: Reference,
+    recipe: StartRecipe,
+    lora: LoraRecipe,
+    environment: EnvironmentRecipe,
+    seed: int,
 ) -> Reference:
     """The backbone, taught to act like the shortest logged success of each of the first tasks that have one."""
     use_threads()
-    model = get_model(backbone)
+    model = get_model(backbone, lora, seed)
     demonstrations = shortest_successes(get_trajectories(trajectories))[: recipe.num_demonstrations]
     if not demonstrations:
         raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")
@@ -39,7 +44,7 @@ def clone_policy(
         )
     ]
     train(model.network, examples, recipe.sft, seed, "start policy")
-    return put_model(model, num_demonstrations=len(demonstrations))
+    return put_model(model, backbone, num_demonstrations=len(demonstrations))
 
 
 def shortest_successes(episodes: Sequence[Trajectory]) -> list[Trajectory]:

@@ -8,7 +8,7 @@ from models.engine import TorchEngine, engine_weights
 from schemas.ports import Engine
 from schemas.recipe import EngineRecipe
 from schemas.records import Reference
-from tasks.keep import fetch_model, get_frozen_model
+from tasks.keep import fetch_merged_model, get_frozen_model
 
 Role = Literal["policy", "experience model"]
 
@@ -24,5 +24,5 @@ def open_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -
     """
     if recipe.name == "vllm":
         with cycle().display.stage("engines"):
-            return serving(role, model.sha256, lambda folder: fetch_model(model, folder), recipe.vllm_dtype)
+            return serving(role, model.sha256, lambda folder: fetch_merged_model(model, folder), recipe.vllm_dtype)
     return TorchEngine(engine_weights(get_frozen_model(model).network), seed)

@@ -13,7 +13,7 @@ from models.renaming import Renamer, invented_names, name_pieces, renamed, renam
 from models.retrieval import ReplayIndex
 from models.sft import Example
 from schemas.ports import RealEnvironment
-from schemas.recipe import EnvironmentRecipe, ExperienceRecipe, RetrievalRecipe
+from schemas.recipe import EnvironmentRecipe, ExperienceRecipe, LoraRecipe, RetrievalRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 from tasks.clone_policy import train
 from tasks.keep import get_model, get_trajectories, put_model, use_threads
@@ -27,13 +27,14 @@ def fit_experience_model(
     backbone: Reference,
     trajectories: list[Reference],
     recipe: ExperienceRecipe,
+    lora: LoraRecipe,
     retrieval: RetrievalRecipe,
     environment: EnvironmentRecipe,
     seed: int,
 ) -> Reference:
     """The backbone, taught to play the environment, with the demonstrations that retrieval would give it."""
     use_threads()
-    model = get_model(backbone)
+    model = get_model(backbone, lora, seed)
     index = index_over(retrieval, trajectories)
     rng = random.Random(seed)
     episodes = get_trajectories(*trajectories)
@@ -47,7 +48,7 @@ def fit_experience_model(
                 examples += _examples(model.format, episode, situations, new, recipe)
         examples += _variation_examples(model.format, episodes, rng)
     train(model.network, examples, recipe.sft, seed, "experience model")
-    return put_model(model, num_examples=len(examples))
+    return put_model(model, backbone, num_examples=len(examples))
 
 
 def grounded(episode: Trajectory, index: ReplayIndex, history_length: int, k: int) -> list[Situation]:

@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,8 +11,10 @@ from safetensors.torch import load, save_file
 
 from infra.doors import objects
 from infra.settings import settings
+from models.adapters import has_adapters, merged, trainable_copy
 from models.backbone import LanguageModel, load_model
 from schemas.codec import decode_trajectories, encode_trajectories
+from schemas.recipe import LoraRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 
 _OPTIMIZER_FILE = "optimizer.safetensors"
@@ -43,25 +44,45 @@ def get_tasks(reference: Reference) -> list[AgentTask]:
 
 
 def put_model(
-    model: LanguageModel, optimizer: torch.optim.Optimizer | None = None, **notes: float | int | str
+    model: LanguageModel,
+    made_from: Reference | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
+    **notes: float | int | str,
 ) -> Reference:
-    """Store weights, tokenizer and, if given, the state of the optimiser: safetensors only."""
+    """Store weights, tokenizer and, if given, the state of the optimiser: safetensors only.
+
+    Args:
+        model: To store.
+        made_from: The model it was trained from, whose weights are its own if only adapters were trained.
+        optimizer: To go on with.
+        notes: Of the reference.
+    """
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder))
         if optimizer is not None:
             save_file(_optimizer_tensors(optimizer), Path(folder) / _OPTIMIZER_FILE)
-        return objects().put_folder(Path(folder), num_parameters=model.num_parameters, **notes)
+        over = made_from if has_adapters(model.network) else None
+        return objects().put_folder(Path(folder), over, num_parameters=model.num_parameters, **notes)
 
 
-def get_model(reference: Reference) -> LanguageModel:
-    """A stored model to train, every file verified before it is loaded."""
+def get_model(reference: Reference, lora: LoraRecipe, seed: int = 0) -> LanguageModel:
+    """A stored model to train, all of it or adapters, every file verified before it is loaded."""
     frozen = get_frozen_model(reference)
-    return replace(frozen, network=deepcopy(frozen.network))
+    return replace(frozen, network=trainable_copy(frozen.network, lora.rank, lora.alpha, seed))
 
 
 def fetch_model(reference: Reference, folder: Path) -> None:
     """Write a stored model's files into a folder, every one verified."""
     objects().get_folder(reference, folder, but=_OPTIMIZER_FILE)
+
+
+def fetch_merged_model(reference: Reference, folder: Path) -> None:
+    """The same for an engine that knows no adapters: they are added to the weights."""
+    model = get_frozen_model(reference)
+    if has_adapters(model.network):
+        replace(model, network=merged(model.network)).save(folder)
+    else:
+        fetch_model(reference, folder)
 
 
 @lru_cache(maxsize=3)

@@ -8,7 +8,7 @@ import torch
 from infra.doors import cycle
 from models.curriculum import group_entropies
 from models.grpo import GrpoOptions, GrpoTrainer, informative_groups
-from schemas.recipe import GrpoRecipe
+from schemas.recipe import GrpoRecipe, LoraRecipe
 from schemas.records import Reference, Trajectory
 from tasks.keep import get_frozen_model, get_model, get_trajectories, put_model, resume_optimizer, use_threads
 from tasks.versioned import versioned_task
@@ -16,7 +16,13 @@ from tasks.versioned import versioned_task
 
 @versioned_task(version=1)
 def train_policy(
-    policy: Reference, reference_policy: Reference, groups: Reference, recipe: GrpoRecipe, stage: str, round: int
+    policy: Reference,
+    reference_policy: Reference,
+    groups: Reference,
+    recipe: GrpoRecipe,
+    lora: LoraRecipe,
+    stage: str,
+    round: int,
 ) -> dict[str, Any]:
     """The policy after a round, its metrics, and the reward entropy of the round's tasks.
 
@@ -25,11 +31,12 @@ def train_policy(
         reference_policy: What the KL term holds on to: the starting policy of the stage.
         groups: Trajectories, group_size of each task next to each other.
         recipe: Shapes the update.
+        lora: Whether adapters are trained; the policy has them then.
         stage: Where the groups come from: dream or real.
         round: Counted from 0.
     """
     use_threads()
-    model = get_model(policy)
+    model = get_model(policy, lora)
     options = grpo_options(recipe, round)
     episodes = group_by_size(get_trajectories(groups), recipe.group_size)
     scored, counts = informative_groups(episodes, options)
@@ -42,7 +49,11 @@ def train_policy(
         cycle().display.used(f"train {stage}", sum(len(t.ids) for g in scored for t in g.tokens))
     entropies = group_entropies(episodes)
     metrics |= _round_metrics(episodes, stage) | {"reward_entropy": sum(entropies.values()) / max(1, len(entropies))}
-    return {"policy": put_model(model, trainer.optimizer, round=round), "metrics": metrics, "entropies": entropies}
+    return {
+        "policy": put_model(model, policy, trainer.optimizer, round=round),
+        "metrics": metrics,
+        "entropies": entropies,
+    }
 
 
 def grpo_options(recipe: GrpoRecipe, round: int) -> GrpoOptions:

@@ -1,0 +1,25 @@
+"""A whole cycle that trains adapters alone: every model of it is the backbone with a few weights beside it."""
+
+import json
+
+import pytest
+
+from infra.blobs import open_blobs
+from infra.object_store import ObjectStore
+from infra.settings import Settings
+from schemas.records import Reference
+from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+
+
+@pytest.mark.e2e
+def test_every_model_of_the_cycle_is_the_backbone_with_adapters(tmp_path):
+    done = dreamgym(tmp_path, "run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE, "lora.rank=4"), "--json")
+    assert done.returncode == 0, done.stderr
+    store, lineage = ObjectStore(open_blobs(Settings(home=tmp_path))), json.loads(done.stdout)["lineage"]
+    backbone, *trained = [
+        store.get_json(Reference(**lineage[name]["__reference__"]))
+        for name in ("backbone", "start", "experience_model", "dream", "sim_to_real")
+    ]
+    assert {files["model.safetensors"] for files in trained} == {backbone["model.safetensors"]}
+    start, experience_model, *_ = (files["adapter_model.safetensors"] for files in trained)
+    assert start != experience_model

@@ -1,0 +1,69 @@
+"""Models in the store: with adapters, the weights beneath are stored once, and what comes back is what was put."""
+
+import json
+
+import pytest
+import torch
+
+from infra.doors import objects
+from models.backbone import load_model
+from schemas.recipe import LoraRecipe
+from tasks.backbone import SHIPPED
+from tasks.keep import fetch_merged_model, get_frozen_model, get_model, put_model
+
+pytestmark = pytest.mark.integration
+LORA = LoraRecipe(rank=4, alpha=8)
+WEIGHTS = "model.safetensors"
+IDS = torch.arange(1, 40)[None]
+
+
+@pytest.fixture
+def backbone(home):
+    get_frozen_model.cache_clear()
+    return put_model(load_model(SHIPPED / "textworld-tiny"))
+
+
+def changed_adapters(reference):
+    """What training might make of a stored model."""
+    model = get_model(reference, LORA)
+    for name, weight in model.network.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight, std=0.1, generator=torch.Generator().manual_seed(0))
+    return model
+
+
+def test_adapters_lie_beside_the_weights_that_they_were_made_for(backbone):
+    model = changed_adapters(backbone)
+    first = put_model(model, backbone)
+    assert put_model(model, backbone) == first, "the same adapters are the same bytes"
+    files = objects().get_json(first)
+    assert files[WEIGHTS] == objects().get_json(backbone)[WEIGHTS]
+    config = json.loads(objects().get_file(first, "adapter_config.json") or b"")
+    assert (config["peft_type"], config["r"], config["lora_alpha"]) == ("LORA", 4, 8)
+    torch.testing.assert_close(get_frozen_model(first).network(IDS).logits, model.network(IDS).logits)
+
+
+def test_adapters_of_a_later_round_take_the_place_of_the_earlier(backbone):
+    first = put_model(changed_adapters(backbone), backbone)
+    model = get_model(first, LORA)
+    for weight in model.network.parameters():
+        if weight.requires_grad:
+            weight.data.mul_(0.5)
+    second = put_model(model, first, torch.optim.AdamW(model.network.parameters()))
+    assert objects().get_json(second)[WEIGHTS] == objects().get_json(first)[WEIGHTS]
+    torch.testing.assert_close(get_frozen_model(second).network(IDS).logits, model.network(IDS).logits)
+    assert not torch.allclose(model.network(IDS).logits, get_frozen_model(first).network(IDS).logits)
+
+
+def test_who_knows_no_adapters_gets_plain_weights(backbone, tmp_path):
+    stored = put_model(changed_adapters(backbone), backbone)
+    fetch_merged_model(stored, tmp_path / "merged")
+    assert not list((tmp_path / "merged").glob("adapter*"))
+    plain = load_model(tmp_path / "merged")
+    expected = get_frozen_model(stored).network(IDS).logits
+    torch.testing.assert_close(plain.network(IDS).logits, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_a_model_without_adapters_comes_back_as_it_is(backbone, tmp_path):
+    fetch_merged_model(backbone, tmp_path / "plain")
+    assert {path.name for path in (tmp_path / "plain").iterdir()} == set(objects().get_json(backbone))
