@@ -44,6 +44,8 @@ class Settings(BaseSettings):
     """A Python that can import vLLM; empty: that of an environment which is made in `engines` on first use."""
     engines: Path = user_cache_path("dreamgym") / "engines"
     """Folder of the engines' environments, some gigabytes each; all homes share it."""
+    device: str = ""
+    """Of the networks: cpu, cuda or cuda:1, say; empty: a GPU if there is one."""
     num_threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     """Threads of the networks."""
 

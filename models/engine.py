@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.transformer import Weights, finish_block, logits_of, norm, project, rotations, weights_of
+from models.transformer import Weights, bias_of, finish_block, logits_of, norm, project, rotations, weights_of
 from schemas.sampling import Sampled, Sampling
 
 _COMPACT_BELOW = 0.7
@@ -34,7 +34,7 @@ class TorchEngine:
 
     def __init__(self, weights: Weights, seed: int) -> None:
         """An engine that samples the same tokens for the same seed and the same questions in the same order."""
-        self._weights, self._generator = weights, torch.Generator().manual_seed(seed)
+        self._weights, self._generator = weights, torch.Generator(weights.device).manual_seed(seed)
 
     def open(self, num_rows: int, capacity: int = 256) -> "Sessions":
         """Empty streams; they draw from one source of randomness."""
@@ -42,7 +42,10 @@ class TorchEngine:
 
 
 class _Cache:
-    """Keys and values of every layer, [R, K, S, D] each, and how much of each row is filled."""
+    """Keys and values of every layer, [R, K, S, D] each, and how much of each row is filled.
+
+    Lengths stay on the CPU, where shapes are decided without waiting for a GPU.
+    """
 
     def __init__(self, keys: list[Tensor], values: list[Tensor], lengths_R: Tensor) -> None:
         self.keys, self.values, self.lengths_R = keys, values, lengths_R
@@ -50,12 +53,10 @@ class _Cache:
     @staticmethod
     def empty(weights: Weights, num_rows: int, capacity: int) -> "_Cache":
         shape = (num_rows, weights.num_kv_heads, capacity, weights.head_size)
-        layers = range(len(weights.layers))
-        return _Cache(
-            [torch.zeros(shape, dtype=weights.dtype) for _ in layers],
-            [torch.zeros(shape, dtype=weights.dtype) for _ in layers],
-            torch.zeros(num_rows, dtype=torch.long),
+        keys, values = (
+            [torch.zeros(shape, dtype=weights.dtype, device=weights.device) for _ in weights.layers] for _ in range(2)
         )
+        return _Cache(keys, values, torch.zeros(num_rows, dtype=torch.long))
 
     def rows(self, rows_R: Tensor, num_more: int) -> "_Cache":
         """A copy of some rows, as far as they are filled, with room for more tokens."""
@@ -85,16 +86,16 @@ def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | N
     comes next, because only the caller advances the lengths.
     """
     lengths_R = cache.lengths_R if rows_R is None else cache.lengths_R[rows_R]
-    positions_RT = lengths_R[:, None] + torch.arange(ids_RT.shape[1])
-    span = _rounded(int(positions_RT[:, -1].max()) + 1)
+    span = _rounded(int(lengths_R.max()) + ids_RT.shape[1])
     cache.reserve(span)
-    visible = positions_RT[:, :, None] >= torch.arange(span)
-    bias = torch.zeros(visible.shape, dtype=weights.dtype).masked_fill_(~visible, -torch.inf)[:, None]
+    device = weights.device
+    positions_RT = (lengths_R[:, None] + torch.arange(ids_RT.shape[1])).to(device)
+    bias = bias_of(positions_RT[:, None, :, None] >= torch.arange(span, device=device), weights.dtype)
     cos, sin = rotations(weights, positions_RT)
     rows = torch.arange(len(lengths_R)) if rows_R is None else rows_R
-    heads_RK = rows[:, None] * weights.num_kv_heads + torch.arange(weights.num_kv_heads)
+    heads_RK = (rows[:, None] * weights.num_kv_heads + torch.arange(weights.num_kv_heads)).to(device)
     place = (heads_RK[:, :, None] * cache.keys[0].shape[2] + positions_RT[:, None, :]).flatten()
-    x = F.embedding(ids_RT, weights.embedding)
+    x = F.embedding(ids_RT.to(device), weights.embedding)
     for layer, keys, values in zip(weights.layers, cache.keys, cache.values, strict=True):
         query, key, value = project(weights, layer, x, cos, sin)
         keys.flatten(0, 2).index_copy_(0, place, key.flatten(0, 2))
@@ -122,7 +123,7 @@ class Sessions:
         self._weights = weights
         self._generator = generator
         self._cache = _Cache.empty(weights, num_rows, capacity)
-        self._next_hidden = torch.zeros(num_rows, weights.embedding.shape[1])
+        self._next_hidden = torch.zeros(num_rows, weights.embedding.shape[1], device=weights.device)
         self._pending: list[list[int]] = [[] for _ in range(num_rows)]
         self.num_prefilled = 0
         self.num_sampled = 0
@@ -205,7 +206,7 @@ class Sessions:
     def _sample(self, hidden: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
         logits = logits_of(self._weights, hidden)
         if temperature == 0:
-            return logits.argmax(-1), torch.zeros(len(logits))
+            return logits.argmax(-1), torch.zeros(len(logits), device=logits.device)
         probabilities = (logits / temperature).softmax(-1)
         ids_R = _draw(probabilities, self._generator)
         return ids_R, probabilities.gather(1, ids_R[:, None])[:, 0].log()
@@ -214,5 +215,5 @@ class Sessions:
 def _draw(probabilities_RV: Tensor, generator: torch.Generator) -> Tensor:
     """One index per row: where a uniform number falls in the running sum. multinomial draws V numbers per row."""
     sums_RV = probabilities_RV.cumsum(-1, dtype=torch.float64)
-    uniform_R1 = torch.rand(len(sums_RV), 1, generator=generator, dtype=torch.float64) * sums_RV[:, -1:]
-    return torch.searchsorted(sums_RV, uniform_R1, right=True)[:, 0]
+    uniform_R1 = torch.rand(len(sums_RV), 1, generator=generator, dtype=torch.float64, device=sums_RV.device)
+    return torch.searchsorted(sums_RV, uniform_R1 * sums_RV[:, -1:], right=True)[:, 0]

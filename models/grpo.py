@@ -128,20 +128,19 @@ def action_logprobs(weights: Weights, groups: Sequence[ScoredGroup], temperature
     prefixes = [group.tokens[0].ids[: group.prefix_length] for group in groups]
     suffixes = [[one.ids[group.prefix_length :] for one in group.tokens] for group in groups]
     hidden = forward_groups(weights, prefixes, suffixes)
-    rows, positions, targets = _action_places(groups)
+    rows, positions, targets = _action_places(groups).to(weights.device).unbind(1)
     return _chunked_logprobs(weights, hidden[rows, positions], targets, temperature)
 
 
-def _action_places(groups: Sequence[ScoredGroup]) -> tuple[Tensor, Tensor, Tensor]:
-    """Row and position of the hidden state that predicts each action token, and the token."""
+def _action_places(groups: Sequence[ScoredGroup]) -> Tensor:
+    """Row and position of the hidden state that predicts each action token, and the token, [N, 3]."""
     places = [
         (row, position, token)
         for row, (one, start) in enumerate((one, g.prefix_length) for g in groups for one in g.tokens)
         for position, (token, action) in enumerate(zip(one.ids[start:], one.is_action[start:], strict=True))
         if action
     ]
-    rows, positions, targets = torch.tensor(places).unbind(1)
-    return rows, positions, targets
+    return torch.tensor(places)
 
 
 def _chunked_logprobs(weights: Weights, hidden_NE: Tensor, targets_N: Tensor, temperature: float) -> Tensor:
@@ -249,7 +248,8 @@ class GrpoTrainer:
         totals = {"loss": 0.0, "kl": 0.0, "clipped": 0.0}
         for groups, (old, reference) in zip(batch, frozen, strict=True):
             logprobs = action_logprobs(weights_of(self.network, self._dtype), groups, self.options.temperature)
-            loss, sums = objective(logprobs, old, reference, token_advantages(groups), self.options)
+            advantages = token_advantages(groups).to(logprobs.device)
+            loss, sums = objective(logprobs, old, reference, advantages, self.options)
             (loss / num_tokens).backward()
             totals["loss"] += loss.item()
             for key, value in sums.items():

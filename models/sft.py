@@ -75,9 +75,9 @@ def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -
     ids_BT = torch.tensor([example.ids + [0] * (length - len(example.ids)) for example in batch])
     labels_BT = torch.tensor([_labels(example, length) for example in batch])
     weights = weights_of(network, dtype)
-    wanted = labels_BT[:, 1:] != IGNORED
-    hidden = forward(weights, ids_BT)[:, :-1][wanted]
-    return F.cross_entropy(logits_of(weights, hidden), labels_BT[:, 1:][wanted])
+    rows, positions = (labels_BT[:, 1:] != IGNORED).nonzero(as_tuple=True)
+    hidden = forward(weights, ids_BT)[rows, positions]
+    return F.cross_entropy(logits_of(weights, hidden), labels_BT[rows, positions + 1].to(weights.device))
 
 
 def _labels(example: Example, length: int) -> list[int]:

@@ -67,6 +67,11 @@ class Weights:
     inverse_frequencies: Tensor
     dtype: torch.dtype
 
+    @property
+    def device(self) -> torch.device:
+        """Where everything is computed."""
+        return self.embedding.device
+
 
 def weights_of(network: Any, dtype: torch.dtype, *, merge_adapters: bool = False) -> Weights:
     """Fuse and cast the weights of a network.
@@ -176,7 +181,7 @@ def project(weights: Weights, layer: Layer, x_BTE: Tensor, cos: Tensor, sin: Ten
 def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
     """Grouped-query attention, [B, H, T, D].
 
-    Written out, because the fused kernel's backward pass takes four times as long on a CPU at these sizes.
+    Written out for a CPU, where the fused kernel's backward pass takes four times as long at these sizes.
 
     Args:
         query: [B, H, T, D].
@@ -184,6 +189,9 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
         value: [B, K, S, D].
         bias: 0 where a token may look, -inf elsewhere; [T, S], or [B, 1, T, S].
     """
+    if not query.is_cpu:
+        key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], dim=1) for t in (key, value))
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
     _, num_heads, length, size = query.shape
     num_kv_heads = key.shape[1]
     groups = num_heads // num_kv_heads
@@ -206,15 +214,15 @@ def forward(weights: Weights, ids_BT: Tensor) -> Tensor:
 
     Args:
         weights: From weights_of.
-        ids_BT: Token ids, padded on the right where rows differ in length.
+        ids_BT: Token ids, padded on the right where rows differ in length; on any device.
 
     Returns:
         Hidden states [B, T, E] in the dtype of the weights.
     """
     length = ids_BT.shape[1]
-    cos, sin = rotations(weights, torch.arange(length)[None])
-    bias = _bias(torch.ones(length, length, dtype=torch.bool).tril(), weights.dtype)
-    x_BTE = F.embedding(ids_BT, weights.embedding)
+    cos, sin = rotations(weights, torch.arange(length, device=weights.device)[None])
+    bias = bias_of(_causal(length, weights.device), weights.dtype)
+    x_BTE = F.embedding(ids_BT.to(weights.device), weights.embedding)
     for layer in weights.layers:
         query, key, value = project(weights, layer, x_BTE, cos, sin)
         attended = attend(query, key, value, bias)
@@ -238,17 +246,19 @@ def forward_groups(weights: Weights, prefixes: list[list[int]], suffixes: list[l
     Returns:
         Hidden states [R, 1 + T, E]: of the last token of the prefix, then of each suffix token.
     """
-    owners = torch.tensor([i for i, group in enumerate(suffixes) for _ in group])
-    prefix_ids, prefix_lengths = _padded(prefixes)
-    suffix_ids, _ = _padded([suffix for group in suffixes for suffix in group])
+    device = weights.device
+    owners = torch.tensor([i for i, group in enumerate(suffixes) for _ in group], device=device)
+    prefix_ids, prefix_lengths = _padded(prefixes, device)
+    suffix_ids, _ = _padded([suffix for group in suffixes for suffix in group], device)
     starts = prefix_lengths[owners]
     num_prefix, num_suffix = prefix_ids.shape[1], suffix_ids.shape[1]
-    spin_prefix = rotations(weights, torch.arange(num_prefix)[None])
-    spin_suffix = rotations(weights, starts[:, None] + torch.arange(num_suffix))
-    causal = _bias(torch.ones(num_prefix, num_prefix, dtype=torch.bool).tril(), weights.dtype)
-    own = torch.ones(num_suffix, num_suffix, dtype=torch.bool).tril().expand(len(starts), -1, -1)
-    start_seen = (torch.arange(num_prefix) < starts[:, None])[:, None].expand(-1, num_suffix, -1)
-    bias = _bias(torch.cat([start_seen, own], dim=2), weights.dtype)[:, None]
+    places = torch.arange(max(num_prefix, num_suffix), device=device)
+    spin_prefix = rotations(weights, places[None, :num_prefix])
+    spin_suffix = rotations(weights, starts[:, None] + places[:num_suffix])
+    causal = bias_of(_causal(num_prefix, device), weights.dtype)
+    own = _causal(num_suffix, device).expand(len(starts), -1, -1)
+    start_seen = (places[:num_prefix] < starts[:, None])[:, None].expand(-1, num_suffix, -1)
+    bias = bias_of(torch.cat([start_seen, own], dim=2), weights.dtype)[:, None]
     x, y = F.embedding(prefix_ids, weights.embedding), F.embedding(suffix_ids, weights.embedding)
     for layer in weights.layers:
         query_x, key_x, value_x = project(weights, layer, x, *spin_prefix)
@@ -257,17 +267,23 @@ def forward_groups(weights: Weights, prefixes: list[list[int]], suffixes: list[l
         values = torch.cat([value_x[owners], value_y], dim=2)
         x = finish_block(weights, layer, x, attend(query_x, key_x, value_x, causal))
         y = finish_block(weights, layer, y, attend(query_y, keys, values, bias))
-    last = x[torch.arange(len(prefixes)), prefix_lengths - 1][owners]
+    last = x[torch.arange(len(prefixes), device=device), prefix_lengths - 1][owners]
     hidden = torch.cat([last[:, None], y], dim=1)
     return norm(hidden, weights.norm_E, weights.epsilon, weights.dtype)
 
 
-def _bias(visible: Tensor, dtype: torch.dtype) -> Tensor:
-    return torch.zeros(visible.shape, dtype=dtype).masked_fill_(~visible, -torch.inf)
+def _causal(length: int, device: torch.device) -> Tensor:
+    """Each token sees itself and what is before it, [T, T]."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
-def _padded(rows: list[list[int]]) -> tuple[Tensor, Tensor]:
+def bias_of(visible: Tensor, dtype: torch.dtype) -> Tensor:
+    """What is added to scores: 0 where a token may look, -inf elsewhere."""
+    return torch.zeros(visible.shape, dtype=dtype, device=visible.device).masked_fill_(~visible, -torch.inf)
+
+
+def _padded(rows: list[list[int]], device: torch.device) -> tuple[Tensor, Tensor]:
     lengths = [len(row) for row in rows]
     longest = -(-max(lengths) // 16) * 16  # few shapes: the CPU kernels are compiled once per shape
     padded = [row + [0] * (longest - len(row)) for row in rows]
-    return torch.tensor(padded), torch.tensor(lengths)
+    return torch.tensor(padded, device=device), torch.tensor(lengths, device=device)

@@ -90,7 +90,12 @@ def get_frozen_model(reference: Reference) -> LanguageModel:
     """A stored model that nobody changes. Every round needs the experience model, its policy and the KL reference."""
     with tempfile.TemporaryDirectory() as folder:
         fetch_model(reference, Path(folder))
-        return load_model(Path(folder))
+        model = load_model(Path(folder))
+    return replace(model, network=model.network.to(_device()))
+
+
+def _device() -> str:
+    return settings().device or ("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def resume_optimizer(optimizer: torch.optim.Optimizer, reference: Reference) -> None:
