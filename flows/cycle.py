@@ -105,11 +105,11 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
         return
     backbone = fetch_backbone(recipe.backbone, backbone_files)
     annotated = annotate(logs, recipe.annotate, environment, recipe.retrieval, seed)
-    start = clone_policy(backbone, annotated, recipe.start, recipe.lora, environment, seed)
+    start = clone_policy(backbone, annotated, recipe.start, recipe.training, environment, seed)
     own = annotate(play_policy(start, recipe.play), recipe.annotate, environment, recipe.retrieval, seed, start.sha256)
     experience = [annotated, own]
     model = fit_experience_model(
-        backbone, experience, recipe.experience, recipe.lora, recipe.retrieval, environment, seed
+        backbone, experience, recipe.experience, recipe.training, recipe.retrieval, environment, seed
     )
     made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
     made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.grpo.temperature)
@@ -132,7 +132,7 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
         tasks = propose_tasks(pool, entropies, recipe.curriculum, recipe.grpo.groups_per_round, recipe.seed, round)
         dreamt = dream(tasks, policy, model, experience, recipe.play, recipe.grpo, round)
         show_rollouts("dream training", dreamt, round)
-        trained = train_policy(policy, start, dreamt, recipe.grpo, recipe.lora, "dream", round)
+        trained = train_policy(policy, start, dreamt, recipe.grpo, recipe.training, "dream", round)
         policy = trained["policy"]
         entropies |= trained["entropies"]
         made.rounds.append(trained["metrics"])
@@ -278,7 +278,7 @@ def train_for_real(
         )
         show_rollouts("real training", groups, round)
         num_steps += int(groups.notes["num_transitions"])
-        trained = train_policy(policy, first, groups, grpo, recipe.lora, "real", round)
+        trained = train_policy(policy, first, groups, grpo, recipe.training, "real", round)
         policy = trained["policy"]
         made.entropies |= trained["entropies"]
         log("real training", trained["metrics"], round)

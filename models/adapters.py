@@ -57,7 +57,7 @@ def _add_adapters(network: Any, rank: int, alpha: int, seed: int) -> None:
     try:
         from peft import LoraConfig
     except ImportError as error:
-        raise InputError("lora.rank needs peft: pip install 'dreamgym[lora]'") from error
+        raise InputError("training.lora_rank needs peft: pip install 'dreamgym[lora]'") from error
     torch.manual_seed(seed)
     network.add_adapter(LoraConfig(r=rank, lora_alpha=alpha, target_modules=_PROJECTIONS), _NAME)
 

@@ -6,13 +6,14 @@ half the element-wise work, and a cache of one's own. Training and generation sh
 Shapes: B rows, T new tokens, S cached tokens, H query heads, K key-value heads, D head size, E hidden size.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from models.adapters import adapter_of
 from schemas.errors import InputError
@@ -66,6 +67,8 @@ class Weights:
     epsilon: float
     inverse_frequencies: Tensor
     dtype: torch.dtype
+    checkpointed: bool
+    """Whether a block's activations are computed anew in the backward pass, or kept."""
 
     @property
     def device(self) -> torch.device:
@@ -104,6 +107,7 @@ def weights_of(network: Any, dtype: torch.dtype, *, merge_adapters: bool = False
         epsilon=config.rms_norm_eps,
         inverse_frequencies=rotary.inv_freq,
         dtype=dtype,
+        checkpointed=network.is_gradient_checkpointing,
     )
 
 
@@ -223,11 +227,21 @@ def forward(weights: Weights, ids_BT: Tensor) -> Tensor:
     cos, sin = rotations(weights, torch.arange(length, device=weights.device)[None])
     bias = bias_of(_causal(length, weights.device), weights.dtype)
     x_BTE = F.embedding(ids_BT.to(weights.device), weights.embedding)
-    for layer in weights.layers:
+
+    def block(layer: Layer, x_BTE: Tensor) -> Tensor:
         query, key, value = project(weights, layer, x_BTE, cos, sin)
-        attended = attend(query, key, value, bias)
-        x_BTE = finish_block(weights, layer, x_BTE, attended)
+        return finish_block(weights, layer, x_BTE, attend(query, key, value, bias))
+
+    for layer in weights.layers:
+        x_BTE = _run(weights, block, layer, x_BTE)
     return norm(x_BTE, weights.norm_E, weights.epsilon, weights.dtype)
+
+
+def _run(weights: Weights, block: Callable[..., Any], *inputs: Any) -> Any:
+    """A block, whose activations are not kept if the network is trained so."""
+    if weights.checkpointed and torch.is_grad_enabled():
+        return checkpoint(block, *inputs, use_reentrant=False)
+    return block(*inputs)
 
 
 def logits_of(weights: Weights, hidden: Tensor) -> Tensor:
@@ -260,13 +274,17 @@ def forward_groups(weights: Weights, prefixes: list[list[int]], suffixes: list[l
     start_seen = (places[:num_prefix] < starts[:, None])[:, None].expand(-1, num_suffix, -1)
     bias = bias_of(torch.cat([start_seen, own], dim=2), weights.dtype)[:, None]
     x, y = F.embedding(prefix_ids, weights.embedding), F.embedding(suffix_ids, weights.embedding)
-    for layer in weights.layers:
+
+    def block(layer: Layer, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         query_x, key_x, value_x = project(weights, layer, x, *spin_prefix)
         query_y, key_y, value_y = project(weights, layer, y, *spin_suffix)
         keys = torch.cat([key_x[owners], key_y], dim=2)
         values = torch.cat([value_x[owners], value_y], dim=2)
         x = finish_block(weights, layer, x, attend(query_x, key_x, value_x, causal))
-        y = finish_block(weights, layer, y, attend(query_y, keys, values, bias))
+        return x, finish_block(weights, layer, y, attend(query_y, keys, values, bias))
+
+    for layer in weights.layers:
+        x, y = _run(weights, block, layer, x, y)
     last = x[torch.arange(len(prefixes), device=device), prefix_lengths - 1][owners]
     hidden = torch.cat([last[:, None], y], dim=1)
     return norm(hidden, weights.norm_E, weights.epsilon, weights.dtype)

@@ -101,13 +101,16 @@ class SftRecipe(Section):
     """Batch size in tokens, padding included."""
 
 
-class LoraRecipe(Section):
-    """Low-rank adapters (LoRA) on every projection of attention and MLP, trained in place of all weights."""
+class TrainingRecipe(Section):
+    """What all fine-tuning of a cycle has in common, supervised and by reinforcement."""
 
-    rank: int = Field(default=0, ge=0)
-    """0: all weights are trained. A common choice for a large model is 16; learning rates are then higher."""
-    alpha: int = Field(default=32, gt=0)
-    """Adapters count alpha / rank."""
+    lora_rank: int = Field(default=0, ge=0)
+    """Of low-rank adapters on every projection of attention and MLP, trained in place of all weights; 0: all weights.
+    16 is common for a large model, with higher learning rates."""
+    lora_alpha: int = Field(default=32, gt=0)
+    """Adapters count lora_alpha / lora_rank."""
+    gradient_checkpointing: bool = False
+    """Compute what happens within a block anew in the backward pass: a third more work, and far less memory."""
 
 
 class ExperienceRecipe(Section):
@@ -283,7 +286,7 @@ class Recipe(Section):
     ingest: IngestRecipe = IngestRecipe()
     annotate: AnnotateRecipe = AnnotateRecipe()
     backbone: BackboneRecipe = BackboneRecipe()
-    lora: LoraRecipe = LoraRecipe()
+    training: TrainingRecipe = TrainingRecipe()
     engine: EngineRecipe = EngineRecipe()
     experience: ExperienceRecipe = ExperienceRecipe()
     retrieval: RetrievalRecipe = RetrievalRecipe()

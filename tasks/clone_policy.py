@@ -13,7 +13,7 @@ from models.renaming import invented_names, name_pieces, renamed, renamer, state
 from models.sft import Example, fit, repeated
 from schemas.errors import DataError
 from schemas.ports import RealEnvironment
-from schemas.recipe import EnvironmentRecipe, LoraRecipe, SftRecipe, StartRecipe
+from schemas.recipe import EnvironmentRecipe, SftRecipe, StartRecipe, TrainingRecipe
 from schemas.records import Reference, Trajectory
 from tasks.keep import get_model, get_trajectories, put_model, use_threads
 from tasks.training_report import SftReport
@@ -25,13 +25,13 @@ def clone_policy(
     backbone: Reference,
     trajectories: Reference,
     recipe: StartRecipe,
-    lora: LoraRecipe,
+    training: TrainingRecipe,
     environment: EnvironmentRecipe,
     seed: int,
 ) -> Reference:
     """The backbone, taught to act like the shortest logged success of each of the first tasks that have one."""
     use_threads()
-    model = get_model(backbone, lora, seed)
+    model = get_model(backbone, training, seed)
     demonstrations = shortest_successes(get_trajectories(trajectories))[: recipe.num_demonstrations]
     if not demonstrations:
         raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")

@@ -13,7 +13,7 @@ from models.renaming import Renamer, invented_names, name_pieces, renamed, renam
 from models.retrieval import ReplayIndex
 from models.sft import Example
 from schemas.ports import RealEnvironment
-from schemas.recipe import EnvironmentRecipe, ExperienceRecipe, LoraRecipe, RetrievalRecipe
+from schemas.recipe import EnvironmentRecipe, ExperienceRecipe, RetrievalRecipe, TrainingRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 from tasks.clone_policy import train
 from tasks.keep import get_model, get_trajectories, put_model, use_threads
@@ -27,14 +27,14 @@ def fit_experience_model(
     backbone: Reference,
     trajectories: list[Reference],
     recipe: ExperienceRecipe,
-    lora: LoraRecipe,
+    training: TrainingRecipe,
     retrieval: RetrievalRecipe,
     environment: EnvironmentRecipe,
     seed: int,
 ) -> Reference:
     """The backbone, taught to play the environment, with the demonstrations that retrieval would give it."""
     use_threads()
-    model = get_model(backbone, lora, seed)
+    model = get_model(backbone, training, seed)
     index = index_over(retrieval, trajectories)
     rng = random.Random(seed)
     episodes = get_trajectories(*trajectories)

@@ -14,7 +14,7 @@ from infra.settings import settings
 from models.adapters import has_adapters, merged, trainable_copy
 from models.backbone import LanguageModel, load_model
 from schemas.codec import decode_trajectories, encode_trajectories
-from schemas.recipe import LoraRecipe
+from schemas.recipe import TrainingRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 
 _OPTIMIZER_FILE = "optimizer.safetensors"
@@ -65,10 +65,13 @@ def put_model(
         return objects().put_folder(Path(folder), over, num_parameters=model.num_parameters, **notes)
 
 
-def get_model(reference: Reference, lora: LoraRecipe, seed: int = 0) -> LanguageModel:
+def get_model(reference: Reference, training: TrainingRecipe, seed: int = 0) -> LanguageModel:
     """A stored model to train, all of it or adapters, every file verified before it is loaded."""
     frozen = get_frozen_model(reference)
-    return replace(frozen, network=trainable_copy(frozen.network, lora.rank, lora.alpha, seed))
+    network = trainable_copy(frozen.network, training.lora_rank, training.lora_alpha, seed)
+    if training.gradient_checkpointing:
+        network.gradient_checkpointing_enable()
+    return replace(frozen, network=network)
 
 
 def fetch_model(reference: Reference, folder: Path) -> None:

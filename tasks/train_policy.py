@@ -8,7 +8,7 @@ import torch
 from infra.doors import cycle
 from models.curriculum import group_entropies
 from models.grpo import GrpoOptions, GrpoTrainer, informative_groups
-from schemas.recipe import GrpoRecipe, LoraRecipe
+from schemas.recipe import GrpoRecipe, TrainingRecipe
 from schemas.records import Reference, Trajectory
 from tasks.keep import get_frozen_model, get_model, get_trajectories, put_model, resume_optimizer, use_threads
 from tasks.versioned import versioned_task
@@ -20,7 +20,7 @@ def train_policy(
     reference_policy: Reference,
     groups: Reference,
     recipe: GrpoRecipe,
-    lora: LoraRecipe,
+    training: TrainingRecipe,
     stage: str,
     round: int,
 ) -> dict[str, Any]:
@@ -31,12 +31,12 @@ def train_policy(
         reference_policy: What the KL term holds on to: the starting policy of the stage.
         groups: Trajectories, group_size of each task next to each other.
         recipe: Shapes the update.
-        lora: Whether adapters are trained; the policy has them then.
+        training: Whether all weights are trained, or adapters, which the policy has then.
         stage: Where the groups come from: dream or real.
         round: Counted from 0.
     """
     use_threads()
-    model = get_model(policy, lora)
+    model = get_model(policy, training)
     options = grpo_options(recipe, round)
     episodes = group_by_size(get_trajectories(groups), recipe.group_size)
     scored, counts = informative_groups(episodes, options)

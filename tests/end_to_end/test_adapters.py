@@ -13,7 +13,8 @@ from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
 
 @pytest.mark.e2e
 def test_every_model_of_the_cycle_is_the_backbone_with_adapters(tmp_path):
-    done = dreamgym(tmp_path, "run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE, "lora.rank=4"), "--json")
+    training = ("training.lora_rank=4", "training.gradient_checkpointing=true")
+    done = dreamgym(tmp_path, "run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE, *training), "--json")
     assert done.returncode == 0, done.stderr
     store, lineage = ObjectStore(open_blobs(Settings(home=tmp_path))), json.loads(done.stdout)["lineage"]
     backbone, *trained = [

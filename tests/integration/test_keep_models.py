@@ -7,12 +7,12 @@ import torch
 
 from infra.doors import objects
 from models.backbone import load_model
-from schemas.recipe import LoraRecipe
+from schemas.recipe import TrainingRecipe
 from tasks.backbone import SHIPPED
 from tasks.keep import fetch_merged_model, get_frozen_model, get_model, put_model
 
 pytestmark = pytest.mark.integration
-LORA = LoraRecipe(rank=4, alpha=8)
+LORA = TrainingRecipe(lora_rank=4, lora_alpha=8)
 WEIGHTS = "model.safetensors"
 IDS = torch.arange(1, 40)[None]
 

@@ -23,7 +23,7 @@ def train(monkeypatch):
             real, gap = calibrations[who.sha256]
             return {"real_success": real, "dream_real_gap": gap, "outcome_agreement": 1.0}
 
-        def train_policy(_policy, _start, _groups, _recipe, _lora, _stage, round):
+        def train_policy(_policy, _start, _groups, _recipe, _training, _stage, round):
             return {"policy": policy(str(round + 1)), "metrics": {}, "entropies": {}}
 
         display = MagicMock()

@@ -10,14 +10,14 @@ _KINDS = {
 }
 
 
-def tiny_network(seed: int = 0, kind: str = "qwen3", vocab_size: int = 64, **more):
+def tiny_network(seed: int = 0, kind: str = "qwen3", vocab_size: int = 64, num_hidden_layers: int = 2, **more):
     torch.manual_seed(seed)
     config_class, model_class = _KINDS[kind]
     config = config_class(
         vocab_size=vocab_size,
         hidden_size=32,
         intermediate_size=64,
-        num_hidden_layers=2,
+        num_hidden_layers=num_hidden_layers,
         num_attention_heads=4,
         num_key_value_heads=2,
         head_dim=8,
