@@ -257,7 +257,7 @@ def main() -> None:
     try:
         app()
     except DreamGymError as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"error: {' '.join(str(error).splitlines())}", err=True)
         sys.exit(error.exit_code)
     except SystemExit as end:
         if end.code != _INTERRUPTED:
