@@ -1,0 +1,156 @@
+"""What one GPU makes of the trainer and of the torch engine, against what its data sheet allows.
+
+    python -m tests.benchmarks.gpu            Qwen3 of 0.6B and 1.7B and 4B, random weights; bounds are those of an H200
+    python -m tests.benchmarks.gpu tiny       the same in seconds on any machine: to see that it runs
+
+Useful work of an update is 6 operations per weight and computed token and 12 per layer, width and position looked at
+(PaLM, arXiv 2204.02311, appendix B); a decoded token cannot be had faster than weights and cache are read.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from models.engine import Sessions, engine_weights
+from models.grpo import GrpoOptions, GrpoTrainer, ScoredGroup, group_advantages
+from schemas.records import Tokens
+from schemas.sampling import Sampling
+
+PEAK_FLOPS, BANDWIDTH = 790e12, 4.8e12
+"""Of an H200: dense bfloat16 as it is reached in practice, and bytes per second."""
+GROUP = 8
+
+
+@dataclass(frozen=True)
+class Size:
+    """A network, and how long its streams are."""
+
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    intermediate: int
+    vocabulary: int = 151_936
+    head_size: int = 128
+    lengths: tuple[int, ...] = (4096, 16_384)
+
+
+SIZES = {
+    "tiny": Size(64, 2, 4, 2, 128, vocabulary=512, head_size=16, lengths=(256,)),
+    "0.6b": Size(1024, 28, 16, 8, 3072),
+    "1.7b": Size(2048, 28, 16, 8, 6144),
+    "4b": Size(2560, 36, 32, 8, 9728),
+}
+
+
+def main(names: list[str]) -> None:
+    """Measure each size and print the table."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    table = Table(title=torch.cuda.get_device_name() if device == "cuda" else "no GPU here: shares mean nothing")
+    for heading in ("size", "what", "tokens/s", "of the bound", "peak memory, GB"):
+        table.add_column(heading, justify="left" if heading in ("size", "what") else "right")
+    for name in names:
+        network = network_of(SIZES[name]).to(device)
+        for length in SIZES[name].lengths:
+            add_row(table, name, f"GRPO update, {length} tokens a stream", *update(network, SIZES[name], length))
+        add_row(table, name, "decoding, 64 rows after 512 tokens", *decoding(network, SIZES[name]))
+    Console().print(table)
+
+
+def add_row(table: Table, name: str, what: str, rate: float, share: float) -> None:
+    """With the memory that was used at most since the last row."""
+    peak = torch.cuda.max_memory_allocated() / 1e9 if torch.cuda.is_available() else float("nan")
+    table.add_row(name, what, f"{rate:,.0f}", f"{share:.1%}", f"{peak:.1f}")
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+
+
+def network_of(size: Size) -> Any:
+    """Random weights."""
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=size.vocabulary,
+        hidden_size=size.hidden,
+        intermediate_size=size.intermediate,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        num_key_value_heads=size.kv_heads,
+        head_dim=size.head_size,
+        max_position_embeddings=32_768,
+        tie_word_embeddings=True,
+        eos_token_id=None,
+        pad_token_id=0,
+        bos_token_id=None,
+    )
+    return Qwen3ForCausalLM(config).eval()
+
+
+def update(network: Any, size: Size, length: int) -> tuple[float, float]:
+    """Computed tokens per second of one group's update, and the share of the peak that is useful work."""
+    prompt = length // 4
+    ids = torch.randint(1, size.vocabulary, (GROUP, length), generator=torch.Generator().manual_seed(1))
+    ids[:, :prompt] = ids[0, :prompt]
+    mask = [False] * prompt + [True] * (length - prompt)
+    streams = [Tokens(row, mask, [0.0] * length) for row in ids.tolist()]
+    group = ScoredGroup(streams, group_advantages([1, 0] * (GROUP // 2)))
+    network.gradient_checkpointing_enable()
+    options = GrpoOptions(updates_per_round=1, kl_coefficient=0.0, learning_rate=1e-6)
+    trainer = GrpoTrainer(network, None, options, torch.bfloat16)
+    seconds = seconds_of(lambda: trainer.train([group]))
+    computed = prompt + GROUP * (length - prompt)
+    weights = sum(weight.numel() for weight in network.parameters())
+    attention = 12 * size.layers * size.heads * size.head_size * length / 2
+    return computed / seconds, computed * (6 * weights + attention) / seconds / PEAK_FLOPS
+
+
+def decoding(
+    network: Any, size: Size, num_rows: int = 64, context: int = 512, num_new: int = 128
+) -> tuple[float, float]:
+    """Sampled tokens per second, and the share of the time that reading weights and cache takes at least."""
+    weights = engine_weights(network)
+    prompts = torch.randint(
+        1, size.vocabulary, (num_rows, context), generator=torch.Generator().manual_seed(2)
+    ).tolist()
+
+    def seconds_for(max_new_tokens: int) -> float:
+        def work() -> None:
+            sessions = Sessions(weights, num_rows, torch.Generator(weights.device).manual_seed(0), context + num_new)
+            sessions.extend(range(num_rows), prompts)
+            sessions.generate(range(num_rows), Sampling(max_new_tokens, -1))
+
+        return seconds_of(work)
+
+    per_step = (seconds_for(num_new) - seconds_for(1)) / (num_new - 1)
+    cache = num_rows * (context + num_new / 2) * size.layers * 2 * size.kv_heads * size.head_size
+    num_bytes = 2 * (sum(weight.numel() for weight in network.parameters()) + cache)
+    return num_rows / per_step, num_bytes / BANDWIDTH / per_step
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Of the fastest of three, after one to warm up."""
+    work()
+    seconds = []
+    for _ in range(3):
+        wait_for_device()
+        began = time.perf_counter()
+        work()
+        wait_for_device()
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
+def wait_for_device() -> None:
+    """Work on a GPU is only begun when a call returns."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["0.6b", "1.7b", "4b"])
