@@ -1,9 +1,9 @@
 """How tasks keep models and trajectories: everything by reference, everything verified when fetched."""
 
 import tempfile
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -18,6 +18,9 @@ from schemas.recipe import TrainingRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 
 _OPTIMIZER_FILE = "optimizer.safetensors"
+_NUM_REMEMBERED = 3
+_models: OrderedDict[str, LanguageModel] = OrderedDict()
+"""By digest, the ones that were used last; what was trained takes the place of what it was made from."""
 
 
 def put_trajectories(trajectories: Sequence[Trajectory], **notes: float | int | str) -> Reference:
@@ -49,7 +52,7 @@ def put_model(
     optimizer: torch.optim.Optimizer | None = None,
     **notes: float | int | str,
 ) -> Reference:
-    """Store weights, tokenizer and, if given, the state of the optimiser: safetensors only.
+    """Store weights, tokenizer and, if given, the state of the optimiser: safetensors only. Nobody may change it then.
 
     Args:
         model: To store.
@@ -62,14 +65,18 @@ def put_model(
         if optimizer is not None:
             save_file(_optimizer_tensors(optimizer), Path(folder) / _OPTIMIZER_FILE)
         over = made_from if has_adapters(model.network) else None
-        return objects().put_folder(Path(folder), over, num_parameters=model.num_parameters, **notes)
+        reference = objects().put_folder(Path(folder), over, num_parameters=model.num_parameters, **notes)
+    if made_from is not None:
+        _models.pop(made_from.sha256, None)
+    _remember(reference, model)
+    return reference
 
 
 def get_model(reference: Reference, training: TrainingRecipe, seed: int = 0) -> LanguageModel:
     """A stored model to train, all of it or adapters, every file verified before it is loaded."""
     frozen = get_frozen_model(reference)
     network = trainable_copy(frozen.network, training.lora_rank, training.lora_alpha, seed)
-    if training.gradient_checkpointing:
+    if training.gradient_checkpointing and not network.is_gradient_checkpointing:
         network.gradient_checkpointing_enable()
     return replace(frozen, network=network)
 
@@ -88,13 +95,30 @@ def fetch_merged_model(reference: Reference, folder: Path) -> None:
         fetch_model(reference, folder)
 
 
-@lru_cache(maxsize=3)
 def get_frozen_model(reference: Reference) -> LanguageModel:
     """A stored model that nobody changes. Every round needs the experience model, its policy and the KL reference."""
+    if reference.sha256 not in _models:
+        _remember(reference, _fetched(reference))
+    _models.move_to_end(reference.sha256)
+    return _models[reference.sha256]
+
+
+def _fetched(reference: Reference) -> LanguageModel:
     with tempfile.TemporaryDirectory() as folder:
         fetch_model(reference, Path(folder))
         model = load_model(Path(folder))
     return replace(model, network=model.network.to(_device()))
+
+
+def _remember(reference: Reference, model: LanguageModel) -> None:
+    _models[reference.sha256] = model
+    if len(_models) > _NUM_REMEMBERED:
+        _models.popitem(last=False)
+
+
+def forget_models() -> None:
+    """Let every model be fetched anew."""
+    _models.clear()
 
 
 def _device() -> str:

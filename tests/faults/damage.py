@@ -12,7 +12,7 @@ from schemas.errors import GateRefused, IntegrityError, StorageError
 from schemas.ledger import Decision, Entry
 from schemas.recipe import RetrievalRecipe
 from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
-from tasks.keep import get_frozen_model, get_trajectories, put_model, put_trajectories
+from tasks.keep import forget_models, get_frozen_model, get_trajectories, put_model, put_trajectories
 from tasks.promote import promote
 from tasks.retrieval_index import encoder_of
 from tasks.rows import Provenance, rows_of
@@ -62,7 +62,7 @@ def _store_everything() -> list[Callable[[], object]]:
 
 def _load(policy: Reference) -> None:
     """As a process does that has not loaded it before."""
-    get_frozen_model.cache_clear()
+    forget_models()
     get_frozen_model(policy)
 
 

@@ -9,7 +9,7 @@ from infra.doors import objects
 from models.backbone import load_model
 from schemas.recipe import TrainingRecipe
 from tasks.backbone import SHIPPED
-from tasks.keep import fetch_merged_model, get_frozen_model, get_model, put_model
+from tasks.keep import fetch_merged_model, forget_models, get_frozen_model, get_model, put_model
 
 pytestmark = pytest.mark.integration
 LORA = TrainingRecipe(lora_rank=4, lora_alpha=8)
@@ -19,7 +19,7 @@ IDS = torch.arange(1, 40)[None]
 
 @pytest.fixture
 def backbone(home):
-    get_frozen_model.cache_clear()
+    forget_models()
     return put_model(load_model(SHIPPED / "textworld-tiny"))
 
 
@@ -32,6 +32,12 @@ def changed_adapters(reference):
     return model
 
 
+def from_the_store(reference):
+    """And not from memory."""
+    forget_models()
+    return get_frozen_model(reference)
+
+
 def test_adapters_lie_beside_the_weights_that_they_were_made_for(backbone):
     model = changed_adapters(backbone)
     first = put_model(model, backbone)
@@ -40,7 +46,7 @@ def test_adapters_lie_beside_the_weights_that_they_were_made_for(backbone):
     assert files[WEIGHTS] == objects().get_json(backbone)[WEIGHTS]
     config = json.loads(objects().get_file(first, "adapter_config.json") or b"")
     assert (config["peft_type"], config["r"], config["lora_alpha"]) == ("LORA", 4, 8)
-    torch.testing.assert_close(get_frozen_model(first).network(IDS).logits, model.network(IDS).logits)
+    torch.testing.assert_close(from_the_store(first).network(IDS).logits, model.network(IDS).logits)
 
 
 def test_adapters_of_a_later_round_take_the_place_of_the_earlier(backbone):
@@ -51,8 +57,8 @@ def test_adapters_of_a_later_round_take_the_place_of_the_earlier(backbone):
             weight.data.mul_(0.5)
     second = put_model(model, first, torch.optim.AdamW(model.network.parameters()))
     assert objects().get_json(second)[WEIGHTS] == objects().get_json(first)[WEIGHTS]
-    torch.testing.assert_close(get_frozen_model(second).network(IDS).logits, model.network(IDS).logits)
-    assert not torch.allclose(model.network(IDS).logits, get_frozen_model(first).network(IDS).logits)
+    torch.testing.assert_close(from_the_store(second).network(IDS).logits, model.network(IDS).logits)
+    assert not torch.allclose(model.network(IDS).logits, from_the_store(first).network(IDS).logits)
 
 
 def test_who_knows_no_adapters_gets_plain_weights(backbone, tmp_path):
@@ -60,10 +66,19 @@ def test_who_knows_no_adapters_gets_plain_weights(backbone, tmp_path):
     fetch_merged_model(stored, tmp_path / "merged")
     assert not list((tmp_path / "merged").glob("adapter*"))
     plain = load_model(tmp_path / "merged")
-    expected = get_frozen_model(stored).network(IDS).logits
+    expected = from_the_store(stored).network(IDS).logits
     torch.testing.assert_close(plain.network(IDS).logits, expected, atol=1e-4, rtol=1e-4)
 
 
 def test_a_model_without_adapters_comes_back_as_it_is(backbone, tmp_path):
     fetch_merged_model(backbone, tmp_path / "plain")
     assert {path.name for path in (tmp_path / "plain").iterdir()} == set(objects().get_json(backbone))
+
+
+def test_what_was_just_made_is_remembered_and_is_what_the_store_holds(backbone):
+    model = changed_adapters(backbone)
+    made = put_model(model, backbone)
+    assert get_frozen_model(made) is model
+    remembered, stored = model.network.state_dict(), from_the_store(made).network.state_dict()
+    assert remembered.keys() == stored.keys()
+    assert all(torch.equal(remembered[name], stored[name]) for name in stored)
