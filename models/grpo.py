@@ -214,8 +214,9 @@ class GrpoTrainer:
         """
         self.network, self.options, self._dtype = network, options, dtype
         self._reference = weights_of(reference, dtype) if reference is not None else None
-        self._trained = [weight for weight in network.parameters() if weight.requires_grad]
-        self.optimizer = torch.optim.AdamW(self._trained, lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
+        self.optimizer = torch.optim.AdamW(
+            network.parameters(), lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
+        )
 
     def train(self, groups: Sequence[ScoredGroup]) -> dict[str, float]:
         """One round of updates on fresh groups; returns metrics averaged over action tokens."""
@@ -255,7 +256,7 @@ class GrpoTrainer:
             for key, value in sums.items():
                 totals[key] += value
         self._warm_up()
-        norm = nn.utils.clip_grad_norm_(self._trained, self.options.max_grad_norm)
+        norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.options.max_grad_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return {key: value / num_tokens for key, value in totals.items()} | {"grad_norm": norm.item()}

@@ -102,15 +102,14 @@ def fit(
     on_update: Callable[[SftProgress], None] = lambda progress: None,
 ) -> None:
     """Train in place with AdamW, bfloat16 matrix products over float32 weights, and clipped gradients."""
-    trained = [weight for weight in network.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=0.0, betas=(0.9, 0.95), weight_decay=0.01)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.01)
     network.train()
     for update, batch in enumerate(itertools.islice(stream, num_updates)):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(update, num_updates, peak_learning_rate)
         loss = sft_loss(network, batch, torch.bfloat16)
         loss.backward()
-        nn.utils.clip_grad_norm_(trained, 1.0)
+        nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         on_update(SftProgress(update + 1, num_updates, loss.item(), sum(len(e.ids) for e in batch)))
