@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.transformer import Weights, bias_of, finish_block, logits_of, norm, project, rotations, weights_of
+from models.transformer import Weights, attend, bias_of, finish_block, logits_of, norm, project, rotations, weights_of
 from schemas.sampling import Sampled, Sampling
 
 _COMPACT_BELOW = 0.7
@@ -103,8 +103,7 @@ def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | N
         seen_keys, seen_values = keys[:, :, :span], values[:, :, :span]
         if rows_R is not None:
             seen_keys, seen_values = seen_keys[rows_R], seen_values[rows_R]
-        attended = F.scaled_dot_product_attention(query, seen_keys, seen_values, attn_mask=bias, enable_gqa=True)
-        x = finish_block(weights, layer, x, attended)
+        x = finish_block(weights, layer, x, attend(query, seen_keys, seen_values, bias))
     return norm(x, weights.norm_E, weights.epsilon, weights.dtype)
 
 
