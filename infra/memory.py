@@ -4,7 +4,7 @@ import ctypes
 import time
 from contextlib import suppress
 
-_EVERY_S = 10.0
+_EVERY_S = 30.0
 """It takes up to a tenth of a second."""
 _last_s = [0.0]
 

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,15 +21,6 @@ _UPSERT_ROWS = 20_000
 _SCHEMAS = {"quarantine": QUARANTINE_SCHEMA, "agent_tasks": AGENT_TASKS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
 
 
-@dataclass(frozen=True, slots=True)
-class TableVersion:
-    """A pinned state of a table."""
-
-    table: str
-    version: int
-    num_rows: int
-
-
 class ReplayStore:
     """Tables of transitions, agent tasks, evaluations and quarantined rows."""
 
@@ -41,9 +31,7 @@ class ReplayStore:
             self._database = lancedb.connect(self._uri, storage_options=_storage_options(settings))
         self._seals = TableSeals(blobs_at(self._uri, settings), open_blobs(settings))
 
-    def upsert(
-        self, table: str, rows: Sequence[Mapping[str, Any]], tag: str = "", *, replace: bool = True
-    ) -> TableVersion | None:
+    def upsert(self, table: str, rows: Sequence[Mapping[str, Any]], tag: str = "", *, replace: bool = True) -> None:
         """Write rows by their row_id, so that a retry writes nothing twice.
 
         Args:
@@ -52,12 +40,9 @@ class ReplayStore:
             tag: Name to pin and seal the version that holds them by, of letters, digits, dots, dashes and underscores; a
                 tag that exists moves to it.
             replace: A row that is already there is replaced; else it stays as it is.
-
-        Returns:
-            The version that holds the rows; None if there are none.
         """
         if not rows:
-            return None
+            return
         with _told(f"write {len(rows)} rows to {self._uri}/{table}, whose other rows are intact"):
             opened = self._open_for(table, _schema_of(table, rows[0]))
             for start in range(0, len(rows), _UPSERT_ROWS):
@@ -67,7 +52,6 @@ class ReplayStore:
             if tag:
                 _pin(opened, tag)
                 self._seals.seal(opened, tag)
-            return TableVersion(table, opened.version, opened.count_rows())
 
     def read(
         self, table: str, where: str | None = None, columns: Sequence[str] | None = None, as_of: str | int | None = None
@@ -133,9 +117,12 @@ class ReplayStore:
         return list(self._database.list_tables(limit=100).tables)
 
     def _open_for(self, table: str, expected: arrow.Schema) -> Any:
-        if table not in self._names():
+        try:
+            opened = self._database.open_table(table)
+        except ValueError:
+            if table in self._names():
+                raise
             return self._database.create_table(table, schema=expected, exist_ok=True)
-        opened = self._database.open_table(table)
         if difference := _difference(opened.schema, expected):
             raise StorageError(f"table {table} in {self._uri} has another schema: {difference}")
         return opened
@@ -172,8 +159,10 @@ def _vector_size(schema: arrow.Schema) -> int:
 
 def _pin(opened: Any, tag: str) -> None:
     """Tag the present version; versions that are tagged are never cleaned up."""
-    known = opened.tags.list()
-    (opened.tags.update if tag in known else opened.tags.create)(tag, opened.version)
+    try:
+        opened.tags.create(tag, opened.version)
+    except RuntimeError:  # it is there: the task that made it is repeated
+        opened.tags.update(tag, opened.version)
 
 
 def _old_tags(opened: Any, keep: timedelta) -> list[str]:
