@@ -46,6 +46,8 @@ class Settings(BaseSettings):
     """Folder of the engines' environments, some gigabytes each; all homes share it."""
     device: str = ""
     """Of the networks: cpu, cuda or cuda:1, say; empty: a GPU if there is one."""
+    num_ranks: int = Field(default=1, ge=1)
+    """Processes that train a network together, its weights sharded over them (FSDP2); with GPUs, one for each."""
     num_threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     """Threads of the networks."""
 

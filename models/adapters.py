@@ -25,35 +25,23 @@ def has_adapters(network: Any) -> bool:
     return getattr(network, "_hf_peft_config_loaded", False)
 
 
-def trainable_copy(network: Any, rank: int, alpha: int, seed: int) -> Any:
-    """A copy of a network, to be trained.
-
-    Args:
-        network: It stays as it is, and is used by others meanwhile.
-        rank: Of the adapters, which are made if the network has none; they share its weights. 0: all weights are copied
-            and trained.
-        alpha: New adapters count alpha / rank.
-        seed: Of new adapters, which change nothing before they are trained.
-
-    Raises:
-        InputError: adapters are wanted and peft is not installed.
-    """
-    if rank == 0:
-        return deepcopy(network).requires_grad_(True)
-    shared = {id(weight): weight for name, weight in network.named_parameters() if not _is_adapter(name)}
-    copied = deepcopy(network, shared)
-    if not has_adapters(copied):
-        _add_adapters(copied, rank, alpha, seed)
-    for name, weight in copied.named_parameters():
-        weight.requires_grad_(_is_adapter(name))
-    return copied
-
-
-def _is_adapter(name: str) -> bool:
+def is_adapter(name: str) -> bool:
+    """Whether a weight of this name is an adapter's."""
     return ".lora_" in name
 
 
-def _add_adapters(network: Any, rank: int, alpha: int, seed: int) -> None:
+def add_adapters(network: Any, rank: int, alpha: int, seed: int) -> None:
+    """Lay new adapters, which change nothing before they are trained, beside a network's weights.
+
+    Args:
+        network: Changed in place.
+        rank: Of the adapters.
+        alpha: They count alpha / rank.
+        seed: Of their first weights.
+
+    Raises:
+        InputError: peft is not installed.
+    """
     try:
         from peft import LoraConfig
     except ImportError as error:

@@ -15,7 +15,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.transformer import Weights, attend, bias_of, finish_block, logits_of, norm, project, rotations, weights_of
+from models.transformer import (
+    Layer,
+    Weights,
+    attend,
+    bias_of,
+    finish_block,
+    logits_of,
+    norm,
+    project,
+    rotations,
+    weights_of,
+)
 from schemas.sampling import Sampled, Sampling
 
 _COMPACT_BELOW = 0.7
@@ -26,7 +37,7 @@ _ROUND_TO = 32
 
 def engine_weights(network: Any) -> Weights:
     """A network laid out for generation, in bfloat16: several times faster than float32 with 32 rows and more."""
-    return weights_of(network, torch.bfloat16, merge_adapters=True)
+    return weights_of(network, torch.bfloat16, for_sampling=True)
 
 
 class TorchEngine:
@@ -54,7 +65,7 @@ class _Cache:
     def empty(weights: Weights, num_rows: int, capacity: int) -> "_Cache":
         shape = (num_rows, weights.num_kv_heads, capacity, weights.head_size)
         keys, values = (
-            [torch.zeros(shape, dtype=weights.dtype, device=weights.device) for _ in weights.layers] for _ in range(2)
+            [torch.zeros(shape, dtype=weights.dtype, device=weights.device) for _ in weights.blocks] for _ in range(2)
         )
         return _Cache(keys, values, torch.zeros(num_rows, dtype=torch.long))
 
@@ -96,14 +107,18 @@ def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | N
     heads_RK = (rows[:, None] * weights.num_kv_heads + torch.arange(weights.num_kv_heads)).to(device)
     place = (heads_RK[:, :, None] * cache.keys[0].shape[2] + positions_RT[:, None, :]).flatten()
     x = F.embedding(ids_RT.to(device), weights.embedding)
-    for layer, keys, values in zip(weights.layers, cache.keys, cache.values, strict=True):
+
+    def compute(layer: Layer, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         query, key, value = project(weights, layer, x, cos, sin)
         keys.flatten(0, 2).index_copy_(0, place, key.flatten(0, 2))
         values.flatten(0, 2).index_copy_(0, place, value.flatten(0, 2))
         seen_keys, seen_values = keys[:, :, :span], values[:, :, :span]
         if rows_R is not None:
             seen_keys, seen_values = seen_keys[rows_R], seen_values[rows_R]
-        x = finish_block(weights, layer, x, attend(query, seen_keys, seen_values, bias))
+        return finish_block(weights, layer, x, attend(query, seen_keys, seen_values, bias))
+
+    for block, keys, values in zip(weights.blocks, cache.keys, cache.values, strict=True):
+        x = block(compute, x, keys, values)
     return norm(x, weights.norm_E, weights.epsilon, weights.dtype)
 
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from models.sharding import gathered, shares, summed, whole
 from models.transformer import Weights, forward_groups, logits_of, weights_of
 from schemas.records import Tokens, Trajectory
 
@@ -200,8 +201,19 @@ def micro_batches(groups: Sequence[ScoredGroup], max_tokens: int) -> Iterator[li
         yield batch
 
 
+@dataclass(frozen=True, slots=True)
+class _Micro:
+    """Groups that are computed at once."""
+
+    groups: list[ScoredGroup]
+    share: float
+    """What it counts on this rank."""
+    old_logprobs_N: Tensor
+    reference_logprobs_N: Tensor | None
+
+
 class GrpoTrainer:
-    """Updates a policy in place from scored groups."""
+    """Updates a policy in place from scored groups; several ranks do it together, each with its share of micro-batches."""
 
     def __init__(self, network: Any, reference: Any | None, options: GrpoOptions, dtype: torch.dtype) -> None:
         """A trainer with its own optimiser.
@@ -213,7 +225,7 @@ class GrpoTrainer:
             dtype: Of the matrix products; weights and losses stay float32.
         """
         self.network, self.options, self._dtype = network, options, dtype
-        self._reference = weights_of(reference, dtype) if reference is not None else None
+        self._reference = reference if options.kl_coefficient > 0 else None
         self.optimizer = torch.optim.AdamW(
             network.parameters(), lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
         )
@@ -222,19 +234,26 @@ class GrpoTrainer:
         """One round of updates on fresh groups; returns metrics averaged over action tokens."""
         size = math.ceil(len(groups) / self.options.updates_per_round)
         minibatches = [groups[start : start + size] for start in range(0, len(groups), size)]
-        batches = [list(micro_batches(part, self.options.tokens_per_batch)) for part in minibatches]
-        frozen = [[self._frozen_logprobs(micro) for micro in batch] for batch in batches]
-        updates = [self._update(batch, old) for batch, old in zip(batches, frozen, strict=True)]
+        prepared = [self._prepared(part) for part in minibatches]
+        updates = [self._update(part, batch) for part, batch in zip(minibatches, prepared, strict=True)]
         return {key: sum(update[key] for update in updates) / len(updates) for key in updates[0]}
 
     @torch.no_grad()
-    def _frozen_logprobs(self, groups: list[ScoredGroup]) -> tuple[Tensor, Tensor | None]:
-        """Log-probabilities before the round, by the same code and in the same shapes, and the reference's."""
-        temperature = self.options.temperature
-        old = action_logprobs(weights_of(self.network, self._dtype), groups, temperature)
-        if self._reference is None or self.options.kl_coefficient == 0:
-            return old, None
-        return old, action_logprobs(self._reference, groups, temperature)
+    def _prepared(self, groups: Sequence[ScoredGroup]) -> list[_Micro]:
+        """This rank's micro-batches, with log-probabilities before the round, by the same code and in the same shapes."""
+        return [
+            _Micro(part, share, self._logprobs(self.network, part), self._reference_logprobs(part))
+            for part, share in shares(list(micro_batches(groups, self.options.tokens_per_batch)))
+        ]
+
+    def _reference_logprobs(self, groups: list[ScoredGroup]) -> Tensor | None:
+        return None if self._reference is None else self._logprobs(self._reference, groups)
+
+    def _logprobs(self, network: Any, groups: list[ScoredGroup]) -> Tensor:
+        def compute() -> Tensor:
+            return action_logprobs(weights_of(network, self._dtype), groups, self.options.temperature)
+
+        return gathered(network, compute)
 
     def _warm_up(self) -> None:
         """Set the learning rate of the next update; how many there were is in the optimiser's own state."""
@@ -243,20 +262,19 @@ class GrpoTrainer:
         for group in self.optimizer.param_groups:
             group["lr"] = share * self.options.learning_rate
 
-    def _update(self, batch: list[list[ScoredGroup]], frozen: list[tuple[Tensor, Tensor | None]]) -> dict[str, float]:
+    def _update(self, groups: Sequence[ScoredGroup], batch: list[_Micro]) -> dict[str, float]:
         """One optimiser step; the sum over micro-batches does not depend on how they were cut."""
-        num_tokens = sum(group.num_actions for micro in batch for group in micro)
+        num_tokens = sum(group.num_actions for group in groups)
         totals = {"loss": 0.0, "kl": 0.0, "clipped": 0.0}
-        for groups, (old, reference) in zip(batch, frozen, strict=True):
-            logprobs = action_logprobs(weights_of(self.network, self._dtype), groups, self.options.temperature)
-            advantages = token_advantages(groups).to(logprobs.device)
-            loss, sums = objective(logprobs, old, reference, advantages, self.options)
-            (loss / num_tokens).backward()
-            totals["loss"] += loss.item()
-            for key, value in sums.items():
-                totals[key] += value
+        for micro in batch:
+            logprobs = self._logprobs(self.network, micro.groups)
+            advantages = token_advantages(micro.groups).to(logprobs.device)
+            loss, sums = objective(logprobs, micro.old_logprobs_N, micro.reference_logprobs_N, advantages, self.options)
+            (loss * (micro.share / num_tokens)).backward()
+            for key, value in {"loss": loss.item(), **sums}.items():
+                totals[key] += micro.share * value
         self._warm_up()
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.options.max_grad_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return {key: value / num_tokens for key, value in totals.items()} | {"grad_norm": norm.item()}
+        return {key: value / num_tokens for key, value in summed(totals).items()} | {"grad_norm": whole(norm).item()}

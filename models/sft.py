@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from models.checkpoints import Checkpoints
+from models.sharding import gathered, num_ranks, rank, summed
 from models.transformer import forward, logits_of, weights_of
 
 IGNORED = -100
@@ -100,20 +102,47 @@ def fit(
     num_updates: int,
     peak_learning_rate: float,
     on_update: Callable[[SftProgress], None] = lambda progress: None,
+    checkpoints: Checkpoints | None = None,
+    dtype: torch.dtype = torch.bfloat16,
 ) -> None:
-    """Train in place with AdamW, bfloat16 matrix products over float32 weights, and clipped gradients."""
+    """Train in place with AdamW, float32 weights and clipped gradients.
+
+    Args:
+        network: On one rank, or sharded over several, which share the examples of every batch.
+        stream: Batches, the same whenever it is begun.
+        num_updates: Batches to learn from.
+        peak_learning_rate: See learning_rate.
+        on_update: Called after each update.
+        checkpoints: To go on from, and to keep; none: from the beginning to the end at once.
+        dtype: Of the matrix products.
+    """
     optimizer = torch.optim.AdamW(network.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.01)
+    num_done = checkpoints.resume(network, optimizer) if checkpoints else 0
     network.train()
-    for update, batch in enumerate(itertools.islice(stream, num_updates)):
+    for update, batch in enumerate(itertools.islice(stream, num_done, num_updates), num_done):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(update, num_updates, peak_learning_rate)
-        loss = sft_loss(network, batch, torch.bfloat16)
-        loss.backward()
+        loss = backward(network, batch, dtype)
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        on_update(SftProgress(update + 1, num_updates, loss.item(), sum(len(e.ids) for e in batch)))
+        on_update(SftProgress(update + 1, num_updates, loss, sum(len(e.ids) for e in batch)))
+        if checkpoints:
+            checkpoints.keep(network, optimizer, update + 1)
     network.eval()
+
+
+def backward(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -> float:
+    """Add the gradients of a batch's mean loss, of which each rank computes its share; returns the loss."""
+    own = batch[rank() :: num_ranks()]
+    share = _num_targets(own) / _num_targets(batch)
+    loss = gathered(network, lambda: sft_loss(network, own or batch[:1], dtype)) * share
+    loss.backward()
+    return summed({"loss": loss.item()})["loss"]
+
+
+def _num_targets(examples: Sequence[Example]) -> int:
+    return sum(sum(example.is_target[1:]) for example in examples)
 
 
 def repeated(examples: Sequence[Example], max_tokens: int, seed: int) -> Iterator[list[Example]]:

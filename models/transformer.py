@@ -8,6 +8,7 @@ Shapes: B rows, T new tokens, S cached tokens, H query heads, K key-value heads,
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from models.adapters import adapter_of
+from models.sharding import gathered
 from schemas.errors import InputError
 
 SUPPORTED = ("llama", "qwen2", "qwen3")
@@ -53,12 +55,16 @@ class Layer:
     down: Projection
 
 
+Block = Callable[..., Any]
+"""One block of a network: called with what is to be computed of its Layer and other inputs, and with these."""
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
     """A network laid out for computing; gradients flow back into the network's own parameters."""
 
     embedding: Tensor
-    layers: list[Layer]
+    blocks: list[Block]
     norm_E: Tensor
     head: Tensor
     num_heads: int
@@ -67,8 +73,6 @@ class Weights:
     epsilon: float
     inverse_frequencies: Tensor
     dtype: torch.dtype
-    checkpointed: bool
-    """Whether a block's activations are computed anew in the backward pass, or kept."""
 
     @property
     def device(self) -> torch.device:
@@ -76,13 +80,14 @@ class Weights:
         return self.embedding.device
 
 
-def weights_of(network: Any, dtype: torch.dtype, *, merge_adapters: bool = False) -> Weights:
-    """Fuse and cast the weights of a network.
+def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) -> Weights:
+    """A network's weights, which are fused and cast block by block.
 
     Args:
         network: Of the Llama family, with or without low-rank adapters.
         dtype: Of the matrix products.
-        merge_adapters: Add adapters to the weights: faster where they are used often and trained never.
+        for_sampling: Lay every block out at once, with its adapters added to its weights: for weights that are used
+            often and trained never. Else it is done when a block computes, and nothing of it is kept.
 
     Raises:
         InputError: an architecture outside the Llama family, or one that scales its positions.
@@ -98,7 +103,7 @@ def weights_of(network: Any, dtype: torch.dtype, *, merge_adapters: bool = False
         raise InputError("a network with biases after attention or in its MLP is not supported")
     return Weights(
         embedding=network.model.embed_tokens.weight,
-        layers=[_layer(block, dtype, merge_adapters) for block in network.model.layers],
+        blocks=[(_ready if for_sampling else _on_demand)(block, network, dtype) for block in network.model.layers],
         norm_E=network.model.norm.weight,
         head=network.lm_head.weight,
         num_heads=config.num_attention_heads,
@@ -107,8 +112,26 @@ def weights_of(network: Any, dtype: torch.dtype, *, merge_adapters: bool = False
         epsilon=config.rms_norm_eps,
         inverse_frequencies=rotary.inv_freq,
         dtype=dtype,
-        checkpointed=network.is_gradient_checkpointing,
     )
+
+
+def _ready(block: Any, _: Any, dtype: torch.dtype) -> Block:
+    layer = _layer(block, dtype, merge_adapters=True)
+    return lambda compute, *inputs: compute(layer, *inputs)
+
+
+def _on_demand(block: Any, network: Any, dtype: torch.dtype) -> Block:
+    """A block that is trained: its activations are kept for the backward pass, or computed anew if the network says so."""
+
+    def lay_out_and(compute: Callable[..., Any], *inputs: Any) -> Any:
+        return compute(_layer(block, dtype, merge_adapters=False), *inputs)
+
+    def run(compute: Callable[..., Any], *inputs: Any) -> Any:
+        if network.is_gradient_checkpointing and torch.is_grad_enabled():
+            return checkpoint(lay_out_and, compute, *inputs, use_reentrant=False)
+        return lay_out_and(compute, *inputs)
+
+    return partial(gathered, block, run)
 
 
 def _layer(block: Any, dtype: torch.dtype, merge_adapters: bool) -> Layer:
@@ -229,20 +252,13 @@ def forward(weights: Weights, ids_BT: Tensor) -> Tensor:
     bias = bias_of(_causal(length, weights.device), weights.dtype)
     x_BTE = F.embedding(ids_BT.to(weights.device), weights.embedding)
 
-    def block(layer: Layer, x_BTE: Tensor) -> Tensor:
+    def compute(layer: Layer, x_BTE: Tensor) -> Tensor:
         query, key, value = project(weights, layer, x_BTE, cos, sin)
         return finish_block(weights, layer, x_BTE, attend(query, key, value, bias))
 
-    for layer in weights.layers:
-        x_BTE = _run(weights, block, layer, x_BTE)
+    for block in weights.blocks:
+        x_BTE = block(compute, x_BTE)
     return norm(x_BTE, weights.norm_E, weights.epsilon, weights.dtype)
-
-
-def _run(weights: Weights, block: Callable[..., Any], *inputs: Any) -> Any:
-    """A block, whose activations are not kept if the network is trained so."""
-    if weights.checkpointed and torch.is_grad_enabled():
-        return checkpoint(block, *inputs, use_reentrant=False)
-    return block(*inputs)
 
 
 def logits_of(weights: Weights, hidden: Tensor) -> Tensor:
@@ -276,7 +292,7 @@ def forward_groups(weights: Weights, prefixes: list[list[int]], suffixes: list[l
     bias = bias_of(torch.cat([start_seen, own], dim=2), weights.dtype)[:, None]
     x, y = F.embedding(prefix_ids, weights.embedding), F.embedding(suffix_ids, weights.embedding)
 
-    def block(layer: Layer, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def compute(layer: Layer, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         query_x, key_x, value_x = project(weights, layer, x, *spin_prefix)
         query_y, key_y, value_y = project(weights, layer, y, *spin_suffix)
         keys = torch.cat([key_x[owners], key_y], dim=2)
@@ -284,8 +300,8 @@ def forward_groups(weights: Weights, prefixes: list[list[int]], suffixes: list[l
         x = finish_block(weights, layer, x, attend(query_x, key_x, value_x, causal))
         return x, finish_block(weights, layer, y, attend(query_y, keys, values, bias))
 
-    for layer in weights.layers:
-        x, y = _run(weights, block, layer, x, y)
+    for block in weights.blocks:
+        x, y = block(compute, x, y)
     last = x[torch.arange(len(prefixes), device=device), prefix_lengths - 1][owners]
     hidden = torch.cat([last[:, None], y], dim=1)
     return norm(hidden, weights.norm_E, weights.epsilon, weights.dtype)

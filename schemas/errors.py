@@ -44,6 +44,10 @@ class EngineError(DreamGymError):
     """An inference engine cannot start, died, or refuses what it is asked."""
 
 
+class TrainingError(DreamGymError):
+    """A training on several ranks was cut off."""
+
+
 class Overtaken(DreamGymError):
     """What this rested on changed meanwhile; looked at anew, it may be right or not."""
 

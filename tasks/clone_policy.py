@@ -3,20 +3,16 @@
 import random
 from collections.abc import Sequence
 
-import torch
-
-from infra.doors import cycle
 from infra.environments.by_name import open_environment
 from models.backbone import LanguageModel
 from models.examples import policy_examples
 from models.renaming import invented_names, name_pieces, renamed, renamer, states_text
-from models.sft import Example, fit, repeated
 from schemas.errors import DataError
 from schemas.ports import RealEnvironment
-from schemas.recipe import EnvironmentRecipe, SftRecipe, StartRecipe, TrainingRecipe
+from schemas.recipe import EnvironmentRecipe, StartRecipe, TrainingRecipe
 from schemas.records import Reference, Trajectory
-from tasks.keep import get_model, get_trajectories, put_model, use_threads
-from tasks.training_report import SftReport
+from tasks.keep import get_frozen_model, get_trajectories, put_model
+from tasks.training import fine_tuned
 from tasks.versioned import versioned_task
 
 
@@ -30,8 +26,7 @@ def clone_policy(
     seed: int,
 ) -> Reference:
     """The backbone, taught to act like the shortest logged success of each of the first tasks that have one."""
-    use_threads()
-    model = get_model(backbone, training, seed)
+    model = get_frozen_model(backbone)
     demonstrations = shortest_successes(get_trajectories(trajectories))[: recipe.num_demonstrations]
     if not demonstrations:
         raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")
@@ -43,8 +38,8 @@ def clone_policy(
             model.format, episode, recipe.history_length, remember_episode=recipe.remember_episode
         )
     ]
-    train(model.network, examples, recipe.sft, seed, "start policy")
-    return put_model(model, backbone, num_demonstrations=len(demonstrations))
+    trained = fine_tuned(backbone, examples, recipe.sft, training, seed, "start policy")
+    return put_model(trained, backbone, num_demonstrations=len(demonstrations))
 
 
 def shortest_successes(episodes: Sequence[Trajectory]) -> list[Trajectory]:
@@ -69,13 +64,3 @@ def with_renamed_copies(
         for _ in range(copies)
     ]
     return episodes + renamed_ones
-
-
-def train(network: torch.nn.Module, examples: list[Example], sft: SftRecipe, seed: int, stage: str) -> None:
-    """Fine-tune in place and report under a stage's name."""
-    torch.manual_seed(seed)
-    num_tokens = sum(len(example.ids) for example in examples)
-    num_updates = max(1, round(sft.epochs * num_tokens / sft.tokens_per_update))
-    with cycle().display.stage(stage) as report:
-        stream = repeated(examples, sft.tokens_per_update, seed)
-        fit(network, stream, num_updates, sft.learning_rate, SftReport(stage, report))

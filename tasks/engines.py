@@ -22,7 +22,7 @@ def open_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -
         recipe: Names the engine.
         seed: Of the torch engine; vLLM draws by itself.
     """
-    if recipe.name == "vllm":
-        with cycle().display.stage("engines"):
+    with cycle().display.stage("engines"):
+        if recipe.name == "vllm":
             return serving(role, model.sha256, lambda folder: fetch_merged_model(model, folder), recipe.vllm_dtype)
-    return TorchEngine(engine_weights(get_frozen_model(model).network), seed)
+        return TorchEngine(engine_weights(get_frozen_model(model).network), seed)

@@ -15,10 +15,10 @@ from models.sft import Example
 from schemas.ports import RealEnvironment
 from schemas.recipe import EnvironmentRecipe, ExperienceRecipe, RetrievalRecipe, TrainingRecipe
 from schemas.records import AgentTask, Reference, Trajectory
-from tasks.clone_policy import train
-from tasks.keep import get_model, get_trajectories, put_model, use_threads
+from tasks.keep import get_frozen_model, get_trajectories, put_model
 from tasks.retrieval_index import index_over
 from tasks.rows import trajectory_id
+from tasks.training import fine_tuned
 from tasks.versioned import versioned_task
 
 
@@ -33,8 +33,7 @@ def fit_experience_model(
     seed: int,
 ) -> Reference:
     """The backbone, taught to play the environment, with the demonstrations that retrieval would give it."""
-    use_threads()
-    model = get_model(backbone, training, seed)
+    model = get_frozen_model(backbone)
     index = index_over(retrieval, trajectories)
     rng = random.Random(seed)
     episodes = get_trajectories(*trajectories)
@@ -47,8 +46,8 @@ def fit_experience_model(
             for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
                 examples += _examples(model.format, episode, situations, new, recipe)
         examples += _variation_examples(model.format, episodes, rng)
-    train(model.network, examples, recipe.sft, seed, "experience model")
-    return put_model(model, backbone, num_examples=len(examples))
+    trained = fine_tuned(backbone, examples, recipe.sft, training, seed, "experience model")
+    return put_model(trained, backbone, num_examples=len(examples))
 
 
 def grounded(episode: Trajectory, index: ReplayIndex, history_length: int, k: int) -> list[Situation]:

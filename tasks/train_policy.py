@@ -3,14 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 from infra.doors import cycle
 from models.curriculum import group_entropies
-from models.grpo import GrpoOptions, GrpoTrainer, informative_groups
+from models.grpo import GrpoOptions, informative_groups
+from models.trainings import PolicyUpdate
 from schemas.recipe import GrpoRecipe, TrainingRecipe
 from schemas.records import Reference, Trajectory
-from tasks.keep import get_frozen_model, get_model, get_trajectories, put_model, resume_optimizer, use_threads
+from tasks.keep import get_trajectories, put_model
+from tasks.training import updated
 from tasks.versioned import versioned_task
 
 
@@ -35,23 +35,19 @@ def train_policy(
         stage: Where the groups come from: dream or real.
         round: Counted from 0.
     """
-    use_threads()
-    model = get_model(policy, training)
     options = grpo_options(recipe, round)
     episodes = group_by_size(get_trajectories(groups), recipe.group_size)
     scored, counts = informative_groups(episodes, options)
-    metrics: dict[str, float] = {f"groups_{reason}": count for reason, count in counts.items()}
-    trainer = GrpoTrainer(model.network, get_frozen_model(reference_policy).network, options, torch.bfloat16)
-    resume_optimizer(trainer.optimizer, policy)
-    if scored:
-        with cycle().display.stage(f"train {stage}"):
-            metrics |= trainer.train(scored)
-        cycle().display.used(f"train {stage}", sum(len(t.ids) for g in scored for t in g.tokens))
     entropies = group_entropies(episodes)
+    metrics = {f"groups_{reason}": count for reason, count in counts.items()}
     metrics |= _round_metrics(episodes, stage) | {"reward_entropy": sum(entropies.values()) / max(1, len(entropies))}
+    if not scored:
+        return {"policy": policy, "metrics": metrics, "entropies": entropies}
+    model, state, learnt = updated(policy, reference_policy, PolicyUpdate(scored, options), training, f"train {stage}")
+    cycle().display.used(f"train {stage}", sum(len(t.ids) for g in scored for t in g.tokens))
     return {
-        "policy": put_model(model, policy, trainer.optimizer, round=round),
-        "metrics": metrics,
+        "policy": put_model(model, policy, state, round=round),
+        "metrics": metrics | learnt,
         "entropies": entropies,
     }
 

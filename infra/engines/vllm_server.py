@@ -72,7 +72,7 @@ class VllmServer:
 
     def _started(self, settings: Settings, model: Path, dtype: str, socket: Path) -> "subprocess.Popen[bytes]":
         command = [
-            *(sys.executable, "-m", "infra.engines.guard"),
+            *(sys.executable, "-m", "infra.guard"),
             *(str(vllm_python(settings)), "-m", "vllm.entrypoints.openai.api_server"),
             *("--model", str(model), "--served-model-name", _MODEL, "--uds", str(socket)),
             *("--dtype", dtype, "--logprobs-mode", "processed_logprobs", "--generation-config", "vllm"),

@@ -1,4 +1,4 @@
-"""A whole cycle that trains adapters alone: every model of it is the backbone with a few weights beside it."""
+"""A whole cycle that trains adapters alone, on two ranks: every model of it is the backbone with a few weights beside it."""
 
 import json
 
@@ -14,7 +14,8 @@ from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
 @pytest.mark.e2e
 def test_every_model_of_the_cycle_is_the_backbone_with_adapters(tmp_path):
     training = ("training.lora_rank=4", "training.gradient_checkpointing=true")
-    done = dreamgym(tmp_path, "run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE, *training), "--json")
+    arguments = changed(*TOY, *LENIENT_GATE, *training)
+    done = dreamgym(tmp_path, "run", "textworld-tiny", *arguments, "--json", DREAMGYM_NUM_RANKS="2")
     assert done.returncode == 0, done.stderr
     store, lineage = ObjectStore(open_blobs(Settings(home=tmp_path))), json.loads(done.stdout)["lineage"]
     backbone, *trained = [

@@ -12,7 +12,7 @@ from schemas.errors import GateRefused, IntegrityError, StorageError
 from schemas.ledger import Decision, Entry
 from schemas.recipe import RetrievalRecipe
 from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
-from tasks.keep import forget_models, get_frozen_model, get_trajectories, put_model, put_trajectories
+from tasks.keep import forget, get_frozen_model, get_trajectories, put_model, put_trajectories
 from tasks.promote import promote
 from tasks.retrieval_index import encoder_of
 from tasks.rows import Provenance, rows_of
@@ -52,18 +52,12 @@ def _store_everything() -> list[Callable[[], object]]:
         ledger().append(lambda _, number=number: Entry(Decision.JUDGED, policy, gate.sha256, by=str(number)))
     ledger.cache_clear()
     return [
-        lambda: _load(policy),
+        lambda: get_frozen_model(policy),
         lambda: get_trajectories(data),
         lambda: verify_rows([data]),
         lambda: _offer(policy, gate),
         _read_ledger,
     ]
-
-
-def _load(policy: Reference) -> None:
-    """As a process does that has not loaded it before."""
-    forget_models()
-    get_frozen_model(policy)
 
 
 def _files() -> list[Path]:
@@ -87,6 +81,8 @@ def _read_ledger() -> None:
 
 
 def _found(readers: list[Callable[[], object]]) -> bool:
+    """By anyone, as in a process that has loaded nothing before."""
+    forget()
     for read in readers:
         try:
             read()

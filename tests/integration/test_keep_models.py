@@ -9,7 +9,7 @@ from infra.doors import objects
 from models.backbone import load_model
 from schemas.recipe import TrainingRecipe
 from tasks.backbone import SHIPPED
-from tasks.keep import fetch_merged_model, forget_models, get_frozen_model, get_model, put_model
+from tasks.keep import fetch_merged_model, forget, get_frozen_model, get_model, put_model
 
 pytestmark = pytest.mark.integration
 LORA = TrainingRecipe(lora_rank=4, lora_alpha=8)
@@ -19,7 +19,7 @@ IDS = torch.arange(1, 40)[None]
 
 @pytest.fixture
 def backbone(home):
-    forget_models()
+    forget()
     return put_model(load_model(SHIPPED / "textworld-tiny"))
 
 
@@ -34,7 +34,7 @@ def changed_adapters(reference):
 
 def from_the_store(reference):
     """And not from memory."""
-    forget_models()
+    forget()
     return get_frozen_model(reference)
 
 
@@ -55,7 +55,7 @@ def test_adapters_of_a_later_round_take_the_place_of_the_earlier(backbone):
     for weight in model.network.parameters():
         if weight.requires_grad:
             weight.data.mul_(0.5)
-    second = put_model(model, first, torch.optim.AdamW(model.network.parameters()))
+    second = put_model(model, first, {})
     assert objects().get_json(second)[WEIGHTS] == objects().get_json(first)[WEIGHTS]
     torch.testing.assert_close(from_the_store(second).network(IDS).logits, model.network(IDS).logits)
     assert not torch.allclose(model.network(IDS).logits, from_the_store(first).network(IDS).logits)

@@ -4,10 +4,11 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from models.adapters import trainable_copy
 from models.grpo import ScoredGroup, action_logprobs
 from models.sft import Example, sft_loss
+from models.trainable import trainable_copy
 from models.transformer import weights_of
+from schemas.recipe import TrainingRecipe
 from schemas.records import Tokens
 from tests.unit.tiny import tiny_network
 
@@ -39,7 +40,10 @@ def bytes_kept(loss, network) -> int:
 @pytest.mark.parametrize("loss", [fine_tuning, update])
 @pytest.mark.parametrize("rank", [0, 4])
 def test_gradients_are_the_same_and_less_is_kept(loss, rank):
-    plain, lean = (trainable_copy(tiny_network(num_hidden_layers=8), rank, alpha=8, seed=0) for _ in range(2))
+    plain, lean = (
+        trainable_copy(tiny_network(num_hidden_layers=8), TrainingRecipe(lora_rank=rank, lora_alpha=8), seed=0)
+        for _ in range(2)
+    )
     lean.gradient_checkpointing_enable()
     assert bytes_kept(loss, lean) < 0.5 * bytes_kept(loss, plain)
     for expected, weight in zip(plain.parameters(), lean.parameters(), strict=True):

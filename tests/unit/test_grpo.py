@@ -6,7 +6,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.adapters import trainable_copy
 from models.grpo import (
     GrpoOptions,
     GrpoTrainer,
@@ -16,6 +15,8 @@ from models.grpo import (
     micro_batches,
     objective,
 )
+from models.trainable import trainable_copy
+from schemas.recipe import TrainingRecipe
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
 from tests.unit.tiny import tiny_network
 
@@ -137,7 +138,7 @@ def test_the_update_does_not_depend_on_how_micro_batches_are_cut():
 
 @pytest.mark.parametrize("rank", [0, 4])
 def test_training_makes_the_rewarded_action_likelier(rank):
-    network = trainable_copy(tiny_network(seed=1), rank, alpha=16, seed=0)
+    network = trainable_copy(tiny_network(seed=1), TrainingRecipe(lora_rank=rank, lora_alpha=16), seed=0)
     good, bad = Tokens([1, 2, 10], [False, False, True], [0] * 3), Tokens([1, 2, 20], [False, False, True], [0] * 3)
     group = ScoredGroup([good, bad], group_advantages([1, 0]))
     trainer = GrpoTrainer(network, None, GrpoOptions(learning_rate=1e-2, kl_coefficient=0.0), torch.float32)

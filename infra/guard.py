@@ -1,4 +1,4 @@
-"""Run a command that ends when its parent does, however that ends: `python -m infra.engines.guard COMMAND...`.
+"""Run a command that ends when its parent does, however that ends: `python -m infra.guard COMMAND...`.
 
 The parent holds the other end of standard input; when nobody does any more, the command's whole group is ended.
 """
@@ -25,7 +25,7 @@ def main(command: list[str]) -> int:
 
 
 def _end_with_parent(process: "subprocess.Popen[bytes]") -> None:
-    sys.stdin.buffer.read()
+    os.read(sys.stdin.fileno(), 1)  # a buffered read would hold a lock that the interpreter needs when it ends
     _signal(process, signal.SIGTERM)
     time.sleep(_PATIENCE_S)
     _signal(process, signal.SIGKILL)

@@ -1,0 +1,80 @@
+"""One rank's part in computing losses and gradients, in float32, for test_ranks."""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch.distributed.elastic.multiprocessing.errors import record
+
+from models.checkpoints import state_of
+from models.grpo import GrpoOptions, GrpoTrainer, ScoredGroup
+from models.rank import joined
+from models.sft import Example, backward
+from models.sharding import rank, shard
+from models.trainable import make_trainable
+from schemas.recipe import TrainingRecipe
+from schemas.records import Tokens
+from tests.unit.tiny import tiny_network
+
+EXAMPLES = [Example.of((list(range(1, 9 + n)), False), (list(range(20, 24 + 3 * n)), True)) for n in range(3)]
+"""Of other lengths and shares of targets; three, so that two ranks have unequal shares."""
+
+
+def groups() -> list[ScoredGroup]:
+    """Three of other lengths, so that one rank repeats one."""
+    return [
+        ScoredGroup(
+            [
+                Tokens([*range(1, 6 + n), 10 + m, 3, 4], [False] * (5 + n) + [True, False, True], [0.0] * (8 + n))
+                for m in range(2)
+            ],
+            [1.0, -1.0],
+        )
+        for n in range(3)
+    ]
+
+
+def losses_and_gradients(kind: str, training: TrainingRecipe) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
+    """Of a fine-tuning's batch, and of a round of GRPO, whose update subtracts the gradients themselves."""
+    losses, states = {}, {}
+    for name, work in (("sft", _sft), ("grpo", _grpo)):
+        network = tiny_network(kind=kind)
+        make_trainable(network, training, seed=0)
+        shard(network)
+        optimizer = torch.optim.SGD(network.parameters(), lr=1.0)
+        losses[name] = work(network, optimizer)
+        states |= {f"{name}.{key}": tensor for key, tensor in state_of(network, None).items()}
+    return losses, states
+
+
+def _sft(network, optimizer) -> float:
+    loss = backward(network, EXAMPLES, torch.float32)
+    optimizer.step()
+    return loss
+
+
+def _grpo(network, optimizer) -> float:
+    reference = tiny_network(seed=1, kind=network.config.model_type)
+    shard(reference)
+    options = GrpoOptions(
+        updates_per_round=1, learning_rate=1.0, kl_coefficient=0.1, tokens_per_batch=16, max_grad_norm=1e9
+    )
+    trainer = GrpoTrainer(network, reference, options, torch.float32)
+    trainer.optimizer = optimizer
+    metrics = trainer.train(groups())
+    return metrics["loss"] + metrics["kl"] + metrics["grad_norm"]
+
+
+@record
+def main(folder: Path) -> None:
+    given = json.loads((folder / "job.json").read_text())
+    with joined():
+        found, tensors = losses_and_gradients(given["kind"], TrainingRecipe(**given["training"]))
+        if rank() == 0:
+            save_file(tensors, folder / "trained.safetensors", {"losses": json.dumps(found)})
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

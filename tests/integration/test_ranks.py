@@ -1,0 +1,120 @@
+"""Several ranks train what one would: the same losses, gradients and weights; and a dead one ends them all."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
+from torch.testing import assert_close
+
+from infra.ranks import run_ranks
+from infra.settings import Settings
+from models import rank
+from models.backbone import load_model
+from models.checkpoints import Checkpoints
+from models.sft import Example
+from models.trainable import make_trainable
+from models.trainings import FineTuning, Job
+from schemas.errors import TrainingError
+from schemas.recipe import TrainingRecipe
+from tests.integration import gradients_on_ranks
+from tests.unit.tiny import tiny_network
+
+pytestmark = pytest.mark.integration
+TWO = Settings(num_ranks=2, num_threads=2)
+FULL, LORA = TrainingRecipe(), TrainingRecipe(lora_rank=4)
+NUM_UPDATES = 40
+NOISE = 2e-5
+
+
+@pytest.mark.parametrize(
+    ("kind", "training"),
+    [("qwen3", FULL), ("llama", TrainingRecipe(gradient_checkpointing=True)), ("qwen2", LORA)],
+)
+def test_two_ranks_have_the_losses_and_gradients_of_one(tmp_path, kind, training):
+    (tmp_path / rank.JOB).write_text(json.dumps({"kind": kind, "training": training.model_dump()}))
+    run_ranks(TWO, gradients_on_ranks.__name__, tmp_path, print)
+    losses, weights = gradients_on_ranks.losses_and_gradients(kind, training)
+    with safe_open(tmp_path / rank.TRAINED, "pt") as file:
+        assert json.loads(file.metadata()["losses"]) == pytest.approx(losses, rel=1e-5)
+    assert_close(load_file(tmp_path / rank.TRAINED), weights, atol=1e-5, rtol=1e-5)
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Of a job, with the files of its model; a tokenizer is needed to load it, whichever."""
+    backbone = load_model(Path(__file__).parents[2] / "models" / "backbones" / "textworld-tiny")
+    backbone.network = tiny_network(num_hidden_layers=1)
+    backbone.save(tmp_path / rank.MODEL)
+    return tmp_path
+
+
+def job(num_updates: int = NUM_UPDATES) -> Job:
+    examples = [Example.of((list(range(1, 6 + n)), False), (list(range(20, 24 + 3 * n)), True)) for n in range(12)]
+    return Job(FineTuning(examples, 256, num_updates, 1e-3), FULL, seed=0, checkpoint_every_s=0)
+
+
+def by_ranks(folder: Path, on_line=lambda line: None) -> dict[str, torch.Tensor]:
+    (folder / rank.JOB).write_bytes(job().dumps())
+    run_ranks(TWO, rank.__name__, folder, on_line)
+    return {name.removeprefix("weight."): tensor for name, tensor in load_file(folder / rank.TRAINED).items()}
+
+
+def by_one(folder: Path, checkpoints: Path, until=NUM_UPDATES) -> dict[str, torch.Tensor]:
+    """In this process, as far as until."""
+    network = load_model(folder / rank.MODEL).network
+    make_trainable(network, FULL, seed=0)
+
+    def stop(progress) -> None:
+        if progress.update > until:
+            raise InterruptedError
+
+    with suppress(InterruptedError):
+        job().work.run(network, 0, stop, Checkpoints(checkpoints, every_s=0))
+    return dict(network.named_parameters())
+
+
+def distance(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> float:
+    """Mean absolute difference of the weights; other shapes round otherwise in bfloat16, which Adam makes much of."""
+    return float(torch.cat([(found[name] - expected[name]).abs().flatten() for name in expected]).mean())
+
+
+def test_a_dead_rank_ends_all_and_one_alone_ends_what_two_began(folder, tmp_path):
+    expected = by_one(folder, tmp_path / "undisturbed")
+    started: list[psutil.Process] = []
+
+    def kill_one(line: str) -> None:
+        if json.loads(line)["update"] == 15:
+            started.extend(psutil.Process().children(recursive=True))
+            next(one for one in reversed(started) if one.cmdline()[2:4] == ["-m", rank.__name__]).kill()
+
+    with pytest.raises(TrainingError, match="last checkpoint"):
+        by_ranks(folder, kill_one)
+    _, alive = psutil.wait_procs(started, timeout=60)
+    assert not alive
+    (kept,) = (folder / rank.CHECKPOINTS).glob("*.checkpoint")
+    assert int(kept.name[:8]) in (14, 15)
+    assert distance(by_one(folder, folder / rank.CHECKPOINTS), expected) < NOISE
+
+
+def test_two_end_what_one_began(folder, tmp_path):
+    expected = by_one(folder, tmp_path / "undisturbed")
+    by_one(folder, folder / rank.CHECKPOINTS, until=20)
+    seen: list[int] = []
+    found = by_ranks(folder, lambda line: seen.append(json.loads(line)["update"]))
+    assert seen[0] == 21
+    assert distance(found, expected) < NOISE
+
+
+def test_a_checkpoint_that_was_damaged_is_not_gone_on_from(folder):
+    by_one(folder, folder / rank.CHECKPOINTS, until=20)
+    (kept,) = (folder / rank.CHECKPOINTS).iterdir()
+    content = bytearray(kept.read_bytes())
+    content[-1] ^= 1
+    kept.write_bytes(content)
+    undisturbed = by_one(folder, folder / "elsewhere")
+    assert_close(by_one(folder, folder / rank.CHECKPOINTS), undisturbed)
