@@ -9,13 +9,14 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models.checkpoints import Checkpoints
-from models.sharding import gathered, num_ranks, rank, summed
+from models.sharding import gathered, num_ranks, shares, summed
 from models.transformer import forward, logits_of, weights_of
 
 IGNORED = -100
@@ -73,7 +74,7 @@ def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -
     Examples are padded on the right, where a causal model does not look, so no attention mask is needed.
     The head runs on target positions only.
     """
-    length = padded_length(max(len(example.ids) for example in batch))
+    length = _length(batch)
     ids_BT = torch.tensor([example.ids + [0] * (length - len(example.ids)) for example in batch])
     labels_BT = torch.tensor([_labels(example, length) for example in batch])
     weights = weights_of(network, dtype)
@@ -103,9 +104,9 @@ def fit(
     peak_learning_rate: float,
     on_update: Callable[[SftProgress], None] = lambda progress: None,
     checkpoints: Checkpoints | None = None,
-    dtype: torch.dtype = torch.bfloat16,
+    max_tokens: int = 16_000,
 ) -> None:
-    """Train in place with AdamW, float32 weights and clipped gradients.
+    """Train in place with AdamW, bfloat16 matrix products over float32 weights, and clipped gradients.
 
     Args:
         network: On one rank, or sharded over several, which share the examples of every batch.
@@ -114,7 +115,7 @@ def fit(
         peak_learning_rate: See learning_rate.
         on_update: Called after each update.
         checkpoints: To go on from, and to keep; none: from the beginning to the end at once.
-        dtype: Of the matrix products.
+        max_tokens: That one rank computes at a time.
     """
     optimizer = torch.optim.AdamW(network.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.01)
     num_done = checkpoints.resume(network, optimizer) if checkpoints else 0
@@ -122,7 +123,7 @@ def fit(
     for update, batch in enumerate(itertools.islice(stream, num_done, num_updates), num_done):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(update, num_updates, peak_learning_rate)
-        loss = backward(network, batch, dtype)
+        loss = backward(network, batch, torch.bfloat16, max_tokens)
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -132,13 +133,27 @@ def fit(
     network.eval()
 
 
-def backward(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -> float:
-    """Add the gradients of a batch's mean loss, of which each rank computes its share; returns the loss."""
-    own = batch[rank() :: num_ranks()]
-    share = _num_targets(own) / _num_targets(batch)
-    loss = gathered(network, lambda: sft_loss(network, own or batch[:1], dtype)) * share
-    loss.backward()
-    return summed({"loss": loss.item()})["loss"]
+def backward(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, max_tokens: int) -> float:
+    """Add the gradients of a batch's mean loss, which ranks share; returns the loss.
+
+    Args:
+        network: On one rank, or sharded over several.
+        batch: Examples of like length.
+        dtype: Of the matrix products.
+        max_tokens: With padding, that one rank computes at a time; the sum does not depend on it.
+    """
+    size = min(math.ceil(len(batch) / num_ranks()), max(1, max_tokens // _length(batch)))
+    parts = [batch[start : start + size] for start in range(0, len(batch), size)]
+    total, num_targets = 0.0, _num_targets(batch)
+    for part, counts in shares(parts):
+        loss = gathered(network, partial(sft_loss, network, part, dtype)) * (counts * _num_targets(part) / num_targets)
+        loss.backward()
+        total += loss.item()
+    return summed({"loss": total})["loss"]
+
+
+def _length(batch: Sequence[Example]) -> int:
+    return padded_length(max(len(example.ids) for example in batch))
 
 
 def _num_targets(examples: Sequence[Example]) -> int:

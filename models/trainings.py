@@ -20,6 +20,7 @@ class FineTuning:
 
     examples: list[Example]
     tokens_per_update: int
+    tokens_per_batch: int
     num_updates: int
     learning_rate: float
 
@@ -27,7 +28,15 @@ class FineTuning:
         """Train in place, from the latest checkpoint on."""
         torch.manual_seed(seed)
         batches = repeated(self.examples, self.tokens_per_update, seed)
-        fit(network, batches, self.num_updates, self.learning_rate, on_update, checkpoints)
+        fit(
+            network,
+            batches,
+            self.num_updates,
+            self.learning_rate,
+            on_update,
+            checkpoints,
+            max_tokens=self.tokens_per_batch,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,8 @@ class TrainingRecipe(Section):
     16 is common for a large model, with higher learning rates."""
     lora_alpha: int = Field(default=32, gt=0)
     """Adapters count lora_alpha / lora_rank."""
+    tokens_per_batch: int = Field(default=16_000, ge=256)
+    """Tokens, with padding, that are computed at a time; the gradients of an update are their sum. Fewer take less memory."""
     gradient_checkpointing: bool = False
     """Compute what happens within a block anew in the backward pass: a third more work, and far less memory."""
 

@@ -1,6 +1,5 @@
 """Train the policy: one round of GRPO updates on fresh groups, dreamt or real (paper, Eq. 3)."""
 
-from dataclasses import replace
 from typing import Any
 
 from infra.doors import cycle
@@ -35,7 +34,7 @@ def train_policy(
         stage: Where the groups come from: dream or real.
         round: Counted from 0.
     """
-    options = grpo_options(recipe, round)
+    options = grpo_options(recipe, training, round)
     episodes = group_by_size(get_trajectories(groups), recipe.group_size)
     scored, counts = informative_groups(episodes, options)
     entropies = group_entropies(episodes)
@@ -52,10 +51,11 @@ def train_policy(
     }
 
 
-def grpo_options(recipe: GrpoRecipe, round: int) -> GrpoOptions:
-    """The recipe's section as the models know it, in a round."""
+def grpo_options(recipe: GrpoRecipe, training: TrainingRecipe, round: int) -> GrpoOptions:
+    """The recipe's sections as the models know them, in a round."""
     shared = recipe.model_dump(exclude={"groups_per_round", "group_size", "decay_per_round"})
-    return replace(GrpoOptions(**shared), learning_rate=recipe.learning_rate * recipe.decay_per_round**round)
+    shared["learning_rate"] *= recipe.decay_per_round**round
+    return GrpoOptions(**shared, tokens_per_batch=training.tokens_per_batch)
 
 
 def group_by_size(trajectories: list[Trajectory], size: int) -> list[list[Trajectory]]:

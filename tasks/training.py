@@ -38,7 +38,7 @@ def fine_tuned(
         stage: What it is reported as.
     """
     num_updates = max(1, round(sft.epochs * sum(len(one.ids) for one in examples) / sft.tokens_per_update))
-    work = FineTuning(examples, sft.tokens_per_update, num_updates, sft.learning_rate)
+    work = FineTuning(examples, sft.tokens_per_update, training.tokens_per_batch, num_updates, sft.learning_rate)
     job = Job(work, training, seed)
     folder = _folder(job, backbone)
     with cycle().display.stage(stage) as show:

@@ -50,7 +50,7 @@ def losses_and_gradients(kind: str, training: TrainingRecipe) -> tuple[dict[str,
 
 
 def _sft(network, optimizer) -> float:
-    loss = backward(network, EXAMPLES, torch.float32)
+    loss = backward(network, EXAMPLES, torch.float32, max_tokens=64)
     optimizer.step()
     return loss
 

@@ -55,7 +55,7 @@ def folder(tmp_path) -> Path:
 
 def job(num_updates: int = NUM_UPDATES) -> Job:
     examples = [Example.of((list(range(1, 6 + n)), False), (list(range(20, 24 + 3 * n)), True)) for n in range(12)]
-    return Job(FineTuning(examples, 256, num_updates, 1e-3), FULL, seed=0, checkpoint_every_s=0)
+    return Job(FineTuning(examples, 256, 128, num_updates, 1e-3), FULL, seed=0, checkpoint_every_s=0)
 
 
 def by_ranks(folder: Path, on_line=lambda line: None) -> dict[str, torch.Tensor]:
