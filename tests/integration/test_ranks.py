@@ -89,7 +89,7 @@ def test_a_dead_rank_ends_all_and_one_alone_ends_what_two_began(folder, tmp_path
 
     def kill_one(line: str) -> None:
         if json.loads(line)["update"] == 15:
-            started.extend(psutil.Process().children(recursive=True))
+            started.extend(p for p in psutil.Process().children(recursive=True) if str(folder) in p.cmdline())
             next(one for one in reversed(started) if one.cmdline()[2:4] == ["-m", rank.__name__]).kill()
 
     with pytest.raises(TrainingError, match="last checkpoint"):
