@@ -11,15 +11,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
-from torch.utils.checkpoint import checkpoint
 
+from models.head import target_logprobs
 from models.sharding import gathered, shares, summed, whole
-from models.transformer import Weights, forward_groups, logits_of, weights_of
+from models.transformer import Weights, forward_groups, weights_of
 from schemas.records import Tokens, Trajectory
-
-_HEAD_CHUNK = 4096
-"""Action tokens whose logits exist at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +126,7 @@ def action_logprobs(weights: Weights, groups: Sequence[ScoredGroup], temperature
     suffixes = [[one.ids[group.prefix_length :] for one in group.tokens] for group in groups]
     hidden = forward_groups(weights, prefixes, suffixes)
     rows, positions, targets = _action_places(groups).to(weights.device).unbind(1)
-    return _chunked_logprobs(weights, hidden[rows, positions], targets, temperature)
+    return target_logprobs(weights, hidden[rows, positions], targets, temperature)
 
 
 def _action_places(groups: Sequence[ScoredGroup]) -> Tensor:
@@ -142,19 +138,6 @@ def _action_places(groups: Sequence[ScoredGroup]) -> Tensor:
         if action
     ]
     return torch.tensor(places)
-
-
-def _chunked_logprobs(weights: Weights, hidden_NE: Tensor, targets_N: Tensor, temperature: float) -> Tensor:
-    """Log-softmax at the targets without ever holding all logits; the backward pass computes them anew."""
-
-    def chunk(hidden: Tensor, targets: Tensor) -> Tensor:
-        logprobs = F.log_softmax(logits_of(weights, hidden) / temperature, dim=-1)
-        return logprobs.gather(1, targets[:, None])[:, 0]
-
-    parts = list(zip(hidden_NE.split(_HEAD_CHUNK), targets_N.split(_HEAD_CHUNK), strict=True))
-    if len(parts) == 1:
-        return chunk(*parts[0])
-    return torch.cat([checkpoint(chunk, *part, use_reentrant=False) for part in parts])
 
 
 def token_advantages(groups: Sequence[ScoredGroup]) -> Tensor:

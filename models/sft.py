@@ -13,11 +13,11 @@ from functools import partial
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from models.checkpoints import Checkpoints
+from models.head import target_logprobs
 from models.sharding import gathered, num_ranks, shares, summed
-from models.transformer import forward, logits_of, weights_of
+from models.transformer import forward, weights_of
 
 IGNORED = -100
 
@@ -80,7 +80,7 @@ def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -
     weights = weights_of(network, dtype)
     rows, positions = (labels_BT[:, 1:] != IGNORED).nonzero(as_tuple=True)
     hidden = forward(weights, ids_BT)[rows, positions]
-    return F.cross_entropy(logits_of(weights, hidden), labels_BT[rows, positions + 1].to(weights.device))
+    return -target_logprobs(weights, hidden, labels_BT[rows, positions + 1].to(weights.device)).mean()
 
 
 def _labels(example: Example, length: int) -> list[int]:
