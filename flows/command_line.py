@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed, 2 bad recipe or input, 3 evaluated but refused by 
 
 import json
 import sys
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -64,15 +65,17 @@ def run(
 def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) -> None:
     """Validate a recipe; print it resolved, the plan and what it costs. Starts nothing."""
     from flows.load_recipe import load_recipe
-    from flows.plan import plan_of, print_plan, seconds_last_time
+    from flows.plan import memory_of, plan_of, print_plan, require_memory, seconds_last_time
 
     loaded = load_recipe(recipe, changes or [])
-    plan, seconds = plan_of(loaded), seconds_last_time(loaded)
+    plan, seconds, memory = plan_of(loaded), seconds_last_time(loaded), memory_of(loaded)
     if as_json:
         resolved = loaded.model_dump(mode="json")
-        print_json({"recipe": resolved, "digest": loaded.digest, "plan": plan, "seconds_last_time": seconds})
+        known = {"plan": plan, "seconds_last_time": seconds, "memory": memory and asdict(memory)}
+        print_json({"recipe": resolved, "digest": loaded.digest, **known})
     else:
-        print_plan(loaded, plan, seconds)
+        print_plan(loaded, plan, seconds, memory)
+    require_memory(loaded, memory)
 
 
 @app.command()

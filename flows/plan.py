@@ -4,7 +4,9 @@ from rich.console import Console
 from rich.table import Table
 
 from infra.cycles import summaries
+from schemas.errors import InputError
 from schemas.recipe import Recipe
+from tasks.estimate import Estimate, estimated
 
 
 def plan_of(recipe: Recipe) -> dict[str, int]:
@@ -34,8 +36,37 @@ def seconds_last_time(recipe: Recipe) -> float | None:
     return took[-1] if took else None
 
 
-def print_plan(recipe: Recipe, plan: dict[str, int], seconds: float | None) -> None:
-    """The resolved recipe, the plan, and what it took last time."""
+def memory_of(recipe: Recipe) -> Estimate | None:
+    """What it takes of this machine's memory; None if the backbone's files are not to be had here."""
+    try:
+        return estimated(recipe)
+    except InputError:
+        return None
+
+
+def require_memory(recipe: Recipe, estimate: Estimate | None) -> None:
+    """Refuse what cannot fit.
+
+    Raises:
+        InputError: it does not, and what to change.
+    """
+    if estimate is None or estimate.fits:
+        return
+    training = recipe.training
+    changes = {
+        "training.gradient_checkpointing=true": not training.gradient_checkpointing,
+        "training.lora_rank=16": training.lora_rank == 0,
+        f"training.tokens_per_batch={training.tokens_per_batch // 4}": training.tokens_per_batch >= 2048,
+    }
+    open_to = ", ".join(f"--set {change}" for change, is_open in changes.items() if is_open)
+    raise InputError(
+        f"{recipe.name} takes {_gib(estimate.needed)} of memory, and {estimate.device} has {_gib(estimate.available)}: "
+        f"try {open_to or 'a smaller backbone'}, or train on more ranks (DREAMGYM_NUM_RANKS)"
+    )
+
+
+def print_plan(recipe: Recipe, plan: dict[str, int], seconds: float | None, estimate: Estimate | None) -> None:
+    """The resolved recipe, the plan, what it took last time, and what it takes of memory."""
     console = Console()
     console.print_json(data=recipe.model_dump(mode="json"))
     table = Table(title=f"{recipe.name}: nothing was started ({recipe.digest[:12]})")
@@ -44,5 +75,26 @@ def print_plan(recipe: Recipe, plan: dict[str, int], seconds: float | None) -> N
     for name, count in plan.items():
         table.add_row(name.replace("_", " "), f"{count:,}")
     console.print(table)
+    if estimate:
+        console.print(_memory_table(estimate))
+    else:
+        console.print("memory  not known: the backbone's configuration and tokenizer are not to be had here")
     console.print(f"time    {seconds:.0f} s last time" if seconds else "time    not known: no cycle of it ran here yet")
     console.print(f"next    dreamgym run {recipe.name}")
+
+
+def _memory_table(estimate: Estimate) -> Table:
+    table = Table(
+        title=f"Memory on {estimate.device}, at most: {_gib(estimate.needed)} of {_gib(estimate.available)}",
+        caption="lengths are those of an expert's episodes",
+    )
+    for column in ("stage", "weights", "gradients", "optimiser", "for a moment", "in all"):
+        table.add_column(column, justify="left" if column == "stage" else "right")
+    for name, one in {"models kept": estimate.kept, **estimate.stages}.items():
+        parts = (one.weights, one.gradients, one.optimizer, one.activations, one.total)
+        table.add_row(name, *map(_gib, parts))
+    return table
+
+
+def _gib(num_bytes: int) -> str:
+    return f"{num_bytes / 2**30:.2f} GiB"

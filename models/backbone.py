@@ -60,6 +60,20 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
     return LanguageModel(network.eval(), tokenizer, PromptFormat(tokenizer))
 
 
+def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) -> tuple[Any, PromptFormat]:
+    """A model's configuration and prompt format, without its weights.
+
+    Raises:
+        InputError: they cannot be loaded.
+    """
+    arguments = {"revision": revision, "trust_remote_code": False}
+    try:
+        config = AutoConfig.from_pretrained(folder_or_id, **arguments)
+        return config, PromptFormat(AutoTokenizer.from_pretrained(folder_or_id, **arguments))
+    except (OSError, ValueError) as error:
+        raise InputError(f"backbone {str(folder_or_id)!r} cannot be loaded: {error}") from error
+
+
 def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, Any]) -> nn.Module:
     if random_init:
         torch.manual_seed(0)

@@ -217,7 +217,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
         value: [B, K, S, D].
         bias: 0 where a token may look, -inf elsewhere; [T, S], or [B, 1, T, S].
     """
-    if not query.is_cpu:
+    if query.is_cuda:
         key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], dim=1) for t in (key, value))
         return F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
     _, num_heads, length, size = query.shape

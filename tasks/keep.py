@@ -112,7 +112,7 @@ def _fetched(reference: Reference) -> LanguageModel:
     with tempfile.TemporaryDirectory() as folder:
         fetch_model(reference, Path(folder))
         model = load_model(Path(folder))
-    return replace(model, network=model.network.to(_device()))
+    return replace(model, network=model.network.to(device()))
 
 
 def forget() -> None:
@@ -121,7 +121,8 @@ def forget() -> None:
         recent.forget()
 
 
-def _device() -> str:
+def device() -> str:
+    """Where the networks are."""
     return settings().device or ("cuda" if torch.cuda.is_available() else "cpu")
 
 

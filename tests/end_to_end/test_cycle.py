@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import sqlite3
@@ -23,6 +24,7 @@ from infra.settings import Settings
 from models.behaviours import collect
 from schemas.recipe import EnvironmentRecipe
 from schemas.tables import SCHEMA_VERSION
+from tasks.backbone import SHIPPED
 from tests.command_line import COMMAND, changed, dreamgym, environment
 
 SMALL = [
@@ -327,6 +329,20 @@ def test_bad_input_is_named_and_exits_with_2(tmp_path, arguments, message):
     assert done.returncode == 2, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.e2e
+def test_what_cannot_fit_is_refused_before_anything_starts(tmp_path):
+    """A network of 90 billion weights, of which only the configuration is there."""
+    shutil.copytree(SHIPPED / "textworld-tiny", tmp_path / "huge", ignore=shutil.ignore_patterns("*.safetensors"))
+    file = tmp_path / "huge" / "config.json"
+    wide = {"hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 100, "layer_types": None}
+    file.write_text(json.dumps(json.loads(file.read_text()) | wide))
+    done = dreamgym(tmp_path, "check", "textworld-tiny", "--set", f"backbone.model={file.parent}", "--json")
+    assert done.returncode == 2
+    memory = json.loads(done.stdout)["memory"]
+    assert memory["stages"]["train policy"]["weights"] > 2e11 > memory["available"]
+    assert "--set training.gradient_checkpointing=true, --set training.lora_rank=16" in done.stderr.replace("\n", " ")
 
 
 @pytest.mark.e2e

@@ -28,7 +28,8 @@ pytestmark = pytest.mark.integration
 TWO = Settings(num_ranks=2, num_threads=2)
 FULL, LORA = TrainingRecipe(), TrainingRecipe(lora_rank=4)
 NUM_UPDATES = 40
-NOISE = 2e-5
+NOISE = 2e-4
+"""Without the optimiser's state it is 1e-3, as one of two cores or another rounds 3e-5."""
 
 
 @pytest.mark.parametrize(

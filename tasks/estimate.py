@@ -1,0 +1,120 @@
+"""What a recipe takes of a device's memory, estimated before anything starts."""
+
+import os
+from dataclasses import dataclass, replace
+
+import torch
+
+from infra.environments.by_name import open_environment
+from infra.settings import settings
+from models.backbone import load_architecture
+from models.behaviours import collect
+from models.examples import situations_of
+from models.footprint import Footprint, of_fine_tuning, of_sampling, of_update
+from models.prompts import PromptFormat, demonstration_text
+from models.rollouts import RolloutOptions
+from schemas.recipe import Recipe
+from schemas.records import Trajectory
+from schemas.state_text import changes_between
+from tasks.backbone import backbone_folder
+from tasks.keep import device
+
+_NUM_EPISODES = 4
+"""Of an expert, from which lengths are taken."""
+_NUM_KEPT = 3
+"""Models that stay in memory besides the one that is trained: the policy before, the start, the experience model."""
+_USABLE = 0.95
+"""Of a device's memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """The longest that were seen, in tokens."""
+
+    moment: int
+    """What a policy is shown at each turn."""
+    action: int
+    situation: int
+    """What the experience model is shown, with demonstrations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Memory of one device."""
+
+    device: str
+    available: int
+    """Bytes that it has."""
+    kept: Footprint
+    """Models that stay in memory all the time."""
+    stages: dict[str, Footprint]
+
+    @property
+    def needed(self) -> int:
+        """Bytes in the stage that takes most."""
+        return self.kept.total + max(stage.total for stage in self.stages.values())
+
+    @property
+    def fits(self) -> bool:
+        """Whether the device has them."""
+        return self.needed <= _USABLE * self.available
+
+
+def estimated(recipe: Recipe) -> Estimate:
+    """The memory that a recipe takes here.
+
+    Raises:
+        InputError: the backbone's configuration or tokenizer is not to be had.
+    """
+    training, backbone, where = recipe.training, recipe.backbone, device()
+    config, format = load_architecture(backbone_folder(backbone) or backbone.model, revision=backbone.revision)
+    longest = lengths(recipe, format)
+    turn, written = longest.moment + longest.action, recipe.experience.max_new_tokens
+
+    def num_rows(length: int, tokens_per_update: int) -> int:
+        return max(1, min(tokens_per_update, training.tokens_per_batch) // length)
+
+    start, experience = recipe.start.sft.tokens_per_update, recipe.experience.sft.tokens_per_update
+    predicted = longest.situation + written
+    stages = {
+        "start policy": of_fine_tuning(config, training, num_rows(turn, start), longest.moment, longest.action),
+        "experience model": of_fine_tuning(
+            config, training, num_rows(predicted, experience), longest.situation, written
+        ),
+        "train policy": of_update(
+            config, training, num_rows(turn, training.tokens_per_batch), longest.moment, longest.action
+        ),
+    }
+    shared = {name: stage.of_each(settings().num_ranks) for name, stage in stages.items()}
+    if recipe.engine.name == "torch":
+        policy, model = (of_sampling(config, RolloutOptions().num_slots, length) for length in (turn, predicted))
+        shared["dream"] = Footprint(policy.weights + model.weights, 0, 0, policy.activations + model.activations)
+    kept = Footprint(_NUM_KEPT * stages["train policy"].weights, 0, 0, 0)
+    return Estimate(where, _num_bytes_of(where), kept, shared)
+
+
+def lengths(recipe: Recipe, format: PromptFormat) -> Lengths:
+    """Of what is shown and done in a few of an expert's episodes."""
+    environment, history = open_environment(recipe.environment), recipe.start.history_length
+    tasks = environment.tasks("train", _NUM_EPISODES)
+    episodes = collect(environment, tasks, [0.0], recipe.seed, recipe.environment.max_steps)
+    moments = [format.moment(s.task, s.history, s.state) for t in episodes for s in situations_of(t, history)]
+    actions = [format.action(action) for t in episodes for action in t.actions]
+    return Lengths(max(map(len, moments)), max(map(len, actions)), _longest_situation(recipe, format, episodes))
+
+
+def _longest_situation(recipe: Recipe, format: PromptFormat, episodes: list[Trajectory]) -> int:
+    shown = [
+        demonstration_text(turn.action, changes_between(turn.state, turn.step.state))
+        for episode in episodes
+        for turn in episode.turns
+    ]
+    demonstrations = (max(shown, key=len),) * recipe.retrieval.num_demonstrations
+    situations = [s for t in episodes for s in situations_of(t, recipe.experience.history_length)]
+    return max(len(format.situation(replace(s, demonstrations=demonstrations))) for s in situations)
+
+
+def _num_bytes_of(where: str) -> int:
+    if where.startswith("cuda"):
+        return torch.cuda.get_device_properties(where).total_memory
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

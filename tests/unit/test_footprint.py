@@ -1,0 +1,59 @@
+"""What a training is estimated to take of memory, against what it takes."""
+
+import pytest
+import torch
+from torch.distributed._tools.mem_tracker import MemTracker
+
+from models.footprint import Footprint, of_fine_tuning, of_sampling, of_update
+from models.sft import Example, sft_loss
+from models.trainable import make_trainable
+from schemas.recipe import TrainingRecipe
+from tests.unit.tiny import tiny_network
+
+NUM_ROWS, PROMPT, TARGET = 16, 96, 32
+LEAN = TrainingRecipe(gradient_checkpointing=True)
+
+
+def config(num_hidden_layers=6):
+    return tiny_network(num_hidden_layers=num_hidden_layers).config
+
+
+def taken(training: TrainingRecipe) -> int:
+    """By real tensors on a CPU, at most."""
+    network = tiny_network(num_hidden_layers=6)
+    make_trainable(network, training, seed=0)
+    batch = [Example.of(([1] * PROMPT, False), ([1] * TARGET, True))] * NUM_ROWS
+    tracker = MemTracker()
+    tracker.track_external(network)
+    with tracker:
+        for _ in range(2):
+            sft_loss(network, batch, torch.bfloat16).backward()
+    return tracker.get_tracker_snapshot("peak")[torch.device("cpu")]["Total"]
+
+
+@pytest.mark.parametrize("training", [TrainingRecipe(), LEAN, TrainingRecipe(lora_rank=4, gradient_checkpointing=True)])
+def test_it_is_what_real_tensors_take(training):
+    found = of_fine_tuning(config(), training, NUM_ROWS, PROMPT, TARGET)
+    assert found.total - found.optimizer == pytest.approx(taken(training), rel=0.2)
+
+
+def test_weights_and_what_belongs_to_each_of_them_are_counted():
+    numbers = sum(weight.numel() for weight in tiny_network(num_hidden_layers=6).parameters())
+    full = of_update(config(), TrainingRecipe(), NUM_ROWS, PROMPT, TARGET)
+    assert (full.weights, full.gradients, full.optimizer) == (4 * numbers, 4 * numbers, 8 * numbers)
+    adapters = of_update(config(), TrainingRecipe(lora_rank=4), NUM_ROWS, PROMPT, TARGET)
+    assert adapters.weights - full.weights == adapters.gradients == adapters.optimizer / 2
+    assert full.of_each(2) == Footprint(2 * numbers, 2 * numbers, 4 * numbers, full.activations)
+
+
+def test_sampling_takes_weights_in_bfloat16_and_a_cache():
+    numbers = sum(weight.numel() for weight in tiny_network(num_hidden_layers=6).parameters())
+    keys_and_values = 2 * 6 * 2 * 8  # of a token: layers, heads, head size
+    assert of_sampling(config(), 3, 100) == Footprint(2 * numbers, 0, 0, 3 * 100 * keys_and_values * 2)
+
+
+@pytest.mark.parametrize("footprint", [of_fine_tuning, of_update])
+def test_fewer_rows_and_checkpointing_take_less(footprint):
+    plain, fewer = (footprint(config(), TrainingRecipe(), rows, PROMPT, TARGET) for rows in (NUM_ROWS, 4))
+    lean = footprint(config(), LEAN, NUM_ROWS, PROMPT, TARGET)
+    assert max(fewer.activations, lean.activations) < 0.5 * plain.activations
