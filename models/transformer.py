@@ -87,7 +87,8 @@ def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) 
         network: Of the Llama family, with or without low-rank adapters.
         dtype: Of the matrix products.
         for_sampling: Lay every block out at once, with its adapters added to its weights: for weights that are used
-            often and trained never. Else it is done when a block computes, and nothing of it is kept.
+            often and trained never. Else it is done when a block computes, and again in its backward pass if its
+            activations are computed anew.
 
     Raises:
         InputError: an architecture outside the Llama family, or one that scales its positions.

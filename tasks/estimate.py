@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -66,31 +67,41 @@ def estimated(recipe: Recipe) -> Estimate:
     Raises:
         InputError: the backbone's configuration or tokenizer is not to be had.
     """
-    training, backbone, where = recipe.training, recipe.backbone, device()
+    backbone, where = recipe.backbone, device()
     config, format = load_architecture(backbone_folder(backbone) or backbone.model, revision=backbone.revision)
     longest = lengths(recipe, format)
-    turn, written = longest.moment + longest.action, recipe.experience.max_new_tokens
-
-    def num_rows(length: int, tokens_per_update: int) -> int:
-        return max(1, min(tokens_per_update, training.tokens_per_batch) // length)
-
-    start, experience = recipe.start.sft.tokens_per_update, recipe.experience.sft.tokens_per_update
-    predicted = longest.situation + written
-    stages = {
-        "start policy": of_fine_tuning(config, training, num_rows(turn, start), longest.moment, longest.action),
-        "experience model": of_fine_tuning(
-            config, training, num_rows(predicted, experience), longest.situation, written
-        ),
-        "train policy": of_update(
-            config, training, num_rows(turn, training.tokens_per_batch), longest.moment, longest.action
-        ),
-    }
-    shared = {name: stage.of_each(settings().num_ranks) for name, stage in stages.items()}
+    trainings = _trainings(recipe, config, longest)
+    stages = {name: stage.of_each(settings().num_ranks) for name, stage in trainings.items()}
     if recipe.engine.name == "torch":
-        policy, model = (of_sampling(config, RolloutOptions().num_slots, length) for length in (turn, predicted))
-        shared["dream"] = Footprint(policy.weights + model.weights, 0, 0, policy.activations + model.activations)
-    kept = Footprint(_NUM_KEPT * stages["train policy"].weights, 0, 0, 0)
-    return Estimate(where, _num_bytes_of(where), kept, shared)
+        stages["dream"] = _dream(recipe, config, longest)
+    kept = Footprint(_NUM_KEPT * trainings["train policy"].weights, 0, 0, 0)
+    return Estimate(where, _num_bytes_of(where), kept, stages)
+
+
+def _trainings(recipe: Recipe, config: Any, longest: Lengths) -> dict[str, Footprint]:
+    training, start, experience = recipe.training, recipe.start.sft, recipe.experience
+    turn, predicted = (longest.moment, longest.action), (longest.situation, experience.max_new_tokens)
+
+    def num_rows(lengths: tuple[int, int], tokens_per_update: int) -> int:
+        return max(1, min(tokens_per_update, training.tokens_per_batch) // sum(lengths))
+
+    num_cloned, num_learnt = (
+        num_rows(turn, start.tokens_per_update),
+        num_rows(predicted, experience.sft.tokens_per_update),
+    )
+    return {
+        "start policy": of_fine_tuning(config, training, num_cloned, *turn),
+        "experience model": of_fine_tuning(config, training, num_learnt, *predicted),
+        "train policy": of_update(config, training, num_rows(turn, training.tokens_per_batch), *turn),
+    }
+
+
+def _dream(recipe: Recipe, config: Any, longest: Lengths) -> Footprint:
+    """Both engines, with every slot in use."""
+    num_slots = RolloutOptions().num_slots
+    policy = of_sampling(config, num_slots, longest.moment + longest.action)
+    model = of_sampling(config, num_slots, longest.situation + recipe.experience.max_new_tokens)
+    return Footprint(policy.weights + model.weights, 0, 0, policy.activations + model.activations)
 
 
 def lengths(recipe: Recipe, format: PromptFormat) -> Lengths:
