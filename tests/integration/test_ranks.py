@@ -111,6 +111,12 @@ def test_two_end_what_one_began(folder, tmp_path):
     assert distance(found, expected) < NOISE
 
 
+def test_what_one_began_it_ends_with_the_very_same_weights(folder, tmp_path):
+    expected = by_one(folder, tmp_path / "undisturbed")
+    by_one(folder, folder / rank.CHECKPOINTS, until=20)
+    assert_close(by_one(folder, folder / rank.CHECKPOINTS), expected, atol=0, rtol=0)
+
+
 def test_a_checkpoint_that_was_damaged_is_not_gone_on_from(folder):
     by_one(folder, folder / rank.CHECKPOINTS, until=20)
     (kept,) = (folder / rank.CHECKPOINTS).iterdir()
