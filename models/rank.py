@@ -5,13 +5,14 @@ progress on standard output, a line of JSON each time.
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -75,5 +76,12 @@ def _tell(progress: SftProgress) -> None:
         print(json.dumps(asdict(progress)), flush=True)
 
 
+def leave() -> NoReturn:
+    """End this process, whose work is written, at once: threads of torch's that still ran have aborted some on their way."""
+    sys.stdout.flush()
+    os._exit(0)
+
+
 if __name__ == "__main__":
     main(Path(sys.argv[1]))
+    leave()

@@ -10,7 +10,7 @@ from torch.distributed.elastic.multiprocessing.errors import record
 
 from models.checkpoints import state_of
 from models.grpo import GrpoOptions, GrpoTrainer, ScoredGroup
-from models.rank import joined
+from models.rank import joined, leave
 from models.sft import Example, backward
 from models.sharding import rank, shard
 from models.trainable import make_trainable
@@ -78,3 +78,4 @@ def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]))
+    leave()
