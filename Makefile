@@ -10,7 +10,7 @@ run: .venv/installed
 	$(BIN)/dreamgym run $(RECIPE)
 
 test: .venv/installed-dev lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

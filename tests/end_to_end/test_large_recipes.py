@@ -36,7 +36,7 @@ def backbone(tmp_path) -> Path:
 
 @pytest.mark.e2e
 def test_qwen3_with_adapters_goes_through_a_whole_cycle(tmp_path, backbone):
-    smaller = (f"backbone.model={backbone}", "backbone.random_init=true", "training.tokens_per_batch=8000")
+    smaller = (f"backbone.model={backbone}", "backbone.random_init=true", "experience.max_new_tokens=48")
     arguments = changed(*TOY, *LENIENT_GATE, *smaller, "grpo.group_size=4")
     done = dreamgym(tmp_path, "run", "qwen3-0.6b-lora-1gpu", *arguments, "--json")
     assert done.returncode == 0, done.stderr[-3000:]
