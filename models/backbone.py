@@ -3,6 +3,8 @@
 Weights are safetensors, remote code is never run, and a hub model needs a pinned revision.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,11 +54,9 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
             "give the commit hash so that the run can be repeated"
         )
     arguments = {"revision": revision, "trust_remote_code": False}
-    try:
+    with _told(folder_or_id):
         tokenizer = AutoTokenizer.from_pretrained(folder_or_id, **arguments)
         network = _network(folder_or_id, random_init, arguments)
-    except (OSError, ValueError) as error:
-        raise InputError(f"backbone {str(folder_or_id)!r} cannot be loaded: {error}") from error
     return LanguageModel(network.eval(), tokenizer, PromptFormat(tokenizer))
 
 
@@ -67,9 +67,16 @@ def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) 
         InputError: they cannot be loaded.
     """
     arguments = {"revision": revision, "trust_remote_code": False}
-    try:
+    with _told(folder_or_id):
         config = AutoConfig.from_pretrained(folder_or_id, **arguments)
         return config, PromptFormat(AutoTokenizer.from_pretrained(folder_or_id, **arguments))
+
+
+@contextmanager
+def _told(folder_or_id: str | Path) -> Iterator[None]:
+    """What transformers raises when it loads, as an error of ours."""
+    try:
+        yield
     except (OSError, ValueError) as error:
         raise InputError(f"backbone {str(folder_or_id)!r} cannot be loaded: {error}") from error
 
