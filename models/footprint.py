@@ -15,7 +15,8 @@ from torch import Tensor
 from torch.distributed._tools.mem_tracker import MemTracker
 from transformers import AutoModelForCausalLM
 
-from models.grpo import ScoredGroup, action_logprobs
+from models.groups import ScoredGroup
+from models.grpo import action_logprobs
 from models.sft import Example, sft_loss
 from models.trainable import make_trainable
 from models.transformer import weights_of

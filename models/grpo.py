@@ -1,123 +1,21 @@
-"""GRPO: group-relative advantages and the clipped token-level objective (paper, Eq. 3).
+"""GRPO: rounds of updates of a policy on fresh groups (paper, Eq. 3).
 
-Shapes: P groups, G episodes each, T tokens, N action tokens of all episodes in a row.
+Shapes: N action tokens of all groups, streams and tokens in a row.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from models.groups import ScoredGroup, micro_batches, sampled_logprobs, stream_lengths, token_advantages
 from models.head import target_logprobs
+from models.objective import GrpoOptions, importance_weights, objective
 from models.sharding import gathered, shares, summed, whole
 from models.transformer import Weights, forward_groups, weights_of
-from schemas.records import Tokens, Trajectory
-
-
-@dataclass(frozen=True, slots=True)
-class GrpoOptions:
-    """Everything that shapes an update."""
-
-    learning_rate: float = 4e-4
-    clip_low: float = 0.2
-    clip_high: float = 0.28
-    kl_coefficient: float = 0.01
-    normalise_std: bool = True
-    leave_one_out: bool = False
-    temperature: float = 1.0
-    updates_per_round: int = 2
-    tokens_per_batch: int = 16_000
-    max_grad_norm: float = 1.0
-    warmup_updates: int = 0
-    """Updates until the learning rate is reached: Adam's first steps are as long as all others, and blind."""
-    negative_scale: float = 1.0
-    """Weight of negative advantages."""
-    mask_truncated: bool = False
-    """Leave episodes that met the step limit out of the loss; else they count as failures."""
-
-
-@dataclass(frozen=True)
-class ScoredGroup:
-    """Token streams of one task's episodes, each with the advantage of its episode."""
-
-    tokens: list[Tokens]
-    advantages: list[float]
-
-    @cached_property
-    def prefix_length(self) -> int:
-        """Tokens that all streams share before the first action."""
-        limit = min(one.is_action.index(True) for one in self.tokens)
-        first = self.tokens[0].ids
-        return next((i for i in range(limit) if any(one.ids[i] != first[i] for one in self.tokens)), limit)
-
-    @property
-    def num_actions(self) -> int:
-        """Action tokens in the group."""
-        return sum(sum(one.is_action) for one in self.tokens)
-
-    @property
-    def padded_tokens(self) -> int:
-        """Tokens to compute when all streams are padded to the longest."""
-        return len(self.tokens) * max(len(one.ids) for one in self.tokens)
-
-
-def group_advantages(
-    rewards_G: Sequence[float], *, normalise_std: bool = True, leave_one_out: bool = False
-) -> list[float]:
-    """Reward of each episode relative to its group.
-
-    Args:
-        rewards_G: One return per episode.
-        normalise_std: Divide by the group's sample standard deviation (plus 1e-4, as TRL does).
-        leave_one_out: Compare with the mean of the others (RLOO) instead of the mean of all.
-
-    Raises:
-        ValueError: fewer than two episodes: a lone one has nobody to be compared with.
-    Source: paper, Eq. 3; the reward is the episode's return and holds for each of its action tokens.
-    """
-    count = len(rewards_G)
-    if count < 2:
-        raise ValueError(f"a group needs at least 2 episodes, not {count}")
-    mean = sum(rewards_G) / count
-    scale = count / (count - 1) if leave_one_out else 1.0
-    centred = [(reward - mean) * scale for reward in rewards_G]
-    if not normalise_std:
-        return centred
-    std = math.sqrt(sum((reward - mean) ** 2 for reward in rewards_G) / (count - 1))
-    return [advantage / (std + 1e-4) for advantage in centred]
-
-
-def informative_groups(
-    groups: Sequence[Sequence[Trajectory]], options: GrpoOptions
-) -> tuple[list[ScoredGroup], dict[str, int]]:
-    """Groups that teach something, and how many were left out and why.
-
-    A failed episode has no reward, and what is left of its group is no fair sample, so a group that is not
-    whole never trains. One whose returns are all exactly equal has no advantage; it is counted as solved or unsolved.
-    """
-    scored: list[ScoredGroup] = []
-    counts = {"broken": 0, "all_succeeded": 0, "all_failed": 0}
-    for group in groups:
-        rewards = [trajectory.reward for trajectory in group]
-        if any(trajectory.failure for trajectory in group):
-            counts["broken"] += 1
-        elif len(set(rewards)) == 1:
-            counts["all_succeeded" if rewards[0] > 0 else "all_failed"] += 1
-        else:
-            scored.append(_scored(group, rewards, options))
-    return scored, counts
-
-
-def _scored(group: Sequence[Trajectory], rewards: list[float], options: GrpoOptions) -> ScoredGroup:
-    advantages = group_advantages(rewards, normalise_std=options.normalise_std, leave_one_out=options.leave_one_out)
-    advantages = [a if a > 0 else a * options.negative_scale for a in advantages]
-    kept = [(t, a) for t, a in zip(group, advantages, strict=True) if not (options.mask_truncated and t.truncated)]
-    streams = [(stream, a) for t, a in kept for stream in t.tokens]
-    return ScoredGroup([stream for stream, _ in streams], [a for _, a in streams])
 
 
 def action_logprobs(weights: Weights, groups: Sequence[ScoredGroup], temperature: float) -> Tensor:
@@ -140,50 +38,6 @@ def _action_places(groups: Sequence[ScoredGroup]) -> Tensor:
     return torch.tensor(places)
 
 
-def token_advantages(groups: Sequence[ScoredGroup]) -> Tensor:
-    """Each episode's advantage at each of its action tokens, [N]."""
-    return torch.tensor(
-        [a for g in groups for one, a in zip(g.tokens, g.advantages, strict=True) for action in one.is_action if action]
-    )
-
-
-def objective(
-    logprobs_N: Tensor,
-    old_logprobs_N: Tensor,
-    reference_logprobs_N: Tensor | None,
-    advantages_N: Tensor,
-    options: GrpoOptions,
-) -> tuple[Tensor, dict[str, float]]:
-    """Sum over action tokens of the clipped surrogate loss plus the k3 estimate of the KL to the reference.
-
-    Returns:
-        Loss summed over tokens (divide by the number of tokens of the whole batch), and sums to log.
-    Source: paper, section 2 and Eq. 3; k3 is exp(d) - d - 1 with d = reference - current.
-    """
-    ratio_N = (logprobs_N - old_logprobs_N).exp()
-    clipped_N = ratio_N.clamp(1 - options.clip_low, 1 + options.clip_high)
-    loss_N = -torch.minimum(ratio_N * advantages_N, clipped_N * advantages_N)
-    sums = {"clipped": float(((clipped_N != ratio_N) & (clipped_N * advantages_N < ratio_N * advantages_N)).sum())}
-    if reference_logprobs_N is not None and options.kl_coefficient > 0:
-        difference_N = reference_logprobs_N - logprobs_N
-        kl_N = difference_N.exp() - difference_N - 1
-        loss_N = loss_N + options.kl_coefficient * kl_N
-        sums["kl"] = float(kl_N.detach().sum())
-    return loss_N.sum(), sums
-
-
-def micro_batches(groups: Sequence[ScoredGroup], max_tokens: int) -> Iterator[list[ScoredGroup]]:
-    """Groups of like length together, at most max_tokens with padding in each batch, at least one group."""
-    batch: list[ScoredGroup] = []
-    for group in sorted(groups, key=lambda group: group.padded_tokens):
-        if batch and sum(one.padded_tokens for one in batch) + group.padded_tokens > max_tokens:
-            yield batch
-            batch = []
-        batch.append(group)
-    if batch:
-        yield batch
-
-
 @dataclass(frozen=True, slots=True)
 class _Micro:
     """Groups that are computed at once."""
@@ -193,6 +47,9 @@ class _Micro:
     """What it counts on this rank."""
     old_logprobs_N: Tensor
     reference_logprobs_N: Tensor | None
+    importance_N: Tensor
+    mismatch: dict[str, float]
+    """Between the policy that sampled and the one that the round began with; see importance_weights."""
 
 
 class GrpoTrainer:
@@ -224,10 +81,14 @@ class GrpoTrainer:
     @torch.no_grad()
     def _prepared(self, groups: Sequence[ScoredGroup]) -> list[_Micro]:
         """This rank's micro-batches, with log-probabilities before the round, by the same code and in the same shapes."""
-        return [
-            _Micro(part, share, self._logprobs(self.network, part), self._reference_logprobs(part))
-            for part, share in shares(list(micro_batches(groups, self.options.tokens_per_batch)))
-        ]
+        parts = list(micro_batches(groups, self.options.tokens_per_batch))
+        return [self._prepared_micro(part, share) for part, share in shares(parts)]
+
+    def _prepared_micro(self, groups: list[ScoredGroup], share: float) -> _Micro:
+        old = self._logprobs(self.network, groups)
+        sampled = sampled_logprobs(groups).to(old.device)
+        importance, mismatch = importance_weights(old, sampled, stream_lengths(groups), self.options)
+        return _Micro(groups, share, old, self._reference_logprobs(groups), importance, mismatch)
 
     def _reference_logprobs(self, groups: list[ScoredGroup]) -> Tensor | None:
         return None if self._reference is None else self._logprobs(self._reference, groups)
@@ -248,16 +109,20 @@ class GrpoTrainer:
     def _update(self, groups: Sequence[ScoredGroup], batch: list[_Micro]) -> dict[str, float]:
         """One optimiser step; the sum over micro-batches does not depend on how they were cut."""
         num_tokens = sum(group.num_actions for group in groups)
-        totals = {"loss": 0.0, "kl": 0.0, "clipped": 0.0}
+        totals = dict.fromkeys(("loss", "kl", "clipped", *batch[0].mismatch), 0.0)
         for micro in batch:
-            logprobs = self._logprobs(self.network, micro.groups)
-            advantages = token_advantages(micro.groups).to(logprobs.device)
-            loss, sums = objective(logprobs, micro.old_logprobs_N, micro.reference_logprobs_N, advantages, self.options)
+            loss, sums = self._loss(micro)
             (loss * (micro.share / num_tokens)).backward()
-            for key, value in {"loss": loss.item(), **sums}.items():
+            for key, value in {"loss": loss.item(), **sums, **micro.mismatch}.items():
                 totals[key] += micro.share * value
         self._warm_up()
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.options.max_grad_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return {key: value / num_tokens for key, value in summed(totals).items()} | {"grad_norm": whole(norm).item()}
+
+    def _loss(self, micro: _Micro) -> tuple[Tensor, dict[str, float]]:
+        logprobs = self._logprobs(self.network, micro.groups)
+        advantages = token_advantages(micro.groups).to(logprobs.device)
+        old, reference = micro.old_logprobs_N, micro.reference_logprobs_N
+        return objective(logprobs, old, reference, advantages, self.options, micro.importance_N)

@@ -9,7 +9,9 @@ from pydantic import TypeAdapter
 from torch import Tensor
 
 from models.checkpoints import Checkpoints, load_optimizer
-from models.grpo import GrpoOptions, GrpoTrainer, ScoredGroup
+from models.groups import ScoredGroup
+from models.grpo import GrpoTrainer
+from models.objective import GrpoOptions
 from models.sft import Example, SftProgress, fit, repeated
 from schemas.recipe import TrainingRecipe
 

@@ -212,6 +212,11 @@ class GrpoRecipe(Section):
     """Compare with the mean of the other episodes."""
     mask_truncated: bool = False
     """Leave episodes that met the step limit out of the loss."""
+    importance_correction: Literal["none", "token", "sequence"] = "none"
+    """Weigh each action token, or each stream of them, by how likely the trainer finds it over how likely the engine did
+    that sampled it: for engines that round otherwise, and for stale rollouts."""
+    max_importance_ratio: float = Field(default=2.0, ge=1)
+    """Where these weights are cut off."""
     temperature: float = Field(default=0.8, gt=0)
     """Of the policy while it samples; what it does at 1 but not greedily would never be punished."""
 

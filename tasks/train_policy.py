@@ -4,7 +4,8 @@ from typing import Any
 
 from infra.doors import cycle
 from models.curriculum import group_entropies
-from models.grpo import GrpoOptions, informative_groups
+from models.groups import informative_groups
+from models.objective import GrpoOptions
 from models.trainings import PolicyUpdate
 from schemas.recipe import GrpoRecipe, TrainingRecipe
 from schemas.records import Reference, Trajectory

@@ -101,7 +101,9 @@ def update_ours() -> float:
 
 def our_update() -> Callable[[], object]:
     """One GRPO update in bfloat16 of four groups."""
-    from models.grpo import GrpoOptions, GrpoTrainer, ScoredGroup, group_advantages
+    from models.groups import ScoredGroup
+    from models.grpo import GrpoTrainer
+    from models.objective import GrpoOptions, group_advantages
     from schemas.records import Tokens
 
     rows, generator = prompts(), torch.Generator().manual_seed(2)

@@ -19,7 +19,9 @@ from rich.table import Table
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from models.engine import Sessions, engine_weights
-from models.grpo import GrpoOptions, GrpoTrainer, ScoredGroup, group_advantages
+from models.groups import ScoredGroup
+from models.grpo import GrpoTrainer
+from models.objective import GrpoOptions, group_advantages
 from schemas.records import Tokens
 from schemas.sampling import Sampling
 

@@ -9,7 +9,9 @@ from safetensors.torch import save_file
 from torch.distributed.elastic.multiprocessing.errors import record
 
 from models.checkpoints import state_of
-from models.grpo import GrpoOptions, GrpoTrainer, ScoredGroup
+from models.groups import ScoredGroup
+from models.grpo import GrpoTrainer
+from models.objective import GrpoOptions
 from models.rank import joined, leave
 from models.sft import Example, backward
 from models.sharding import rank, shard

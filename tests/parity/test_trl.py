@@ -7,7 +7,10 @@ observation tokens attended but not trained, and TRL's bias-corrected KL switche
 import pytest
 import torch
 
-from models.grpo import GrpoOptions, ScoredGroup, action_logprobs, group_advantages, objective, token_advantages
+from models.groups import ScoredGroup, stream_lengths, token_advantages
+from models.groups import sampled_logprobs as our_sampled_logprobs
+from models.grpo import action_logprobs
+from models.objective import GrpoOptions, group_advantages, importance_weights, objective
 from models.transformer import weights_of
 from schemas.records import Tokens
 from tests.unit.tiny import tiny_network
@@ -32,11 +35,16 @@ def completions() -> list[list[tuple[list[int], list[bool]]]]:
     return groups
 
 
+def sampled_logprobs(ids: list[int]) -> list[float]:
+    """As some engine might have found these tokens."""
+    return [-3.0 - 0.05 * id for id in ids]
+
+
 def our_loss(network, reference, old, options, groups):
     scored = [
         ScoredGroup(
             [
-                Tokens(prompt + ids, [False] * len(prompt) + mask, [0.0] * (len(prompt) + len(ids)))
+                Tokens(prompt + ids, [False] * len(prompt) + mask, [0.0] * len(prompt) + sampled_logprobs(ids))
                 for ids, mask in group
             ],
             group_advantages(rewards),
@@ -48,7 +56,8 @@ def our_loss(network, reference, old, options, groups):
     with torch.no_grad():
         old_logprobs = action_logprobs(weights_of(old, torch.float32), scored, options.temperature)
         reference_logprobs = action_logprobs(weights_of(reference, torch.float32), scored, options.temperature)
-    loss, _ = objective(logprobs, old_logprobs, reference_logprobs, token_advantages(scored), options)
+    importance, _ = importance_weights(old_logprobs, our_sampled_logprobs(scored), stream_lengths(scored), options)
+    loss, _ = objective(logprobs, old_logprobs, reference_logprobs, token_advantages(scored), options, importance)
     return loss / sum(group.num_actions for group in scored)
 
 
@@ -90,7 +99,19 @@ def trl_loss(network, reference, old, options, groups, tmp_path):
     with torch.no_grad():
         for name, source in (("old_per_token_logps", old), ("ref_per_token_logps", reference)):
             batch[name] = reference_logprobs(source, batch, options.temperature)
+    if options.importance_correction != "none":
+        trainer.use_vllm = trainer.vllm_importance_sampling_correction = True
+        batch["importance_sampling_ratio"] = their_importance(batch, options)
     return trainer._compute_loss(trainer.model, batch)
+
+
+def their_importance(batch, options):
+    """As TRL computes it where it generates."""
+    mask = batch["completion_mask"] * batch["tool_mask"]
+    gaps = (batch["old_per_token_logps"] - batch["sampling_per_token_logps"]) * mask
+    if options.importance_correction == "sequence":
+        gaps = gaps.sum(-1, keepdim=True)
+    return torch.clamp(torch.exp(gaps), max=options.max_importance_ratio)
 
 
 def padded_batch(groups):
@@ -106,6 +127,9 @@ def padded_batch(groups):
         "completion_ids": torch.tensor([c + [0] * n for (_, c, _), n in zip(rows, right, strict=True)]),
         "completion_mask": completion_mask,
         "tool_mask": tool_mask,
+        "sampling_per_token_logps": torch.tensor(
+            [sampled_logprobs(c) + [0.0] * r for (_, c, _), r in zip(rows, right, strict=True)]
+        ),
         "advantages": torch.tensor([a for rewards in REWARDS for a in group_advantages(rewards)]),
         "num_items_in_batch": (completion_mask * tool_mask).sum(),
     }
@@ -125,9 +149,16 @@ def reference_logprobs(network, batch, temperature):
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 @pytest.mark.parametrize("kl_coefficient", [0.0, 0.05])
-@pytest.mark.parametrize("off_policy", [False, True])
-def test_loss_and_gradients_are_trls(tmp_path, temperature, kl_coefficient, off_policy):
-    options = GrpoOptions(temperature=temperature, kl_coefficient=kl_coefficient)
+@pytest.mark.parametrize(
+    ("off_policy", "correction"), [(False, "none"), (True, "none"), (True, "token"), (True, "sequence")]
+)
+def test_loss_and_gradients_are_trls(tmp_path, temperature, kl_coefficient, off_policy, correction):
+    options = GrpoOptions(
+        temperature=temperature,
+        kl_coefficient=kl_coefficient,
+        importance_correction=correction,
+        max_importance_ratio=1.2,
+    )
     ours, theirs, reference = tiny_network(seed=1), tiny_network(seed=1), tiny_network(seed=2)
     old = tiny_network(seed=1)
     if off_policy:

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from models.grpo import ScoredGroup, action_logprobs, token_advantages
+from models.groups import ScoredGroup, token_advantages
+from models.grpo import action_logprobs
 from models.sft import Example, sft_loss
 from models.transformer import forward, weights_of
 from schemas.records import Tokens

@@ -2,7 +2,9 @@ import pytest
 import torch
 
 from models.engine import Sessions, _draw
-from models.grpo import GrpoOptions, ScoredGroup, action_logprobs
+from models.groups import ScoredGroup
+from models.grpo import action_logprobs
+from models.objective import GrpoOptions
 from models.transformer import Weights, forward, logits_of, weights_of
 from schemas.errors import InputError
 from schemas.records import Tokens

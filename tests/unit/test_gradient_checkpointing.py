@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from models.grpo import ScoredGroup, action_logprobs
+from models.groups import ScoredGroup
+from models.grpo import action_logprobs
 from models.sft import Example, sft_loss
 from models.trainable import trainable_copy
 from models.transformer import weights_of

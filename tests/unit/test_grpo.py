@@ -6,16 +6,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.grpo import (
-    GrpoOptions,
-    GrpoTrainer,
-    ScoredGroup,
-    group_advantages,
-    informative_groups,
-    micro_batches,
-    objective,
-)
+from models.groups import ScoredGroup, informative_groups, micro_batches
+from models.grpo import GrpoTrainer, action_logprobs
+from models.objective import GrpoOptions, group_advantages, importance_weights, objective
 from models.trainable import trainable_copy
+from models.transformer import weights_of
 from schemas.recipe import TrainingRecipe
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
 from tests.unit.tiny import tiny_network
@@ -64,6 +59,57 @@ def test_kl_is_k3_by_hand():
     loss, sums = objective(logprobs, logprobs, reference, torch.tensor([0.0]), GrpoOptions(kl_coefficient=0.5))
     assert sums["kl"] == pytest.approx(1 - math.log(2), abs=1e-6)
     assert loss.item() == pytest.approx(0.5 * (1 - math.log(2)), abs=1e-6)
+
+
+def correction(kind: str, **options) -> GrpoOptions:
+    return GrpoOptions(importance_correction=kind, **options)
+
+
+OLD, SAMPLED = torch.tensor([-1.0, -2.0, -1.0]), torch.tensor([-1.0 - math.log(3), -2.0 + math.log(2), -1.0])
+"""Tokens that the old policy finds three times, half and just as likely as their sampler did."""
+
+
+def test_importance_of_tokens_by_hand():
+    weights, sums = importance_weights(OLD, SAMPLED, [2, 1], correction("token", max_importance_ratio=2.5))
+    assert weights.tolist() == pytest.approx([2.5, 0.5, 1.0])
+    assert sums["sampler_ratio"] == pytest.approx(4.5)
+    assert sums["sampler_kl"] == pytest.approx((3 - 1 - math.log(3)) + (0.5 - 1 + math.log(2)), abs=1e-6)
+    assert sums["sampler_capped"] == 1
+
+
+def test_importance_of_a_sequence_is_the_product_over_its_tokens():
+    weights, sums = importance_weights(OLD, SAMPLED, [2, 1], correction("sequence", max_importance_ratio=1.4))
+    assert weights.tolist() == pytest.approx([1.4, 1.4, 1.0])
+    assert sums["sampler_ratio"] == pytest.approx(4.5)
+    assert sums["sampler_capped"] == 2
+
+
+def test_mismatch_is_measured_though_nothing_is_corrected():
+    weights, sums = importance_weights(OLD, SAMPLED, [2, 1], GrpoOptions())
+    assert weights.tolist() == [1, 1, 1]
+    assert sums["sampler_ratio"] == pytest.approx(4.5)
+    assert sums["sampler_capped"] == 0
+
+
+@pytest.mark.parametrize("kind", ["token", "sequence"])
+def test_what_the_trainers_own_policy_sampled_is_trained_on_alike_with_and_without_correction(kind):
+    def as_sampled_by_itself(group: ScoredGroup) -> ScoredGroup:
+        logprobs = iter(action_logprobs(weights_of(tiny_network(seed=3), torch.float32), [group], 0.7).tolist())
+        return replace(
+            group,
+            tokens=[replace(t, logprobs=[next(logprobs) if a else 0.0 for a in t.is_action]) for t in group.tokens],
+        )
+
+    groups = [as_sampled_by_itself(group) for group in random_groups(4)]
+    after, measured = [], {}
+    for options in (GrpoOptions(1.0, temperature=0.7), correction(kind, learning_rate=1.0, temperature=0.7)):
+        network = tiny_network(seed=3)
+        trainer = GrpoTrainer(network, tiny_network(seed=4), options, torch.float32)
+        trainer.optimizer = torch.optim.SGD(network.parameters())  # weights move by the gradients
+        measured = trainer.train(groups)
+        after.append(torch.cat([p.detach().flatten() for p in network.parameters()]))
+    assert measured["sampler_kl"] < 1e-3
+    assert torch.allclose(*after, atol=1e-5)
 
 
 def test_groups_that_teach_nothing_are_counted_and_left_out():

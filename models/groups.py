@@ -1,0 +1,98 @@
+"""Groups of episodes as the trainer sees them: token streams with advantages, whole groups only.
+
+Shapes: N action tokens of all groups, streams and tokens in a row.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from models.objective import GrpoOptions, group_advantages
+from schemas.records import Tokens, Trajectory
+
+
+@dataclass(frozen=True)
+class ScoredGroup:
+    """Token streams of one task's episodes, each with the advantage of its episode."""
+
+    tokens: list[Tokens]
+    advantages: list[float]
+
+    @cached_property
+    def prefix_length(self) -> int:
+        """Tokens that all streams share before the first action."""
+        limit = min(one.is_action.index(True) for one in self.tokens)
+        first = self.tokens[0].ids
+        return next((i for i in range(limit) if any(one.ids[i] != first[i] for one in self.tokens)), limit)
+
+    @property
+    def num_actions(self) -> int:
+        """Action tokens in the group."""
+        return sum(sum(one.is_action) for one in self.tokens)
+
+    @property
+    def padded_tokens(self) -> int:
+        """Tokens to compute when all streams are padded to the longest."""
+        return len(self.tokens) * max(len(one.ids) for one in self.tokens)
+
+
+def informative_groups(
+    groups: Sequence[Sequence[Trajectory]], options: GrpoOptions
+) -> tuple[list[ScoredGroup], dict[str, int]]:
+    """Groups that teach something, and how many were left out and why.
+
+    A failed episode has no reward, and what is left of its group is no fair sample, so a group that is not
+    whole never trains. One whose returns are all exactly equal has no advantage; it is counted as solved or unsolved.
+    """
+    scored: list[ScoredGroup] = []
+    counts = {"broken": 0, "all_succeeded": 0, "all_failed": 0}
+    for group in groups:
+        rewards = [trajectory.reward for trajectory in group]
+        if any(trajectory.failure for trajectory in group):
+            counts["broken"] += 1
+        elif len(set(rewards)) == 1:
+            counts["all_succeeded" if rewards[0] > 0 else "all_failed"] += 1
+        else:
+            scored.append(_scored(group, rewards, options))
+    return scored, counts
+
+
+def _scored(group: Sequence[Trajectory], rewards: list[float], options: GrpoOptions) -> ScoredGroup:
+    advantages = group_advantages(rewards, normalise_std=options.normalise_std, leave_one_out=options.leave_one_out)
+    advantages = [a if a > 0 else a * options.negative_scale for a in advantages]
+    kept = [(t, a) for t, a in zip(group, advantages, strict=True) if not (options.mask_truncated and t.truncated)]
+    streams = [(stream, a) for t, a in kept for stream in t.tokens]
+    return ScoredGroup([stream for stream, _ in streams], [a for _, a in streams])
+
+
+def sampled_logprobs(groups: Sequence[ScoredGroup]) -> Tensor:
+    """Log-probabilities of all action tokens as the engine sampled them, [N]."""
+    streams = (one for g in groups for one in g.tokens)
+    return torch.tensor([p for one in streams for p, act in zip(one.logprobs, one.is_action, strict=True) if act])
+
+
+def stream_lengths(groups: Sequence[ScoredGroup]) -> list[int]:
+    """Action tokens of each stream; they add up to N."""
+    return [sum(one.is_action) for g in groups for one in g.tokens]
+
+
+def token_advantages(groups: Sequence[ScoredGroup]) -> Tensor:
+    """Each episode's advantage at each of its action tokens, [N]."""
+    return torch.tensor(
+        [a for g in groups for one, a in zip(g.tokens, g.advantages, strict=True) for action in one.is_action if action]
+    )
+
+
+def micro_batches(groups: Sequence[ScoredGroup], max_tokens: int) -> Iterator[list[ScoredGroup]]:
+    """Groups of like length together, at most max_tokens with padding in each batch, at least one group."""
+    batch: list[ScoredGroup] = []
+    for group in sorted(groups, key=lambda group: group.padded_tokens):
+        if batch and sum(one.padded_tokens for one in batch) + group.padded_tokens > max_tokens:
+            yield batch
+            batch = []
+        batch.append(group)
+    if batch:
+        yield batch
