@@ -9,19 +9,22 @@ is run again goes on from the last step that finished.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from prefect import flow
 
+from flows.ahead import Ahead
 from infra.announcements import CALIBRATION_ALARM, TRANSITIONS_COMMITTED, announce
 from infra.doors import cycle as running
 from schemas.errors import GateRefused, Overtaken
-from schemas.recipe import GrpoRecipe, Recipe
+from schemas.recipe import DreamRecipe, GrpoRecipe, Recipe
 from schemas.records import Reference, Trajectory
 from tasks.annotate import annotate
 from tasks.backbone import fetch_backbone, folder_digest
 from tasks.clone_policy import clone_policy
 from tasks.dream import dream
+from tasks.engines import succeed
 from tasks.evaluate import evaluate
 from tasks.fit_experience_model import fit_experience_model
 from tasks.import_log import file_digest
@@ -124,16 +127,23 @@ def committed(logs: Reference) -> dict[str, str | int]:
 
 def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
     """Rounds of proposing, dreaming and training, until the budget ends or the dream drifts from reality."""
+    with Ahead[Reference](beside=recipe.dream.max_staleness > 0) as dreams:
+        train_on(dreams, recipe, made)
+
+
+def train_on(dreams: Ahead[Reference], recipe: Recipe, made: Lineage) -> None:
+    """Begin dreams, train on what was dreamt, and keep the policy that does best for real."""
     model, experience = made.references["experience_model"], list(made.references["experience"])
     start = policy = best = made.references["start"]
     pool, entropies = pool_tasks(experience), made.entropies
     best_success = calibrate(recipe, made, policy, round=0)["real_success"]
     for round in range(recipe.dream.num_rounds):
-        tasks = propose_tasks(pool, entropies, recipe.curriculum, recipe.grpo.groups_per_round, recipe.seed, round)
-        dreamt = dream(tasks, policy, model, experience, recipe.play, recipe.grpo, round)
+        begin(dreams, recipe, made, policy, pool, experience, round)
+        dreamt = dreams.take()
         show_rollouts("dream training", dreamt, round)
         trained = train_policy(policy, start, dreamt, recipe.grpo, recipe.training, "dream", round)
         policy = trained["policy"]
+        succeed("policy", policy)
         entropies |= trained["entropies"]
         made.rounds.append(trained["metrics"])
         log("dream training", trained["metrics"], round)
@@ -142,7 +152,7 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
             pool = vary_tasks(
                 pool, entropies, model, recipe.curriculum, recipe.environment, recipe.engine, recipe.seed, round
             )
-        if (round + 1) % recipe.dream.calibrate_every == 0 or round + 1 == recipe.dream.num_rounds:
+        if is_calibrated_after(recipe.dream, round):
             calibration = calibrate(recipe, made, policy, round + 1)
             if calibration["real_success"] >= best_success:
                 best, best_success = policy, calibration["real_success"]
@@ -153,6 +163,35 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
                 alarm(calibration)
                 break
     made.references |= {"dream": best, "pool": pool, "dreams": experience[len(made.references["experience"]) :]}
+
+
+def begin(
+    dreams: Ahead[Reference],
+    recipe: Recipe,
+    made: Lineage,
+    policy: Reference,
+    pool: Reference,
+    experience: list[Reference],
+    round: int,
+) -> None:
+    """Begin the rounds that may be dreamt by now: this one, and later ones if rollouts may be stale."""
+    asked, grpo, model = recipe.dream, recipe.grpo, made.references["experience_model"]
+    succeed("policy", policy)
+    for later in range(dreams.num_begun, last_to_begin(asked, round) + 1):
+        tasks = propose_tasks(pool, made.entropies, recipe.curriculum, grpo.groups_per_round, recipe.seed, later)
+        seen = list(experience)
+        dreams.begin(partial(dream, tasks, policy, model, seen, recipe.play, grpo, later, asked.max_staleness))
+
+
+def last_to_begin(asked: DreamRecipe, round: int) -> int:
+    """The last round that may be dreamt before a round has been trained on: none beyond a calibration, which may be the end."""
+    stalest = range(round, min(round + asked.max_staleness, asked.num_rounds - 1))
+    return next((one for one in stalest if is_calibrated_after(asked, one)), stalest.stop)
+
+
+def is_calibrated_after(asked: DreamRecipe, round: int) -> bool:
+    """Whether dream and real are compared between a round and the next."""
+    return (round + 1) % asked.calibrate_every == 0 or round + 1 == asked.num_rounds
 
 
 def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> dict[str, Any]:

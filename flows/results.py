@@ -7,13 +7,13 @@ from flows.cycle import Lineage
 from schemas.records import Reference
 
 
-def results_of(made: Lineage, seconds: float, stage_seconds: dict[str, float]) -> dict[str, Any]:
+def results_of(made: Lineage, seconds: float, working_seconds: float) -> dict[str, Any]:
     """Real success with interval, interactions trained on, and dream success, for each policy of the cycle.
 
     Args:
         made: What the cycle made and measured.
         seconds: Wall time of the whole cycle.
-        stage_seconds: Of its stages; what no stage accounts for, and storage, is overhead.
+        working_seconds: In which any stage was at work; the rest, and storage, is overhead.
     """
     results: dict[str, Any] = {
         name: policy_results(evaluation, made.real_interactions if name == "sim_to_real" else 0)
@@ -25,8 +25,7 @@ def results_of(made: Lineage, seconds: float, stage_seconds: dict[str, float]) -
     results["calibration_interactions"] = _measured(made.calibrations)
     results["evaluation_interactions"] = _measured(made.evaluations.values())
     results["seconds"] = round(seconds, 1)
-    working = sum(took for stage, took in stage_seconds.items() if stage != "storage")
-    results["overhead_share"] = round(max(0.0, 1 - working / seconds), 4)
+    results["overhead_share"] = round(1 - working_seconds / seconds, 4)
     return results
 
 

@@ -73,7 +73,7 @@ def _summary(recipe: Recipe, cycle_id: str, made: Lineage, time: Timesheet) -> d
         "finished_utc": datetime.now(UTC).isoformat(timespec="seconds"),
         "recipe": recipe.model_dump(mode="json"),
         "recipe_digest": recipe.digest,
-        "results": results_of(made, time.seconds, time.stage_seconds),
+        "results": results_of(made, time.seconds, time.working_seconds),
         "stage_seconds": time.stage_seconds,
         "stage_tokens": time.stage_tokens,
         "lineage": plain(made.references | _successes(made)),

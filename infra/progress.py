@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
@@ -17,28 +18,26 @@ Report = Callable[[int, int, str], None]
 
 
 class Display:
-    """Shows one stage at a time."""
+    """Shows the stages at work, one line each."""
 
     def __init__(self, console: Console | None = None) -> None:
         """A display on standard error, so that standard output stays clean for scripts."""
         self.console = console or Console(stderr=True, highlight=False)
         self.time = Timesheet()
+        self._bars: Progress | None = None
+        self._changing = Lock()
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Report]:
         """Time a stage and show its progress; every report is a moment to notice an interrupt."""
-        started = time.monotonic()
-        try:
-            with self._live(name) if self.console.is_terminal else self._plain(name) as show:
+        with self.time.stage(name), self._live(name) if self.console.is_terminal else self._plain(name) as show:
 
-                def report(done: int, total: int, facts: str) -> None:
-                    stop_if_interrupted()
-                    show(done, total, facts)
-
+            def report(done: int, total: int, facts: str) -> None:
                 stop_if_interrupted()
-                yield report
-        finally:
-            self.time.worked(name, time.monotonic() - started)
+                show(done, total, facts)
+
+            stop_if_interrupted()
+            yield report
 
     def say(self, text: str) -> None:
         """One line for a person."""
@@ -50,22 +49,18 @@ class Display:
 
     @contextmanager
     def _live(self, name: str) -> Iterator[Report]:
-        columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description:<28}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[facts]}"),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=self.console, transient=True) as progress:
-            bar = progress.add_task(name, total=None, facts="")
-
-            def report(done: int, total: int, facts: str) -> None:
-                progress.update(bar, completed=done, total=total, facts=facts)
-
-            yield report
+        """A bar among those of other threads: a terminal has one live display at a time."""
+        with self._changing:
+            bars = self._bars = self._bars or _started_bars(self.console)
+            bar = bars.add_task(name, total=None, facts="")
+        try:
+            yield lambda done, total, facts: bars.update(bar, completed=done, total=total, facts=facts)
+        finally:
+            with self._changing:
+                bars.remove_task(bar)
+                if not bars.tasks:
+                    bars.stop()
+                    self._bars = None
 
     @contextmanager
     def _plain(self, name: str) -> Iterator[Report]:
@@ -81,3 +76,19 @@ class Display:
                 self.console.print(f"{name}: {done}/{total} {facts}, {left:.0f} s left")
 
         yield report
+
+
+def _started_bars(console: Console) -> Progress:
+    bars = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description:<28}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[facts]}"),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    bars.start()
+    return bars

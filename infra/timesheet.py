@@ -2,9 +2,15 @@
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 
 from infra.durable_files import write_durably
+
+_STORAGE = "storage"
+"""A stage that is no work of its own, but what orchestration costs."""
 
 
 class Timesheet:
@@ -14,9 +20,13 @@ class Timesheet:
         """An empty sheet, kept nowhere."""
         self.stage_seconds: dict[str, float] = {}
         self.stage_tokens: dict[str, int] = {}
+        self.working_seconds = 0.0
+        """In which at least one stage was at work: stages of several threads overlap. Storage is none."""
         self._file: Path | None = None
         self._earlier_s = 0.0
         self._started = time.monotonic()
+        self._num_at_work, self._at_work_since = 0, 0.0
+        self._one_at_a_time = RLock()
 
     @property
     def seconds(self) -> float:
@@ -28,20 +38,41 @@ class Timesheet:
         file.parent.mkdir(parents=True, exist_ok=True)
         earlier = json.loads(file.read_text()) if file.exists() else {}
         self.stage_seconds, self.stage_tokens = earlier.get("stage_seconds", {}), earlier.get("stage_tokens", {})
+        self.working_seconds = earlier.get("working_seconds", 0.0)
         self._earlier_s, self._started = earlier.get("seconds", 0.0), time.monotonic()
         self._file = file
 
-    def worked(self, stage: str, seconds: float) -> None:
-        """Add the seconds of a stage."""
-        self.stage_seconds[stage] = self.stage_seconds.get(stage, 0.0) + seconds
-        self._save()
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the seconds that a stage takes."""
+        started = time.monotonic()
+        self._count(name, +1, started)
+        try:
+            yield
+        finally:
+            self._count(name, -1, time.monotonic())
+            self._worked(name, time.monotonic() - started)
+
+    def _count(self, name: str, change: int, now: float) -> None:
+        if name == _STORAGE:
+            return
+        with self._one_at_a_time:
+            if self._num_at_work:
+                self.working_seconds += now - self._at_work_since
+            self._num_at_work, self._at_work_since = self._num_at_work + change, now
+
+    def _worked(self, name: str, seconds: float) -> None:
+        with self._one_at_a_time:
+            self.stage_seconds[name] = self.stage_seconds.get(name, 0.0) + seconds
+            self._save()
 
     def used(self, stage: str, num_tokens: int) -> None:
         """Add tokens that a stage computed."""
-        self.stage_tokens[stage] = self.stage_tokens.get(stage, 0) + num_tokens
-        self._save()
+        with self._one_at_a_time:
+            self.stage_tokens[stage] = self.stage_tokens.get(stage, 0) + num_tokens
+            self._save()
 
     def _save(self) -> None:
         if self._file is not None:
-            sheet = {"seconds": self.seconds, "stage_seconds": self.stage_seconds, "stage_tokens": self.stage_tokens}
-            write_durably(self._file, json.dumps(sheet).encode())
+            names = ("seconds", "working_seconds", "stage_seconds", "stage_tokens")
+            write_durably(self._file, json.dumps({name: getattr(self, name) for name in names}).encode())

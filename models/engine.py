@@ -43,13 +43,20 @@ def engine_weights(network: Any) -> Weights:
 class TorchEngine:
     """The port's engine in this process."""
 
-    def __init__(self, weights: Weights, seed: int) -> None:
-        """An engine that samples the same tokens for the same seed and the same questions in the same order."""
+    def __init__(self, weights: Weights, seed: int, version: str = "") -> None:
+        """An engine that samples the same tokens for the same seed and the same questions in the same order.
+
+        Args:
+            weights: To sample from.
+            seed: Of what it draws.
+            version: Of the weights, which everything that is sampled is stamped with.
+        """
         self._weights, self._generator = weights, torch.Generator(weights.device).manual_seed(seed)
+        self._version = version
 
     def open(self, num_rows: int, capacity: int = 256) -> "Sessions":
         """Empty streams; they draw from one source of randomness."""
-        return Sessions(self._weights, num_rows, self._generator, capacity)
+        return Sessions(self._weights, num_rows, self._generator, capacity, self._version)
 
 
 class _Cache:
@@ -125,7 +132,9 @@ def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | N
 class Sessions:
     """Token streams side by side, one per row, each with its own length."""
 
-    def __init__(self, weights: Weights, num_rows: int, generator: torch.Generator, capacity: int = 256) -> None:
+    def __init__(
+        self, weights: Weights, num_rows: int, generator: torch.Generator, capacity: int = 256, version: str = ""
+    ) -> None:
         """Empty streams.
 
         Args:
@@ -133,8 +142,9 @@ class Sessions:
             num_rows: How many streams.
             generator: Source of randomness for sampling.
             capacity: Tokens per row to make room for at first; it grows.
+            version: Of the weights.
         """
-        self._weights = weights
+        self._weights, self._version = weights, version
         self._generator = generator
         self._cache = _Cache.empty(weights, num_rows, capacity)
         self._next_hidden = torch.zeros(num_rows, weights.embedding.shape[1], device=weights.device)
@@ -215,7 +225,7 @@ class Sessions:
         for row, (ids, _) in zip(rows, out, strict=True):
             self._pending[row] = ids
             self.num_sampled += len(ids)
-        return [Sampled(ids, logprobs, ids[-1] == sampling.end_id) for ids, logprobs in out]
+        return [Sampled(ids, logprobs, ids[-1] == sampling.end_id, self._version) for ids, logprobs in out]
 
     def _sample(self, hidden: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
         logits = logits_of(self._weights, hidden)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from models.prompts import Situation
-from schemas.records import AgentTask, Trajectory, Turn
+from schemas.records import AgentTask, Trajectory
 
 Renamer = Callable[[str], str]
 
@@ -76,10 +76,11 @@ def renamer(names: Mapping[str, str]) -> Renamer:
 def renamed(trajectory: Trajectory, new: Renamer) -> Trajectory:
     """The same episode with other names in task, states, actions and reasoning."""
     turns = [
-        Turn(
-            new(turn.state),
-            new(turn.action),
-            replace(turn.step, state=new(turn.step.state), reasoning=new(turn.step.reasoning)),
+        replace(
+            turn,
+            state=new(turn.state),
+            action=new(turn.action),
+            step=replace(turn.step, state=new(turn.step.state), reasoning=new(turn.step.reasoning)),
         )
         for turn in trajectory.turns
     ]

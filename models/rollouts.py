@@ -48,6 +48,8 @@ class _Slot:
     state: str
     turns: list[Turn] = field(default_factory=list)
     streams: list[Tokens] = field(default_factory=list)
+    weight_version: str = ""
+    """Of the weights that acted last."""
 
     def begin_stream(self) -> None:
         self.streams.append(Tokens([], [], []))
@@ -57,6 +59,7 @@ class _Slot:
 
     def acted(self, sampled: Sampled) -> None:
         self._append(sampled.ids, True, sampled.logprobs)
+        self.weight_version = sampled.weight_version
 
     def _append(self, ids: list[int], is_action: bool, logprobs: list[float]) -> None:
         stream = self.streams[-1]
@@ -152,7 +155,7 @@ class Rollout:
         ended: dict[int, Trajectory] = {}
         for row, step in steps.items():
             slot = slots[row]
-            slot.turns.append(Turn(slot.state, actions[row], step))
+            slot.turns.append(Turn(slot.state, actions[row], step, slot.weight_version))
             slot.state = step.state
             full = sessions.length(row) > self._options.max_episode_tokens
             failure = step.failure or (Failure.TOO_LONG if full and not step.done else None)

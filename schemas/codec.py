@@ -23,7 +23,7 @@ def _trajectory(plain: dict[str, Any]) -> Trajectory:
     return Trajectory(
         task=AgentTask(**plain["task"]),
         origin=plain["origin"],
-        turns=[Turn(turn["state"], turn["action"], _step(turn["step"])) for turn in plain["turns"]],
+        turns=[Turn(**{**turn, "step": _step(turn["step"])}) for turn in plain["turns"]],
         tokens=tuple(Tokens(**stream) for stream in plain["tokens"]),
         failure=_failure(plain["failure"]),
         truncated=plain["truncated"],

@@ -15,10 +15,15 @@ from schemas.sampling import Sampled, Sampling
 class TokenStreams(Protocol):
     """Token streams side by side, one per row, each with its own length."""
 
-    num_prefilled: int
-    """Tokens from outside so far, all rows together."""
-    num_sampled: int
-    """Tokens that were sampled so far, all rows together."""
+    @property
+    def num_prefilled(self) -> int:
+        """Tokens from outside so far, all rows together."""
+        ...
+
+    @property
+    def num_sampled(self) -> int:
+        """Tokens that were sampled so far, all rows together."""
+        ...
 
     def restart(self, row: int) -> None:
         """Forget a row's stream, so that another can use its place."""

@@ -228,6 +228,9 @@ class DreamRecipe(Section):
     """Rounds of propose, dream, train."""
     calibrate_every: int = Field(default=5, ge=1)
     """Rounds between two comparisons of dream and real on valid tasks."""
+    max_staleness: int = Field(default=0, ge=0)
+    """Rounds that are dreamt ahead while the policy trains, so that both go on at once; 0: one after the other. Episodes
+    move on to the newer policy at their next turn, and no round is dreamt across a calibration."""
     max_gap: float = Field(default=0.2, ge=0, le=1)
     """Dream minus real success, either way, beyond which training in the dream stops early."""
 
@@ -309,6 +312,12 @@ class Recipe(Section):
         if strangers := self.gate.family_margins.keys() - self.environment.families.keys():
             known = ", ".join(self.environment.families)
             raise ValueError(f"gate.family_margins names {', '.join(sorted(strangers))}; the families are {known}")
+        return self
+
+    @model_validator(mode="after")
+    def _stale_rollouts_are_corrected(self) -> Self:
+        if self.dream.max_staleness and self.grpo.importance_correction == "none":
+            raise ValueError("dream.max_staleness needs grpo.importance_correction 'token' or 'sequence'")
         return self
 
     @property

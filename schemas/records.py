@@ -62,6 +62,8 @@ class Turn:
     state: str
     action: str
     step: Step
+    weight_version: str = ""
+    """Digest of the weights that sampled the action, every token of it; empty where none did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,3 +21,5 @@ class Sampled:
     logprobs: list[float]
     ended: bool
     """False: cut off at max_new_tokens."""
+    weight_version: str = ""
+    """Digest of the weights that sampled."""

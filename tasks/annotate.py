@@ -11,7 +11,7 @@ from infra.environments.by_name import annotator_of_facts
 from infra.teacher import TeacherAnnotator
 from schemas.ports import Annotator
 from schemas.recipe import AnnotateRecipe, EnvironmentRecipe, RetrievalRecipe
-from schemas.records import Reference, Trajectory, Turn
+from schemas.records import Reference, Trajectory
 from tasks.keep import get_trajectories, put_trajectories
 from tasks.rows import Provenance
 from tasks.store_rows import store_rows
@@ -58,7 +58,7 @@ def _annotator(recipe: AnnotateRecipe, environment: EnvironmentRecipe) -> Annota
 def with_reasoning(episode: Trajectory, traces: list[str]) -> Trajectory:
     """The episode with its reasoning traces filled in."""
     turns = [
-        Turn(turn.state, turn.action, replace(turn.step, reasoning=trace))
+        replace(turn, step=replace(turn.step, reasoning=trace))
         for turn, trace in zip(episode.turns, traces, strict=True)
     ]
     return replace(episode, turns=turns)

@@ -23,13 +23,19 @@ def dream(
     recipe: PlayRecipe,
     grpo: GrpoRecipe,
     round: int,
+    max_staleness: int = 0,
 ) -> Reference:
-    """Groups of dreamt episodes, group_size of each task next to each other."""
+    """Groups of dreamt episodes, group_size of each task next to each other.
+
+    If they may be stale, the policy is trained meanwhile, and episodes that are under way go on with what it has become.
+    """
     use_threads()
     seed = recipe.seed * 1_000_003 + round
     environment = dream_environment(experience_model, experience, recipe, seed)
     repeated = [task for task in get_tasks(tasks) for _ in range(grpo.group_size)]
-    episodes = play("dream", policy, environment, "dream", repeated, recipe, grpo.temperature, seed)
+    episodes = play(
+        "dream", policy, environment, "dream", repeated, recipe, grpo.temperature, seed, follow=max_staleness > 0
+    )
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
     tag = store_rows(episodes, made_by, recipe.retrieval, f"dream-{round}")
     success = sum(t.success for t in episodes) / len(episodes)

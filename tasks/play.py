@@ -10,7 +10,7 @@ from models.rollouts import Rollout, RolloutOptions, RolloutProgress
 from schemas.ports import Environment
 from schemas.recipe import PlayRecipe
 from schemas.records import AgentTask, Origin, Reference, Trajectory
-from tasks.engines import open_engine
+from tasks.engines import open_engine, open_following_engine
 from tasks.keep import get_frozen_model
 from tasks.retrieval_index import index_over
 
@@ -46,10 +46,16 @@ def play(
     recipe: PlayRecipe,
     temperature: float,
     seed: int,
+    *,
+    follow: bool = False,
 ) -> list[Trajectory]:
-    """One episode per task, shown under a stage's name; dreamt success is called dream."""
+    """One episode per task, shown under a stage's name; dreamt success is called dream.
+
+    With follow, episodes go on with the policy's successor as soon as it has one.
+    """
+    opened = open_following_engine if follow else open_engine
     rollout = Rollout(
-        open_engine("policy", policy, recipe.engine, seed),
+        opened("policy", policy, recipe.engine, seed),
         get_frozen_model(policy).format,
         environment,
         origin,

@@ -1,6 +1,7 @@
 """What this process stored or fetched last: the next task often needs just that, and need not fetch and decode it."""
 
 from collections import OrderedDict
+from threading import RLock
 from typing import Generic, TypeVar
 
 from schemas.records import Reference
@@ -15,13 +16,15 @@ class Recent(Generic[Kept]):
         """Room for so many."""
         self._num_kept = num_kept
         self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._one_at_a_time = RLock()
 
     def remember(self, reference: Reference, value: Kept) -> Kept:
         """Keep a value as the latest; returns it."""
-        self._kept[reference.sha256] = value
-        self._kept.move_to_end(reference.sha256)
-        if len(self._kept) > self._num_kept:
-            self._kept.popitem(last=False)
+        with self._one_at_a_time:
+            self._kept[reference.sha256] = value
+            self._kept.move_to_end(reference.sha256)
+            if len(self._kept) > self._num_kept:
+                self._kept.popitem(last=False)
         return value
 
     def recall(self, reference: Reference) -> Kept | None:

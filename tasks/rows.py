@@ -76,6 +76,7 @@ def _rows(name: str, trajectory: Trajectory, provenance: Provenance) -> list[dic
             "demonstrations": list(turn.step.demonstrations),
             "source": trajectory.source or "policy",
             **provenance.columns(),
+            "policy": turn.weight_version or provenance.policy,
         }
         for turn_number, turn in enumerate(trajectory.turns)
     ]

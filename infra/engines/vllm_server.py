@@ -121,7 +121,8 @@ class VllmServer:
                 "return_token_ids": True,
             },
         ).json()
-        return [_sampled(one, sampling) for one in sorted(answer["choices"], key=lambda one: one["index"])]
+        choices = sorted(answer["choices"], key=lambda one: one["index"])
+        return [_sampled(one, sampling, self.weights) for one in choices]
 
     def _post(self, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
         try:
@@ -144,7 +145,7 @@ class VllmServer:
         self._folder.cleanup()
 
 
-def _sampled(choice: dict[str, Any], sampling: Sampling) -> Sampled:
+def _sampled(choice: dict[str, Any], sampling: Sampling, weights: str) -> Sampled:
     ids = choice["token_ids"]
     logprobs = [0.0] * len(ids) if sampling.temperature == 0 else choice["logprobs"]["token_logprobs"]
-    return Sampled(ids, logprobs, ended=bool(ids) and ids[-1] == sampling.end_id)
+    return Sampled(ids, logprobs, bool(ids) and ids[-1] == sampling.end_id, weights)

@@ -33,6 +33,7 @@ def train(monkeypatch):
         monkeypatch.setattr(flow, "evaluated", evaluated)
         monkeypatch.setattr(flow, "train_policy", train_policy)
         monkeypatch.setattr(flow, "show_rollouts", lambda *_: None)
+        monkeypatch.setattr(flow, "succeed", lambda *_: None)
         for task in ("pool_tasks", "propose_tasks", "dream"):
             monkeypatch.setattr(flow, task, lambda *_: policy("data"))
         made = flow.Lineage({"start": policy("0"), "experience": [], "experience_model": policy("model")})

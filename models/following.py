@@ -1,0 +1,85 @@
+"""An engine that moves on to newer weights between two turns, with all the episodes that are under way.
+
+Their streams are computed anew with the newer weights, since what older ones cached is none of theirs; tokens that were
+sampled stay, with the log-probabilities and the weight version that they were sampled with (AReaL, arXiv 2505.24298).
+"""
+
+from collections.abc import Callable, Sequence
+
+from schemas.ports import Engine, TokenStreams
+from schemas.sampling import Sampled, Sampling
+
+Newest = Callable[[], Engine]
+"""The engine to sample from now; the same one as long as its weights are the newest."""
+
+
+class FollowingEngine:
+    """See the port."""
+
+    def __init__(self, newest: Newest) -> None:
+        """An engine that asks for the newest before each turn."""
+        self._newest = newest
+
+    def open(self, num_rows: int, capacity: int = 256) -> "FollowingStreams":
+        """Empty streams."""
+        return FollowingStreams(self._newest, num_rows, capacity)
+
+
+class FollowingStreams:
+    """Token streams side by side; see the port."""
+
+    def __init__(self, newest: Newest, num_rows: int, capacity: int) -> None:
+        """Empty streams on the newest engine."""
+        self._newest, self._capacity = newest, capacity
+        self._ids: list[list[int]] = [[] for _ in range(num_rows)]
+        self._engine = newest()
+        self._streams = self._opened()
+        self._behind: set[int] = set()
+        """Rows that the newest engine has not seen."""
+        self._num_prefilled = self._num_sampled = 0
+
+    def _opened(self) -> TokenStreams:
+        return self._engine.open(len(self._ids), self._capacity)
+
+    @property
+    def num_prefilled(self) -> int:
+        """Tokens from outside so far, and those that were computed anew."""
+        return self._num_prefilled + self._streams.num_prefilled
+
+    @property
+    def num_sampled(self) -> int:
+        """Tokens that were sampled so far."""
+        return self._num_sampled + self._streams.num_sampled
+
+    def restart(self, row: int) -> None:
+        """Forget a row's stream."""
+        self._ids[row] = []
+        self._behind.discard(row)
+        self._streams.restart(row)
+
+    def length(self, row: int) -> int:
+        """Tokens of a row's stream so far."""
+        return len(self._ids[row])
+
+    def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
+        """Append tokens from outside; if there are newer weights, these go on from here."""
+        if (newest := self._newest()) is not self._engine:
+            self._move_on(newest)
+        for row, new in zip(rows, ids, strict=True):
+            self._ids[row].extend(new)
+        unseen = [self._ids[row] if row in self._behind else new for row, new in zip(rows, ids, strict=True)]
+        self._streams.extend(rows, unseen)
+        self._behind.difference_update(rows)
+
+    def _move_on(self, newest: Engine) -> None:
+        self._num_prefilled, self._num_sampled = self.num_prefilled, self.num_sampled
+        self._engine = newest
+        self._streams = self._opened()
+        self._behind = {row for row, ids in enumerate(self._ids) if ids}
+
+    def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
+        """Sample a continuation of each row."""
+        sampled = self._streams.generate(rows, sampling)
+        for row, one in zip(rows, sampled, strict=True):
+            self._ids[row].extend(one.ids)
+        return sampled

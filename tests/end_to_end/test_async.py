@@ -1,0 +1,40 @@
+"""Dreams beside training: rounds are dreamt ahead, episodes move on to newer weights, and nothing is staler than allowed."""
+
+import json
+
+import pytest
+
+from infra.replay_store import ReplayStore
+from infra.settings import Settings
+from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+
+ROUNDS, STALENESS = 3, 1
+
+
+@pytest.mark.e2e
+def test_a_cycle_dreams_ahead_and_every_row_names_the_weights_that_acted(tmp_path):
+    asynchronous = changed(
+        *TOY,
+        *LENIENT_GATE,
+        f"dream.num_rounds={ROUNDS}",
+        f"dream.calibrate_every={ROUNDS}",
+        f"dream.max_staleness={STALENESS}",
+        "grpo.importance_correction=token",
+        "start.num_demonstrations=20",
+        "start.sft.epochs=5",
+    )
+    done = dreamgym(tmp_path, "run", "textworld-tiny", *asynchronous, "--json")
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    rows = [row for row in ReplayStore(Settings(home=tmp_path)).read("transitions") if row["origin"] == "dream"]
+    versions = [{row["policy"] for row in rows if row["round"] == round} for round in range(ROUNDS)]
+    assert versions[0] == {summary["lineage"]["start"]["__reference__"]["sha256"]}
+    assert len(set.union(*versions)) > 1, "a later round goes on with what training made"
+    assert not versions[-1] & versions[0], "the last round begins after the first was trained on, at the latest"
+
+
+@pytest.mark.e2e
+def test_stale_rollouts_without_a_correction_are_refused(tmp_path):
+    refused = dreamgym(tmp_path, "check", "textworld-tiny", *changed("dream.max_staleness=1"))
+    assert refused.returncode == 2
+    assert "dream.max_staleness needs grpo.importance_correction" in refused.stderr

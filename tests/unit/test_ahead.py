@@ -1,0 +1,74 @@
+"""Work that is begun ahead of its turn, and how a terminal shows stages side by side."""
+
+import io
+import threading
+
+import pytest
+from rich.console import Console
+
+from flows.ahead import Ahead
+from infra.progress import Display
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_was_made_comes_in_the_order_in_which_it_was_begun(beside):
+    with Ahead[int](beside=beside) as ahead:
+        for number in range(5):
+            ahead.begin(lambda number=number: number * number)
+        assert ahead.num_begun == 5
+        assert [ahead.take() for _ in range(5)] == [0, 1, 4, 9, 16]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_an_error_is_told_when_the_piece_is_taken(beside):
+    with Ahead[float](beside=beside) as ahead:
+        ahead.begin(lambda: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ahead.take()
+
+
+def test_work_beside_goes_on_while_its_taker_works():
+    done = threading.Event()
+    with Ahead[None](beside=True) as ahead:
+        ahead.begin(done.set)
+        assert done.wait(timeout=10)
+
+
+def test_what_was_not_begun_when_its_taker_fails_is_dropped_and_what_was_under_way_is_finished():
+    began, may_end, finished = threading.Event(), threading.Event(), []
+
+    def under_way() -> None:
+        began.set()
+        may_end.wait(timeout=10)
+        finished.append("under way")
+
+    def fails() -> None:
+        with Ahead[None](beside=True) as ahead:
+            ahead.begin(under_way)
+            ahead.begin(lambda: finished.append("waiting"))
+            assert began.wait(timeout=10)
+            threading.Timer(0.1, may_end.set).start()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
+    assert finished == ["under way"]
+
+
+def test_a_terminal_shows_stages_of_several_threads_side_by_side():
+    written = io.StringIO()
+    display = Display(Console(file=written, force_terminal=True, width=120))
+
+    def another() -> None:
+        with display.stage("dream") as report:
+            report(1, 2, "dream success 50%")
+            display._bars.refresh()
+
+    with display.stage("train dream") as report:
+        report(3, 4, "loss 0.5")
+        beside = threading.Thread(target=another)
+        beside.start()
+        beside.join()
+    assert display._bars is None
+    assert "dream success 50%" in written.getvalue()
+    assert "loss 0.5" in written.getvalue()
