@@ -66,6 +66,8 @@ def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) 
     """Validate a recipe; print it resolved, the plan and what it costs. Starts nothing."""
     from flows.load_recipe import load_recipe
     from flows.plan import memory_of, plan_of, print_plan, require_memory, seconds_last_time
+    from infra.endpoint import require_endpoint
+    from infra.settings import settings
 
     loaded = load_recipe(recipe, changes or [])
     plan, seconds, memory = plan_of(loaded), seconds_last_time(loaded), memory_of(loaded)
@@ -75,6 +77,7 @@ def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) 
         print_json({"recipe": resolved, "digest": loaded.digest, **known})
     else:
         print_plan(loaded, plan, seconds, memory)
+    require_endpoint(settings(), loaded.endpoint_models)
     require_memory(loaded, memory)
 
 

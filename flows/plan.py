@@ -20,6 +20,7 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
         "own_episodes": own,
         "dream_rounds": recipe.dream.num_rounds,
         "dreamt_episodes": recipe.dream.num_rounds * episodes_per_round,
+        "max_dreamt_steps": recipe.dream.num_rounds * episodes_per_round * environment.max_steps,
         "policy_updates": (recipe.dream.num_rounds + recipe.real.num_rounds) * grpo.updates_per_round,
         "real_training_episodes": recipe.real.num_rounds * episodes_per_round,
         "max_real_training_steps": recipe.real.num_rounds * episodes_per_round * environment.max_steps,

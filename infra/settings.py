@@ -37,9 +37,11 @@ class Settings(BaseSettings):
     """Folder of the LanceDB tables; empty: a folder in home."""
     tracking_uri: SecretStr = SecretStr("")
     """MLflow tracking address, which may hold a password; empty: SQLite in home."""
-    teacher_url: str = ""
-    """OpenAI-compatible endpoint that annotates."""
-    teacher_api_key: SecretStr | None = None
+    endpoint_url: str = ""
+    """OpenAI-compatible endpoint, of whose models recipes may make teacher, experience model and task generator."""
+    endpoint_api_key: SecretStr | None = None
+    endpoint_concurrency: int = Field(default=8, ge=1)
+    """Questions at a time."""
     vllm_python: Path | None = None
     """A Python that can import vLLM; empty: that of an environment which is made in `engines` on first use."""
     engines: Path = user_cache_path("dreamgym") / "engines"

@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from models.prompts import MARKERS, PromptFormat, Situation, last_actions
+from models.authors import Author
+from models.prompts import MARKERS, Situation, last_actions
 from schemas.errors import InputError
-from schemas.ports import Demonstrations, Engine
+from schemas.ports import Demonstrations
 from schemas.records import AgentTask, Failure, Step
-from schemas.sampling import Sampling
 from schemas.state_text import apply_changes
 
 _PREDICTION = re.compile(
@@ -36,24 +36,15 @@ class DreamOptions:
     model disagrees with itself. 1 asks once."""
     num_retries: int = 1
     """How often an unparsable prediction is sampled again before it counts as a failure."""
-    max_new_tokens: int = 128
     batch_size: int = 256
 
 
 class ExperienceModel:
     """Predicts what an environment would answer."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        format: PromptFormat,
-        demonstrations: Demonstrations | None,
-        options: DreamOptions,
-    ) -> None:
-        """A model ready to predict, which the engine samples from; without demonstrations it is not grounded."""
-        self._engine, self.format, self._demonstrations = engine, format, demonstrations
-        self.options = options
-        self.num_tokens = 0
+    def __init__(self, author: Author, demonstrations: Demonstrations | None, options: DreamOptions) -> None:
+        """A model ready to predict what its author writes; without demonstrations it is not grounded."""
+        self._author, self._demonstrations, self.options = author, demonstrations, options
 
     def ground(self, situations: Sequence[Situation]) -> list[Situation]:
         """The situations with k retrieved demonstrations each, never from their own trajectory."""
@@ -94,19 +85,9 @@ class ExperienceModel:
         steps: list[Step] = []
         for start in range(0, len(situations), self.options.batch_size):
             batch = situations[start : start + self.options.batch_size]
-            texts = self.complete([self.format.situation(s) for s in batch], temperature)
+            texts = self._author.predict(batch, temperature)
             steps += [parse_prediction(s, text) for s, text in zip(batch, texts, strict=True)]
         return steps
-
-    def complete(self, prompts: Sequence[list[int]], temperature: float) -> list[str]:
-        """The text that the model writes after each prompt, without the end marker; cut-off texts keep none."""
-        rows = range(len(prompts))
-        longest = max(map(len, prompts))
-        sessions = self._engine.open(len(prompts), longest)
-        sessions.extend(rows, prompts)
-        sampled = sessions.generate(rows, Sampling(self.options.max_new_tokens, self.format.end_id, temperature))
-        self.num_tokens += sessions.num_prefilled + sessions.num_sampled
-        return [self.format.decode(one.ids[:-1] if one.ended else one.ids) for one in sampled]
 
 
 def parse_prediction(situation: Situation, text: str) -> Step:

@@ -39,6 +39,11 @@ class Situation:
     trajectory_id: str = ""
 
 
+def without_markers(text: str) -> str:
+    """A text of others that can forge no marker."""
+    return text.replace("[", "(").replace("]", ")").strip()
+
+
 def last_actions(actions: Sequence[str], num_actions: int) -> tuple[str, ...]:
     """The history that policy and experience model are shown: the last few actions, oldest first."""
     return tuple(actions[max(0, len(actions) - num_actions) :])

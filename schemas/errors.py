@@ -6,7 +6,8 @@ DreamGymError            exit 1: the run failed
 |   `-- DataError
 |-- IntegrityError       exit 1: bytes are not what their digest says
 |-- StorageError         exit 1: a store cannot be read or written
-|-- EngineError          exit 1: an inference engine cannot start, or died
+|-- EngineError          exit 1: an inference engine or endpoint cannot start, died, or refuses
+|-- TrainingError        exit 1: a training on several ranks was cut off
 |-- Overtaken            exit 1: somebody else was faster
 `-- GateRefused          exit 3: evaluated, but not good enough
 """
@@ -41,7 +42,7 @@ class StorageError(DreamGymError):
 
 
 class EngineError(DreamGymError):
-    """An inference engine cannot start, died, or refuses what it is asked."""
+    """An inference engine, or an endpoint, cannot start, died, or refuses what it is asked."""
 
 
 class TrainingError(DreamGymError):

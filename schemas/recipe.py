@@ -69,8 +69,6 @@ class AnnotateRecipe(Section):
     """facts: the environment's own rules, offline. teacher: an OpenAI-compatible endpoint."""
     teacher_model: str = ""
     """Model name at the endpoint."""
-    max_concurrency: int = Field(default=8, ge=1)
-    """Requests at a time."""
 
     @model_validator(mode="after")
     def _teacher_has_a_model(self) -> Self:
@@ -118,6 +116,9 @@ class TrainingRecipe(Section):
 class ExperienceRecipe(Section):
     """The experience model."""
 
+    endpoint_model: str = ""
+    """Name of a model at the OpenAI-compatible endpoint that plays the environment as it is, in place of a fine-tuned
+    backbone; num_refit_episodes are then only retrieved from."""
     sft: SftRecipe = SftRecipe(epochs=1.0)
     with_reasoning: bool = True
     """Reason before the next state; False is the paper's ablation."""
@@ -179,6 +180,8 @@ class CurriculumRecipe(Section):
     most tasks are like that, or they fill the rounds."""
     variations_per_round: int = Field(default=8, ge=0)
     """Tasks at the edge of the policy's ability that are varied after each round."""
+    generator_model: str = ""
+    """Name of a model at the OpenAI-compatible endpoint that varies tasks; empty: the experience model does."""
     generator_temperature: float = Field(default=1.0, gt=0)
     """Of the task generator."""
 
@@ -324,6 +327,12 @@ class Recipe(Section):
     def digest(self) -> str:
         """Sha256 of the whole recipe."""
         return digest_of(self)
+
+    @property
+    def endpoint_models(self) -> list[str]:
+        """Names of the models that it asks at an endpoint."""
+        teacher = self.annotate.teacher_model if self.annotate.annotator == "teacher" else ""
+        return [name for name in (teacher, self.experience.endpoint_model, self.curriculum.generator_model) if name]
 
     @property
     def play(self) -> PlayRecipe:

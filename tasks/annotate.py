@@ -4,14 +4,15 @@ in:  trajectories without reasoning
 out: the same with reasoning; their rows in `transitions` are replaced, which is a new table version
 """
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from infra.doors import cycle
 from infra.environments.by_name import annotator_of_facts
-from infra.teacher import TeacherAnnotator
+from models.teacher import TeacherAnnotator
 from schemas.ports import Annotator
 from schemas.recipe import AnnotateRecipe, EnvironmentRecipe, RetrievalRecipe
 from schemas.records import Reference, Trajectory
+from tasks.authors import open_endpoint
 from tasks.keep import get_trajectories, put_trajectories
 from tasks.rows import Provenance
 from tasks.store_rows import store_rows
@@ -41,8 +42,6 @@ def annotate(
     annotator = _annotator(recipe, environment)
     with cycle().display.stage("annotate"):
         traces = annotator.annotate(episodes)
-    if isinstance(annotator, TeacherAnnotator):
-        cycle().tracker.stage(f"annotate {trajectories.sha256[:8]}").log_metrics(asdict(annotator.cost))
     explained = [with_reasoning(episode, own) for episode, own in zip(episodes, traces, strict=True)]
     made_by = Provenance(cycle().recipe_digest, seed, policy=policy)
     tag = store_rows(explained, made_by, retrieval, f"annotated-{trajectories.sha256[:8]}")
@@ -52,7 +51,7 @@ def annotate(
 def _annotator(recipe: AnnotateRecipe, environment: EnvironmentRecipe) -> Annotator:
     if recipe.annotator == "facts":
         return annotator_of_facts(environment)
-    return TeacherAnnotator(recipe.teacher_model, recipe.max_concurrency)
+    return TeacherAnnotator(open_endpoint(recipe.teacher_model))
 
 
 def with_reasoning(episode: Trajectory, traces: list[str]) -> Trajectory:

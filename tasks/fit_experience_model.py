@@ -15,6 +15,7 @@ from models.sft import Example
 from schemas.ports import RealEnvironment
 from schemas.recipe import EnvironmentRecipe, ExperienceRecipe, RetrievalRecipe, TrainingRecipe
 from schemas.records import AgentTask, Reference, Trajectory
+from tasks.authors import put_endpoint_model
 from tasks.keep import get_frozen_model, get_trajectories, put_model
 from tasks.retrieval_index import index_over
 from tasks.rows import trajectory_id
@@ -32,7 +33,12 @@ def fit_experience_model(
     environment: EnvironmentRecipe,
     seed: int,
 ) -> Reference:
-    """The backbone, taught to play the environment, with the demonstrations that retrieval would give it."""
+    """The backbone, taught to play the environment, with the demonstrations that retrieval would give it.
+
+    If the recipe names a model at an endpoint, it is that model, and nothing is taught.
+    """
+    if recipe.endpoint_model:
+        return put_endpoint_model(recipe.endpoint_model)
     model = get_frozen_model(backbone)
     index = index_over(retrieval, trajectories)
     rng = random.Random(seed)

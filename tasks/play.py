@@ -10,6 +10,7 @@ from models.rollouts import Rollout, RolloutOptions, RolloutProgress
 from schemas.ports import Environment
 from schemas.recipe import PlayRecipe
 from schemas.records import AgentTask, Origin, Reference, Trajectory
+from tasks.authors import open_author
 from tasks.engines import open_engine, open_following_engine
 from tasks.keep import get_frozen_model
 from tasks.retrieval_index import index_over
@@ -30,11 +31,9 @@ def open_experience_model(
         asked.history_length,
         asked.temperature,
         asked.num_votes,
-        max_new_tokens=asked.max_new_tokens,
     )
     index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
-    engine = open_engine("experience model", reference, recipe.engine, seed)
-    return ExperienceModel(engine, get_frozen_model(reference).format, index, options)
+    return ExperienceModel(open_author(reference, recipe.engine, seed, asked.max_new_tokens), index, options)
 
 
 def play(

@@ -10,15 +10,18 @@ from dataclasses import replace
 
 from infra.doors import cycle, replay_store
 from infra.environments.by_name import open_environment
+from models.authors import Author
 from models.curriculum import draw_tasks, tasks_to_vary
-from models.experience_model import DreamOptions, ExperienceModel
 from schemas.ports import RealEnvironment
 from schemas.recipe import CurriculumRecipe, EngineRecipe, EnvironmentRecipe, digest_of
 from schemas.records import AgentTask, Reference
-from tasks.engines import open_engine
-from tasks.keep import get_frozen_model, get_tasks, put_tasks, use_threads
+from tasks.authors import open_author, open_chat_author
+from tasks.keep import get_tasks, put_tasks, use_threads
 from tasks.rows import Provenance
 from tasks.versioned import versioned_task
+
+_MAX_NEW_TOKENS = 512
+"""Of a variation."""
 
 
 @versioned_task(version=1)
@@ -65,22 +68,22 @@ def vary_tasks(
     if not edge:
         return pool
     with cycle().display.stage("vary tasks"):
-        generator = _generator(experience_model, engine, seed * 1_000_003 + round)
+        generator = _generator(experience_model, recipe, engine, seed * 1_000_003 + round)
         candidates = generate(generator, edge, recipe.generator_temperature)
         chosen, refused = select(candidates, tasks, open_environment(environment))
     return put_tasks([*tasks, *chosen], num_new=len(chosen), num_refused=refused)
 
 
-def _generator(reference: Reference, recipe: EngineRecipe, seed: int) -> ExperienceModel:
-    """The task generator: the experience model's own weights, asked another question."""
-    engine = open_engine("experience model", reference, recipe, seed)
-    return ExperienceModel(engine, get_frozen_model(reference).format, None, DreamOptions(max_new_tokens=512))
+def _generator(experience_model: Reference, recipe: CurriculumRecipe, engine: EngineRecipe, seed: int) -> Author:
+    """The task generator: the experience model's own weights, asked another question, unless the recipe names another."""
+    if recipe.generator_model:
+        return open_chat_author(recipe.generator_model, seed)
+    return open_author(experience_model, engine, seed, _MAX_NEW_TOKENS)
 
 
-def generate(generator: ExperienceModel, tasks: Sequence[AgentTask], temperature: float) -> list[AgentTask]:
+def generate(generator: Author, tasks: Sequence[AgentTask], temperature: float) -> list[AgentTask]:
     """One variation of each task, with a first state, as the generator wrote it."""
-    format = generator.format
-    texts = generator.complete([format.variation_prompt(t, t.initial_state) for t in tasks], temperature)
+    texts = generator.vary(tasks, temperature)
     return [_variation(task, text) for task, text in zip(tasks, texts, strict=True)]
 
 

@@ -29,7 +29,7 @@ CANARY = "a-key-that-nobody-may-see"
 
 @pytest.fixture(scope="module")
 def layout():
-    with running_stack(DREAMGYM_TEACHER_API_KEY=CANARY) as layout:
+    with running_stack(DREAMGYM_ENDPOINT_API_KEY=CANARY) as layout:
         yield layout
         stopped = dreamgym(layout.home, "down")
         assert "stopped" in stopped.stdout
@@ -189,7 +189,7 @@ def test_passwords_are_in_private_files_only(deployed):
     found = [
         (name, place)
         for place, content in places.items()
-        for name, password in (*deployed.passwords.items(), ("teacher", CANARY))
+        for name, password in (*deployed.passwords.items(), ("endpoint", CANARY))
         if password.encode() in content
     ]
     assert found == []

@@ -244,7 +244,7 @@ def test_secrets_are_not_shown(tmp_path):
         home=tmp_path,
         s3_access_key="key",
         s3_secret_key=SECRET,
-        teacher_api_key=SECRET,
+        endpoint_api_key=SECRET,
         tracking_uri=f"postgresql://me:{SECRET}@127.0.0.1:1/runs",
     )
     assert SECRET not in repr(settings)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.authors import LanguageModelAuthor
 from models.backbone import load_model
 from models.engine import TorchEngine, engine_weights
 from models.experience_model import Dream, DreamOptions, ExperienceModel, parse_prediction
@@ -61,31 +62,32 @@ def test_an_unparsable_prediction_is_a_failure_and_not_a_reward(text):
     assert step.done
 
 
-class Scripted(ExperienceModel):
-    """Says what it is told to."""
+class Scripted:
+    """An author who writes what it is told to."""
 
-    def __init__(self, format: PromptFormat, texts: list[str], num_votes: int) -> None:
-        super().__init__(None, format, None, DreamOptions(num_votes=num_votes))
+    def __init__(self, texts: list[str]) -> None:
         self.texts = texts
 
-    def complete(self, prompts, temperature):
-        return [self.texts.pop(0) for _ in prompts]
+    def predict(self, situations, temperature):
+        return [self.texts.pop(0) for _ in situations]
 
 
-def test_a_success_that_one_vote_denies_is_withdrawn(format):
+def test_a_success_that_one_vote_denies_is_withdrawn():
     success, lost = "[next]\n[outcome] success", "[next]\n[outcome] failure"
     predictions = [success, success, lost]
     votes_for_both = [success, lost, success, success]
-    model = Scripted(format, predictions + votes_for_both, num_votes=3)
+    author = Scripted(predictions + votes_for_both)
+    model = ExperienceModel(author, None, DreamOptions(num_votes=3))
     agreed, doubtful, never = model.predict([SITUATION] * 3)
     assert (agreed.success, agreed.reward) == (True, 1.0)
     assert (doubtful.success, doubtful.reward, doubtful.done) == (False, 0.0, True)
     assert not never.success
-    assert not model.texts
+    assert not author.texts
 
 
-def test_what_cannot_be_parsed_is_asked_again_once(format):
-    model = Scripted(format, ["nonsense", "nonsense", "[next]\n[outcome] success", "still nonsense"], num_votes=1)
+def test_what_cannot_be_parsed_is_asked_again_once():
+    author = Scripted(["nonsense", "nonsense", "[next]\n[outcome] success", "still nonsense"])
+    model = ExperienceModel(author, None, DreamOptions())
     first, second = model.predict([SITUATION] * 2)
     assert (first.success, first.failure) == (True, None)
     assert second.failure is Failure.UNPARSABLE
@@ -95,7 +97,7 @@ def test_what_cannot_be_parsed_is_asked_again_once(format):
 def test_the_dream_refuses_what_is_no_line_of_text_without_asking_the_model(action):
     model = load_model(SHIPPED / "textworld-tiny")
     engine = TorchEngine(engine_weights(model.network), seed=0)
-    dream = Dream(ExperienceModel(engine, model.format, None, DreamOptions()))
+    dream = Dream(ExperienceModel(LanguageModelAuthor(engine, model.format, 8), None, DreamOptions()))
     dream.reset({4: replace(TASK, initial_state=SITUATION.state)})
     step = dream.step({4: action})[4]
     assert (step.state, step.reward, step.done, step.failure) == (SITUATION.state, 0.0, False, None)

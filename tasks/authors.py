@@ -1,0 +1,43 @@
+"""Authors of dreams: a stored network, or a model at an endpoint. The rest of the code does not know which."""
+
+from infra.doors import cycle, objects
+from infra.endpoint import Endpoint
+from infra.settings import settings
+from models.authors import Author, LanguageModelAuthor
+from models.chat_author import ChatAuthor
+from schemas.recipe import EngineRecipe
+from schemas.records import Reference
+from tasks.engines import open_engine
+from tasks.keep import get_frozen_model
+
+_ENDPOINT_MODEL = "endpoint model"
+
+
+def put_endpoint_model(name: str) -> Reference:
+    """Store which model at the endpoint is the experience model, so that it is one by reference like any other."""
+    return objects().put_json({"model": name}, _ENDPOINT_MODEL)
+
+
+def open_author(experience_model: Reference, engine: EngineRecipe, seed: int, max_new_tokens: int) -> Author:
+    """Who writes for an experience model.
+
+    Args:
+        experience_model: Verified before it is loaded.
+        engine: Samples from a stored network.
+        seed: Of what is drawn.
+        max_new_tokens: Of a stored network; one at an endpoint has its provider's limit.
+    """
+    if experience_model.kind == _ENDPOINT_MODEL:
+        return open_chat_author(objects().get_json(experience_model)["model"], seed)
+    sampler = open_engine("experience model", experience_model, engine, seed)
+    return LanguageModelAuthor(sampler, get_frozen_model(experience_model).format, max_new_tokens)
+
+
+def open_chat_author(model: str, seed: int) -> ChatAuthor:
+    """A model at the endpoint, as an author."""
+    return ChatAuthor(open_endpoint(model), seed)
+
+
+def open_endpoint(model: str) -> Endpoint:
+    """A model at the endpoint; its tokens are counted as its own."""
+    return Endpoint(settings(), model, lambda num_tokens: cycle().display.used(f"{model} at the endpoint", num_tokens))

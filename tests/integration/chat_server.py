@@ -1,0 +1,116 @@
+"""A chat model on loopback that knows three questions by what they are to be answered with, and fails on purpose."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class ChatServer(ThreadingHTTPServer):
+    """Answers until it is told otherwise; every so many requests fail first."""
+
+    daemon_threads = True
+
+    def __init__(self, fail_every: int = 0) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.questions: list[dict] = []
+        self.num_bad_answers = 0
+        self.num_at_once = self.most_at_once = 0
+        self.one_at_a_time = threading.Lock()
+        self.fail_every, self.num_requests = fail_every, 0
+        self.page = b""
+        """Of a server of another kind, which is sent in place of answers."""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def fails_now(self) -> bool:
+        with self.one_at_a_time:
+            self.num_requests += 1
+            return bool(self.fail_every) and self.num_requests % self.fail_every == 1
+
+    def answer(self, body: dict) -> str:
+        with self.one_at_a_time:
+            self.questions.append(body)
+            is_bad = self.num_bad_answers > 0
+            self.num_bad_answers -= is_bad
+        told, asked = (message["content"] for message in body["messages"])
+        given = json.loads(asked)
+        if '"transitions"' in told:
+            steps = given["steps"][is_bad:]
+            return json.dumps(
+                {"transitions": [{"step": s["step"], "reasoning": f"as {s['action']} [end]"} for s in steps]}
+            )
+        if is_bad:
+            return "I would rather not say."
+        if '"changes"' in told:
+            return json.dumps(_imagined(given))
+        return json.dumps({"instruction": given["task"] + "!", "state": {"you": "kitchen"}})
+
+
+def _imagined(given: dict) -> dict:
+    """Taking succeeds, eating makes gone, and all else changes nothing."""
+    verb, _, thing = given["action"].partition(" ")
+    changes = {thing: None} if verb == "eat" else {}
+    return {"reasoning": f"[next] {verb}", "changes": changes, "outcome": "success" if verb == "take" else "continue"}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ChatServer
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.server.fails_now():
+            self.send_error(503)
+        elif self.server.page:
+            self._send("text/html", self.server.page)
+        else:
+            with self._counted():
+                self._send(
+                    "application/json", json.dumps(_completion(body["model"], self.server.answer(body))).encode()
+                )
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        server = self.server
+        with server.one_at_a_time:
+            server.num_at_once += 1
+            server.most_at_once = max(server.most_at_once, server.num_at_once)
+        yield
+        with server.one_at_a_time:
+            server.num_at_once -= 1
+
+    def _send(self, kind: str, content: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_) -> None:
+        pass
+
+
+def _completion(model: str, text: str) -> dict:
+    message = {"role": "assistant", "content": text}
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": model,
+        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+    }
+
+
+@contextmanager
+def chat_server(fail_every: int = 0) -> Iterator[ChatServer]:
+    server = ChatServer(fail_every)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,160 @@
+"""Teacher, experience model and task generator at an endpoint: a real HTTP server on loopback that misbehaves on purpose."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from infra.endpoint import Endpoint
+from infra.replay_store import ReplayStore
+from infra.settings import Settings
+from models.chat_author import ChatAuthor
+from models.experience_model import DreamOptions, ExperienceModel
+from models.prompts import Situation
+from models.teacher import TeacherAnnotator
+from schemas.errors import EngineError, InputError
+from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
+from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+from tests.integration.chat_server import chat_server
+
+pytestmark = pytest.mark.integration
+
+TASK = AgentTask("t", "do it", "train", "f", initial_state="- you: kitchen\n- carrot: counter raw")
+
+
+@pytest.fixture
+def server():
+    with chat_server() as server:
+        yield server
+
+
+@pytest.fixture
+def here(server, tmp_path) -> Settings:
+    return Settings(home=tmp_path, endpoint_url=server.url, endpoint_concurrency=3)
+
+
+def episodes(count: int) -> list[Trajectory]:
+    def turn(i: int, action: str) -> Turn:
+        return Turn(f"- n: {i}", action, Step(f"- n: {i}{action}", 0.0, done=False, success=False))
+
+    return [Trajectory(TASK, "real", [turn(i, "one"), turn(i, "two")]) for i in range(count)]
+
+
+def situation(action: str) -> Situation:
+    return Situation(TASK, TASK.initial_state, action, ("look",), (" take carrot =>\n- carrot: held",))
+
+
+def test_every_step_is_explained_through_errors_and_the_second_time_costs_nothing(tmp_path):
+    with chat_server(fail_every=3) as server:
+        server.num_bad_answers = 1
+        here = Settings(home=tmp_path, endpoint_url=server.url)
+        endpoint, again = Endpoint(here, "m"), Endpoint(here, "m")
+        traces = TeacherAnnotator(endpoint).annotate(episodes(4))
+        assert traces == [["as one (end)", "as two (end)"]] * 4
+        assert endpoint.cost.num_requests == 5, "four, and one that left out a step"
+        assert endpoint.cost.num_prompt_tokens == 50
+        assert TeacherAnnotator(again).annotate(episodes(4)) == traces
+        assert (again.cost.num_requests, again.cost.num_cached) == (0, 4)
+
+
+def test_a_teacher_that_never_explains_every_step_is_an_error_and_is_asked_anew_the_next_time(server, here):
+    server.num_bad_answers = 99
+    with pytest.raises(EngineError, match="did not explain each of 2 steps of t in 3 attempts"):
+        TeacherAnnotator(Endpoint(here, "m")).annotate(episodes(1))
+    server.num_bad_answers = 0
+    assert TeacherAnnotator(Endpoint(here, "m")).annotate(episodes(1)) == [["as one (end)", "as two (end)"]]
+
+
+def test_no_endpoint_is_an_input_error(tmp_path):
+    with pytest.raises(InputError, match="DREAMGYM_ENDPOINT_URL"):
+        Endpoint(Settings(home=tmp_path), "m")
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_without_an_endpoint_nothing_begins(tmp_path, command):
+    refused = dreamgym(tmp_path, command, "textworld-tiny", *changed("experience.endpoint_model=e"))
+    assert refused.returncode == 2
+    assert "the recipe asks e at an endpoint, but DREAMGYM_ENDPOINT_URL is not set" in refused.stderr
+    assert not (tmp_path / "journal").exists()
+
+
+def test_no_more_is_asked_at_once_than_allowed(server, here):
+    TeacherAnnotator(Endpoint(here, "m")).annotate(episodes(20))
+    assert 1 < server.most_at_once <= 3
+
+
+def test_an_endpoint_that_speaks_another_language_is_a_typed_error(server, here):
+    server.page = b"<html>please log in</html>"
+    with pytest.raises(EngineError, match="something else than a chat completion"):
+        TeacherAnnotator(Endpoint(here, "m")).annotate(episodes(1))
+
+
+def test_an_endpoint_that_is_away_is_a_typed_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("infra.endpoint._RETRIES", 0)
+    away = Settings(home=tmp_path, endpoint_url="http://127.0.0.1:9/v1", endpoint_api_key="canary")
+    with pytest.raises(EngineError, match=r"m at http://127.0.0.1:9/v1 failed: APIConnectionError") as failed:
+        TeacherAnnotator(Endpoint(away, "m")).annotate(episodes(1))
+    assert "canary" not in str(failed.value)
+
+
+def model_at(here: Settings, **options) -> ExperienceModel:
+    return ExperienceModel(ChatAuthor(Endpoint(here, "m"), seed=7), None, DreamOptions(**options))
+
+
+def test_what_a_chat_model_predicts_is_a_step_like_any_other(server, here):
+    taken, eaten, idle = model_at(here).predict([situation(a) for a in ("take carrot", "eat carrot", "wait")])
+    assert (taken.success, taken.reward, taken.state) == (True, 1.0, TASK.initial_state)
+    assert (eaten.done, eaten.state) == (False, "- you: kitchen")
+    assert (idle.done, idle.state, idle.reasoning) == (False, TASK.initial_state, "(next) wait")
+    asked = json.loads(server.questions[0]["messages"][1]["content"])
+    assert asked["task"] == "do it"
+    assert asked["happened_before"] == ["take carrot =>\n- carrot: held"]
+    assert asked["latest_actions"] == ["look"]
+
+
+def test_nonsense_is_asked_again_once_and_is_then_a_failure_and_no_reward(server, here):
+    server.num_bad_answers = 2
+    (step,) = model_at(here).predict([situation("take carrot")])
+    assert (step.failure, step.reward) == (Failure.UNPARSABLE, 0.0)
+    server.num_bad_answers = 1
+    (step,) = model_at(here).predict([situation("take carrot")])
+    assert step.success
+
+
+def test_what_is_drawn_differs_from_question_to_question_and_is_the_same_when_all_is_played_again(server, here):
+    alike = [situation("wait")] * 3
+    model_at(here, temperature=1.0).predict(alike)
+    assert len({question["seed"] for question in server.questions}) == 3
+    model_at(here, temperature=1.0).predict(alike)
+    assert len(server.questions) == 3, "kept answers cost nothing"
+    model_at(here).predict(alike)
+    assert len({question["seed"] for question in server.questions[3:]}) == 1
+
+
+def test_a_variation_is_a_task_with_a_first_state(here):
+    (text,) = ChatAuthor(Endpoint(here, "m"), 0).vary([TASK], 1.0)
+    assert text == "do it![state]\n- you: kitchen"
+
+
+@pytest.mark.e2e
+def test_a_cycle_with_teacher_experience_model_and_generator_at_an_endpoint(tmp_path):
+    roles = ("annotate.annotator=teacher", "annotate.teacher_model=t", "experience.endpoint_model=e")
+    recipe = changed(*TOY, *LENIENT_GATE, *roles, "curriculum.generator_model=g", "dream.num_rounds=1")
+    with chat_server(fail_every=50) as server:
+        done = dreamgym(tmp_path, "run", "textworld-tiny", *recipe, "--json", DREAMGYM_ENDPOINT_URL=server.url)
+        assert done.returncode == 0, done.stderr
+        num_questions = len(server.questions)
+        again = dreamgym(tmp_path, "run", "textworld-tiny", *recipe, "--json", DREAMGYM_ENDPOINT_URL=server.url)
+        assert again.returncode == 0, again.stderr
+        assert len(server.questions) == num_questions
+    asked = Counter(question["model"] for question in server.questions)
+    assert asked["t"] > 0
+    assert asked["e"] > 0
+    summary = json.loads(done.stdout)
+    assert summary["stage_tokens"]["e at the endpoint"] == 15 * asked["e"]
+    model = summary["lineage"]["experience_model"]["__reference__"]
+    assert model["kind"] == "endpoint model"
+    rows = ReplayStore(Settings(home=tmp_path)).read("transitions")
+    dreamt = [row for row in rows if row["origin"] == "dream"]
+    assert dreamt
+    assert {row["experience_model"] for row in dreamt} == {model["sha256"]}
