@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed, 2 bad recipe or input, 3 evaluated but refused by 
 
 import json
 import sys
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -55,7 +56,8 @@ def run(
 
     if only not in list(Stage):
         raise RecipeError(f"--only {only!r}: choose one of {', '.join(Stage)}")
-    summary = run_recipe(loaded, Stage(only), Display())
+    with redirect_stdout(sys.stderr):  # libraries tell of this and that; standard output is for what was asked
+        summary = run_recipe(loaded, Stage(only), Display())
     print_json(summary) if as_json else print_results(summary)
     if summary["gate"] and not summary["gate"]["passed"]:
         raise typer.Exit(3)

@@ -180,7 +180,9 @@ def begin(
     for later in range(dreams.num_begun, last_to_begin(asked, round) + 1):
         tasks = propose_tasks(pool, made.entropies, recipe.curriculum, grpo.groups_per_round, recipe.seed, later)
         seen = list(experience)
-        dreams.begin(partial(dream, tasks, policy, model, seen, recipe.play, grpo, later, asked.max_staleness))
+        dreams.begin(
+            partial(dream, tasks, policy, model, seen, recipe.play, grpo, later, asked.num_shards, asked.max_staleness)
+        )
 
 
 def last_to_begin(asked: DreamRecipe, round: int) -> int:

@@ -13,6 +13,7 @@ from infra.cycles import save_summary, summary_of
 from infra.doors import objects
 from infra.endpoint import require_endpoint
 from infra.progress import Display
+from infra.ray_cluster import require_ray
 from infra.settings import settings
 from infra.timesheet import Timesheet
 from schemas.recipe import Recipe, digest_of, flat_fields
@@ -30,6 +31,7 @@ def cycle_id_of(recipe: Recipe) -> str:
 def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]:
     """Run a cycle to the end of a stage and return its summary, which is also kept in home."""
     require_endpoint(settings(), recipe.endpoint_models)
+    require_ray(settings())
     cycle_id = cycle_id_of(recipe)
     with at_work(recipe, cycle_id, display) as tracker:
         tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))

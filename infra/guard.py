@@ -1,9 +1,11 @@
 """Run a command that ends when its parent does, however that ends: `python -m infra.guard COMMAND...`.
 
-The parent holds the other end of standard input; when nobody does any more, the command's whole group is ended.
+The parent holds the other end of standard input; when nobody does any more, the command's whole group is ended. Sent
+SIGUSR1, the group is aborted: Python processes write down where each of their threads stands, and die.
 """
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -16,7 +18,10 @@ _PATIENCE_S = 10
 
 def main(command: list[str]) -> int:
     """Its exit code; nothing of its group is left then."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    telling = {**os.environ, "PYTHONFAULTHANDLER": "1"}
+    process = subprocess.Popen(command, env=telling, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
+    signal.signal(signal.SIGUSR1, lambda *_: _abort(process))
     threading.Thread(target=_end_with_parent, args=[process], daemon=True).start()
     try:
         return process.wait()
@@ -29,6 +34,12 @@ def _end_with_parent(process: "subprocess.Popen[bytes]") -> None:
     _signal(process, signal.SIGTERM)
     time.sleep(_PATIENCE_S)
     _signal(process, signal.SIGKILL)
+
+
+def _abort(process: "subprocess.Popen[bytes]") -> None:
+    """One that was stopped hears of it only when it goes on."""
+    _signal(process, signal.SIGABRT)
+    _signal(process, signal.SIGCONT)
 
 
 def _signal(process: "subprocess.Popen[bytes]", number: int) -> None:

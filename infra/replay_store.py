@@ -50,8 +50,20 @@ class ReplayStore:
                 merge = opened.merge_insert("row_id").when_not_matched_insert_all()
                 (merge.when_matched_update_all() if replace else merge).execute(batch)
             if tag:
-                _pin(opened, tag)
-                self._seals.seal(opened, tag)
+                self._pin(opened, tag)
+
+    def pin(self, table: str, tag: str) -> None:
+        """Pin and seal a table as it is now; see upsert."""
+        with _told(f"pin table {table} in {self._uri}"):
+            self._pin(self._database.open_table(table), tag)
+
+    def _pin(self, opened: Any, tag: str) -> None:
+        """Versions that are tagged are never cleaned up."""
+        try:
+            opened.tags.create(tag, opened.version)
+        except RuntimeError:  # it is there: the task that made it is repeated
+            opened.tags.update(tag, opened.version)
+        self._seals.seal(opened, tag)
 
     def read(
         self, table: str, where: str | None = None, columns: Sequence[str] | None = None, as_of: str | int | None = None
@@ -155,14 +167,6 @@ def _difference(stored: arrow.Schema, expected: arrow.Schema) -> str:
 
 def _vector_size(schema: arrow.Schema) -> int:
     return schema.field("vector").type.list_size if "vector" in schema.names else 0
-
-
-def _pin(opened: Any, tag: str) -> None:
-    """Tag the present version; versions that are tagged are never cleaned up."""
-    try:
-        opened.tags.create(tag, opened.version)
-    except RuntimeError:  # it is there: the task that made it is repeated
-        opened.tags.update(tag, opened.version)
 
 
 def _old_tags(opened: Any, keep: timedelta) -> list[str]:

@@ -44,12 +44,20 @@ class Settings(BaseSettings):
     """Questions at a time."""
     vllm_python: Path | None = None
     """A Python that can import vLLM; empty: that of an environment which is made in `engines` on first use."""
+    vllm_gpu_share: float = Field(default=0.3, gt=0, le=1)
+    """Of a GPU's memory, for each of the two servers; the networks that are trained are on it as well."""
     engines: Path = user_cache_path("dreamgym") / "engines"
     """Folder of the engines' environments, some gigabytes each; all homes share it."""
     device: str = ""
     """Of the networks: cpu, cuda or cuda:1, say; empty: a GPU if there is one."""
     num_ranks: int = Field(default=1, ge=1)
     """Processes that train a network together, its weights sharded over them (FSDP2); with GPUs, one for each."""
+    ray_address: str = ""
+    """Of a Ray cluster that dreams and fits the experience model, such as `10.0.0.1:6379`; empty: this process does."""
+    ray_cpus: float = Field(default=1, gt=0)
+    """That each call to the cluster takes of a node."""
+    ray_gpus: float = Field(default=0, ge=0)
+    """The same of its GPUs."""
     num_threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     """Threads of the networks."""
 

@@ -45,7 +45,7 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
         random_init: Take only architecture and tokenizer, and random weights.
 
     Raises:
-        InputError: nothing there, no safetensors, or a hub id without revision.
+        InputError: nothing there, no safetensors, a tokenizer of another model, or a hub id without revision.
     """
     is_folder = Path(folder_or_id).is_dir()
     if not is_folder and revision is None:
@@ -57,6 +57,7 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
     with _told(folder_or_id):
         tokenizer = AutoTokenizer.from_pretrained(folder_or_id, **arguments)
         network = _network(folder_or_id, random_init, arguments)
+    _require_match(folder_or_id, tokenizer, network.config)
     return LanguageModel(network.eval(), tokenizer, PromptFormat(tokenizer))
 
 
@@ -69,7 +70,9 @@ def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) 
     arguments = {"revision": revision, "trust_remote_code": False}
     with _told(folder_or_id):
         config = AutoConfig.from_pretrained(folder_or_id, **arguments)
-        return config, PromptFormat(AutoTokenizer.from_pretrained(folder_or_id, **arguments))
+        tokenizer = AutoTokenizer.from_pretrained(folder_or_id, **arguments)
+    _require_match(folder_or_id, tokenizer, config)
+    return config, PromptFormat(tokenizer)
 
 
 @contextmanager
@@ -79,6 +82,17 @@ def _told(folder_or_id: str | Path) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         raise InputError(f"backbone {str(folder_or_id)!r} cannot be loaded: {error}") from error
+
+
+def _require_match(folder_or_id: str | Path, tokenizer: Any, config: Any) -> None:
+    last = max(tokenizer.get_vocab().values())
+    if last >= config.vocab_size:
+        raise InputError(
+            f"backbone {str(folder_or_id)!r}: its tokenizer has a token {last}, its network knows {config.vocab_size} "
+            "tokens from 0: tokenizer and weights are of different models"
+        )
+    if tokenizer.eos_token_id is None:
+        raise InputError(f"backbone {str(folder_or_id)!r}: its tokenizer has no token that ends a text (eos_token)")
 
 
 def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, Any]) -> nn.Module:

@@ -6,7 +6,8 @@ DreamGymError            exit 1: the run failed
 |   `-- DataError
 |-- IntegrityError       exit 1: bytes are not what their digest says
 |-- StorageError         exit 1: a store cannot be read or written
-|-- EngineError          exit 1: an inference engine or endpoint cannot start, died, or refuses
+|-- EngineError          exit 1: an inference engine or endpoint cannot start, or refuses
+|   `-- EngineLost       died, hangs or answers nonsense; it is started anew, within limits
 |-- TrainingError        exit 1: a training on several ranks was cut off
 |-- Overtaken            exit 1: somebody else was faster
 `-- GateRefused          exit 3: evaluated, but not good enough
@@ -42,7 +43,11 @@ class StorageError(DreamGymError):
 
 
 class EngineError(DreamGymError):
-    """An inference engine, or an endpoint, cannot start, died, or refuses what it is asked."""
+    """An inference engine, or an endpoint, cannot start, or refuses what it is asked."""
+
+
+class EngineLost(EngineError):
+    """An inference engine died, hangs, or answers nonsense: started anew, it may answer the same question."""
 
 
 class TrainingError(DreamGymError):

@@ -234,6 +234,9 @@ class DreamRecipe(Section):
     max_staleness: int = Field(default=0, ge=0)
     """Rounds that are dreamt ahead while the policy trains, so that both go on at once; 0: one after the other. Episodes
     move on to the newer policy at their next turn, and no round is dreamt across a calibration."""
+    num_shards: int = Field(default=1, ge=1)
+    """Parts that a round's groups are dreamt in, each by a draw of its own: one after the other, or at once on the workers
+    of a Ray cluster, where a part stays with the policy that the round began with."""
     max_gap: float = Field(default=0.2, ge=0, le=1)
     """Dream minus real success, either way, beyond which training in the dream stops early."""
 

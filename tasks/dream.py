@@ -4,14 +4,20 @@ in:  tasks, policy, experience model, what it may retrieve
 out: dreamt trajectories, group by group; their rows in `transitions` with origin dream
 """
 
+from dataclasses import replace
+
 from infra.doors import cycle
 from schemas.recipe import GrpoRecipe, PlayRecipe
-from schemas.records import Reference
-from tasks.keep import get_tasks, put_trajectories, use_threads
+from schemas.records import Reference, Trajectory
+from tasks.keep import get_tasks, get_trajectories, put_trajectories, use_threads
 from tasks.play import dream_environment, play
 from tasks.rows import Provenance
-from tasks.store_rows import store_rows
+from tasks.store_rows import pin_rows, store_shard
 from tasks.versioned import versioned_task
+from tasks.workers import by_workers
+
+_BETWEEN_SHARDS = 10_000_019
+"""Of their seeds."""
 
 
 @versioned_task(version=1)
@@ -23,21 +29,54 @@ def dream(
     recipe: PlayRecipe,
     grpo: GrpoRecipe,
     round: int,
+    num_shards: int = 1,
     max_staleness: int = 0,
 ) -> Reference:
-    """Groups of dreamt episodes, group_size of each task next to each other.
+    """Groups of dreamt episodes, group_size of each task next to each other, in as many parts as there are shards.
 
     If they may be stale, the policy is trained meanwhile, and episodes that are under way go on with what it has become.
     """
+    shared = {
+        "tasks": tasks,
+        "policy": policy,
+        "experience_model": experience_model,
+        "experience": experience,
+        "recipe": recipe,
+        "grpo": grpo,
+        "round": round,
+        "num_shards": num_shards,
+        "follow": max_staleness > 0,
+    }
+    shards = by_workers("dream", dream_shard, [{**shared, "shard": shard} for shard in range(num_shards)])
+    dreamt = shards[0] if num_shards == 1 else put_trajectories(get_trajectories(*shards))
+    return replace(dreamt, notes=dreamt.notes | _measured(get_trajectories(dreamt), pin_rows(f"dream-{round}")))
+
+
+def dream_shard(
+    tasks: Reference,
+    policy: Reference,
+    experience_model: Reference,
+    experience: list[Reference],
+    recipe: PlayRecipe,
+    grpo: GrpoRecipe,
+    round: int,
+    num_shards: int,
+    follow: bool,
+    shard: int,
+) -> Reference:
+    """A part of the groups, as many neighbours as in each other; their rows are stored."""
     use_threads()
-    seed = recipe.seed * 1_000_003 + round
+    seed = recipe.seed * 1_000_003 + round + shard * _BETWEEN_SHARDS
     environment = dream_environment(experience_model, experience, recipe, seed)
-    repeated = [task for task in get_tasks(tasks) for _ in range(grpo.group_size)]
-    episodes = play(
-        "dream", policy, environment, "dream", repeated, recipe, grpo.temperature, seed, follow=max_staleness > 0
-    )
+    drawn = get_tasks(tasks)
+    first, end = (len(drawn) * edge // num_shards for edge in (shard, shard + 1))
+    repeated = [task for task in drawn[first:end] for _ in range(grpo.group_size)]
+    episodes = play("dream", policy, environment, "dream", repeated, recipe, grpo.temperature, seed, follow=follow)
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
-    tag = store_rows(episodes, made_by, recipe.retrieval, f"dream-{round}")
+    store_shard(episodes, made_by, recipe.retrieval, first * grpo.group_size)
+    return put_trajectories(episodes)
+
+
+def _measured(episodes: list[Trajectory], tag: str) -> dict[str, float | int | str]:
     success = sum(t.success for t in episodes) / len(episodes)
-    broken = sum(t.failure is not None for t in episodes)
-    return put_trajectories(episodes, dream_success=success, num_broken=broken, table_tag=tag)
+    return {"dream_success": success, "num_broken": sum(t.failure is not None for t in episodes), "table_tag": tag}

@@ -28,7 +28,8 @@ def open_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -
     """
     with cycle().display.stage("engines"):
         if recipe.name == "vllm":
-            return serving(role, model.sha256, lambda folder: fetch_merged_model(model, folder), recipe.vllm_dtype)
+            say = cycle().display.say
+            return serving(role, model.sha256, lambda folder: fetch_merged_model(model, folder), recipe.vllm_dtype, say)
         return TorchEngine(engine_weights(get_frozen_model(model).network), seed, model.sha256)
 
 

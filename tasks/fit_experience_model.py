@@ -21,6 +21,7 @@ from tasks.retrieval_index import index_over
 from tasks.rows import trajectory_id
 from tasks.training import fine_tuned
 from tasks.versioned import versioned_task
+from tasks.workers import by_workers
 
 
 @versioned_task(version=1)
@@ -39,6 +40,29 @@ def fit_experience_model(
     """
     if recipe.endpoint_model:
         return put_endpoint_model(recipe.endpoint_model)
+    call = {
+        "backbone": backbone,
+        "trajectories": trajectories,
+        "recipe": recipe,
+        "training": training,
+        "retrieval": retrieval,
+        "environment": environment,
+        "seed": seed,
+    }
+    (fitted,) = by_workers("experience model", fit, [call])
+    return fitted
+
+
+def fit(
+    backbone: Reference,
+    trajectories: list[Reference],
+    recipe: ExperienceRecipe,
+    training: TrainingRecipe,
+    retrieval: RetrievalRecipe,
+    environment: EnvironmentRecipe,
+    seed: int,
+) -> Reference:
+    """The same, on a worker."""
     model = get_frozen_model(backbone)
     index = index_over(retrieval, trajectories)
     rng = random.Random(seed)

@@ -32,9 +32,11 @@ def trajectory_id(trajectory: Trajectory) -> str:
     return hashlib.sha256(f"{trajectory.task.task_id}\x1d{trajectory.origin}\x1d{turns}".encode()).hexdigest()[:32]
 
 
-def rows_of(trajectories: Sequence[Trajectory], provenance: Provenance, encoder: Encoder) -> list[dict[str, Any]]:
-    """One row per turn; the same episodes of the same provenance give the same row ids."""
-    named = {_stored_id(t, number, provenance): t for number, t in enumerate(trajectories)}
+def rows_of(
+    trajectories: Sequence[Trajectory], provenance: Provenance, encoder: Encoder, first: int = 0
+) -> list[dict[str, Any]]:
+    """One row per turn; the same episodes of the same provenance, counted from the same first, give the same row ids."""
+    named = {_stored_id(t, number, provenance): t for number, t in enumerate(trajectories, first)}
     rows = [row for name, t in named.items() for row in _rows(name, t, provenance)]
     if not rows:
         return []

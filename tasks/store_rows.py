@@ -20,7 +20,7 @@ def store_rows(
     *,
     replace: bool = True,
 ) -> str:
-    """Upsert the rows of trajectories; returns the tag that pins the table as it is with them.
+    """Upsert the rows of trajectories; returns the tag that pins and seals the table as it is with them.
 
     Args:
         trajectories: All their turns are stored.
@@ -29,11 +29,30 @@ def store_rows(
         name: What was stored, such as `logs` or `dream-3`; the tag says it after the cycle's id.
         replace: Rows that are there are replaced; else they stay, with the reasoning that they may have by now.
     """
-    tag = re.sub(r"[^\w.-]", "-", f"{cycle().cycle_id}-{name}")
+    tag = _tag(name)
     with cycle().display.stage("storage"):
         rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision))
         replay_store().upsert(_TABLE, rows, tag, replace=replace)
     return tag
+
+
+def store_shard(trajectories: list[Trajectory], provenance: Provenance, retrieval: RetrievalRecipe, first: int) -> None:
+    """Upsert the rows of a part of what a task plays, of which the first episode has this number; see pin_rows."""
+    with cycle().display.stage("storage"):
+        rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision), first)
+        replay_store().upsert(_TABLE, rows)
+
+
+def pin_rows(name: str) -> str:
+    """The tag that pins and seals the table as it is now, with all shards."""
+    tag = _tag(name)
+    with cycle().display.stage("storage"):
+        replay_store().pin(_TABLE, tag)
+    return tag
+
+
+def _tag(name: str) -> str:
+    return re.sub(r"[^\w.-]", "-", f"{cycle().cycle_id}-{name}")
 
 
 def verify_rows(references: Iterable[Reference]) -> None:

@@ -3,42 +3,104 @@
 A stream is kept here and sent whole; vLLM's prefix cache knows what it has seen of it.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
-from infra.engines.vllm_server import Fetch, VllmServer
-from infra.settings import settings
-from schemas.errors import EngineError
+from infra.engines.vllm_server import SILENCE_S, Fetch, VllmServer
+from infra.settings import Settings, settings
+from schemas.errors import EngineError, EngineLost
 from schemas.sampling import Sampled, Sampling
 
-_servers: dict[str, VllmServer] = {}
+_MOST_RESTARTS, _WITHIN_S = 3, 3600
 
 
-def serving(role: str, weights: str, fetch: Fetch, dtype: str) -> "VllmEngine":
-    """An engine on the role's server, which is started, or given other weights, if need be.
+class ServedRole:
+    """The server of a role that models have, with one set of weights at a time, over restarts."""
 
-    Args:
-        role: Of each there is one server, and one set of weights at a time.
-        weights: Digest of the model.
-        fetch: Brings the model's files.
-        dtype: That a server is started with.
+    def __init__(
+        self,
+        settings: Settings,
+        role: str,
+        weights: str,
+        fetch: Fetch,
+        dtype: str,
+        say: Callable[[str], None],
+        silence_s: float = SILENCE_S,
+    ) -> None:
+        """Start it.
 
-    Raises:
-        EngineError: the server does not start, or does not take the weights.
-    """
-    server = _servers.get(role)
-    if server is None or not server.is_alive:
-        server = _servers[role] = VllmServer(settings(), f"vllm {role}", weights, fetch, dtype)
-    elif server.weights != weights:
-        server.load(weights, fetch)
-    return VllmEngine(server)
+        Args:
+            settings: Say which Python has vLLM.
+            role: For its log, and to tell of it.
+            weights: Digest of the model.
+            fetch: Brings the model's files.
+            dtype: That it samples in.
+            say: Told of restarts.
+            silence_s: See VllmServer.
+
+        Raises:
+            EngineError: it does not start.
+        """
+        self._settings, self._role, self._dtype = settings, role, dtype
+        self.weights, self._fetch = weights, fetch
+        self._say, self._silence_s = say, silence_s
+        self._restarts: list[float] = []
+        self._server = self._started()
+
+    def _started(self) -> VllmServer:
+        name = f"vllm {self._role}"
+        return VllmServer(self._settings, name, self.weights, self._fetch, self._dtype, self._silence_s)
+
+    def load(self, weights: str, fetch: Fetch) -> None:
+        """Go on with other weights of the same architecture."""
+        self.weights, self._fetch = weights, fetch
+        try:
+            self._server.load(weights, fetch)
+        except EngineLost as lost:
+            self._start_anew(lost)
+
+    def complete(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Sampled]:
+        """A continuation of each prompt. Whoever asks has the whole of them, so a new server can be asked the same."""
+        while True:
+            try:
+                return self._server.complete(prompts, sampling)
+            except EngineLost as lost:
+                self._start_anew(lost)
+
+    def _start_anew(self, lost: EngineLost) -> None:
+        now = time.monotonic()
+        self._restarts = [then for then in self._restarts if now - then < _WITHIN_S]
+        self.close()
+        if len(self._restarts) == _MOST_RESTARTS:
+            raise lost
+        self._say(f"started vLLM for the {self._role} anew: {str(lost).splitlines()[0]}")
+        self._restarts.append(now)
+        self._server = self._started()
+
+    def close(self) -> None:
+        """End the server."""
+        self._server.close()
+
+
+_served: dict[str, ServedRole] = {}
+
+
+def serving(role: str, weights: str, fetch: Fetch, dtype: str, say: Callable[[str], None]) -> "VllmEngine":
+    """An engine on the role's server, which is started, or given other weights, if need be; see ServedRole."""
+    served = _served.get(role)
+    if served is None:
+        served = _served[role] = ServedRole(settings(), role, weights, fetch, dtype, say)
+    elif served.weights != weights:
+        served.load(weights, fetch)
+    return VllmEngine(served)
 
 
 class VllmEngine:
-    """Samples from the weights that its server has now."""
+    """Samples from the weights that its role has now."""
 
-    def __init__(self, server: VllmServer) -> None:
-        """An engine that is of no use any more once its server has other weights."""
-        self._server, self._weights = server, server.weights
+    def __init__(self, served: ServedRole) -> None:
+        """An engine that is of no use any more once its role has other weights."""
+        self._served, self._weights = served, served.weights
 
     def open(self, num_rows: int, capacity: int = 0) -> "VllmStreams":
         """Empty streams; the server makes room by itself."""
@@ -48,11 +110,11 @@ class VllmEngine:
         """A continuation of each prompt.
 
         Raises:
-            EngineError: the server has other weights, is gone, or refuses.
+            EngineError: the role has other weights, or its server refuses, or was lost too often.
         """
-        if self._server.weights != self._weights:
-            raise EngineError(f"vLLM samples from {self._server.weights[:12]} now, not from {self._weights[:12]}")
-        return self._server.complete(prompts, sampling)
+        if self._served.weights != self._weights:
+            raise EngineError(f"vLLM samples from {self._served.weights[:12]} now, not from {self._weights[:12]}")
+        return self._served.complete(prompts, sampling)
 
 
 class VllmStreams:

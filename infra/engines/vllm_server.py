@@ -6,6 +6,7 @@ endpoints of vLLM that ask nobody for a password.
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,9 +17,11 @@ from typing import Any
 
 import httpx
 
+from infra.engines.vllm_answer import sampled_in
 from infra.engines.vllm_environment import vllm_python
+from infra.engines.watchdog import watched
 from infra.settings import Settings
-from schemas.errors import EngineError
+from schemas.errors import EngineError, EngineLost
 from schemas.sampling import Sampled, Sampling
 
 Fetch = Callable[[Path], object]
@@ -26,7 +29,10 @@ Fetch = Callable[[Path], object]
 
 _MODEL = "dreamgym"
 _READY_WITHIN_S = 900
-_ANSWER_WITHIN_S = 3600
+_HEARTBEATS = ("vllm:prompt_tokens_total", "vllm:generation_tokens_total")
+"""Counters that grow while it works."""
+SILENCE_S = 300.0
+_LOADED_WITHIN_S = 1800.0
 _LOG_TAIL = 2000
 _QUIET = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
 _ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
@@ -35,7 +41,15 @@ _ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 class VllmServer:
     """One server; of its model the weights may change, the architecture not."""
 
-    def __init__(self, settings: Settings, name: str, weights: str, fetch: Fetch, dtype: str = "auto") -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        name: str,
+        weights: str,
+        fetch: Fetch,
+        dtype: str = "auto",
+        silence_s: float = SILENCE_S,
+    ) -> None:
         """Start it and wait until it answers.
 
         Args:
@@ -44,10 +58,12 @@ class VllmServer:
             weights: Digest of the model.
             fetch: Brings the model's files.
             dtype: That it samples in.
+            silence_s: After so long without a heartbeat in which it should have answered, it is aborted.
 
         Raises:
             EngineError: it does not start.
         """
+        self._silence_s = silence_s
         self._folder = tempfile.TemporaryDirectory(prefix="dreamgym-vllm-", ignore_cleanup_errors=True)
         self._loaded: Path | None = None
         self._log = settings.home / "engines" / f"{name.replace(' ', '-')}.log"
@@ -55,7 +71,7 @@ class VllmServer:
         socket = Path(self._folder.name) / "socket"
         self._process = self._started(settings, self._fetched("first", fetch), dtype, socket)
         self._client = httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://vllm", timeout=_ANSWER_WITHIN_S
+            transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://vllm", timeout=httpx.Timeout(10, read=None)
         )
         self.weights = weights
         self._await_health()
@@ -77,6 +93,7 @@ class VllmServer:
             *("--model", str(model), "--served-model-name", _MODEL, "--uds", str(socket)),
             *("--dtype", dtype, "--logprobs-mode", "processed_logprobs", "--generation-config", "vllm"),
             *("--enable-prefix-caching", "--uvicorn-log-level", "warning"),
+            *("--gpu-memory-utilization", str(settings.vllm_gpu_share)),
         ]
         threads = {"OMP_NUM_THREADS": str(settings.num_threads)}
         environment = {**os.environ, **_QUIET, **_ON_CPU, **threads, "VLLM_SERVER_DEV_MODE": "1"}
@@ -94,10 +111,17 @@ class VllmServer:
             except httpx.TransportError:
                 time.sleep(0.5)
         self.close()
-        raise self._error("does not start")
+        raise EngineError(self._told("does not start"))
 
     def load(self, weights: str, fetch: Fetch) -> None:
-        """Go on with other weights of the same architecture, without a restart."""
+        """Go on with other weights of the same architecture, without a restart.
+
+        Raises:
+            EngineLost: it died, or hangs.
+            EngineError: it refuses.
+        """
+        if not self.is_alive:
+            raise EngineLost(self._told("has died"))
         folder = self._fetched(weights, fetch)
         self._post("/pause")
         self._post("/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}})
@@ -108,7 +132,12 @@ class VllmServer:
         self._loaded, self.weights = folder, weights
 
     def complete(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Sampled]:
-        """A continuation of each prompt."""
+        """A continuation of each prompt.
+
+        Raises:
+            EngineLost: it died, hangs or answers nonsense.
+            EngineError: it refuses.
+        """
         answer = self._post(
             "/v1/completions",
             {
@@ -120,22 +149,35 @@ class VllmServer:
                 "logprobs": 0,
                 "return_token_ids": True,
             },
-        ).json()
-        choices = sorted(answer["choices"], key=lambda one: one["index"])
-        return [_sampled(one, sampling, self.weights) for one in choices]
+            self._silence_s,
+        )
+        return sampled_in(answer.content, len(prompts), sampling, self.weights)
 
-    def _post(self, path: str, body: dict[str, Any] | None = None) -> httpx.Response:
+    def _post(
+        self, path: str, body: dict[str, Any] | None = None, silence_s: float = _LOADED_WITHIN_S
+    ) -> httpx.Response:
         try:
-            answer = self._client.post(path, json=body)
+            answer = watched(lambda: self._client.post(path, json=body), self._heartbeat, self._abort, silence_s)
         except httpx.TransportError as error:
-            raise self._error(f"does not answer: {type(error).__name__}") from error
+            raise EngineLost(self._told(f"does not answer: {type(error).__name__}")) from error
+        if answer.is_server_error:
+            raise EngineLost(self._told(f"answers {path} with {answer.status_code}: {answer.text[:500]}"))
         if not answer.is_success:
-            raise self._error(f"answers {path} with {answer.status_code}: {answer.text[:500]}")
+            raise EngineError(self._told(f"answers {path} with {answer.status_code}: {answer.text[:500]}"))
         return answer
 
-    def _error(self, what: str) -> EngineError:
+    def _heartbeat(self) -> str:
+        """What differs from the last time if it did anything since."""
+        counters = self._client.get("/metrics", timeout=10).text
+        return "".join(line for line in counters.splitlines(keepends=True) if line.startswith(_HEARTBEATS))
+
+    def _abort(self) -> None:
+        """End it; where each of its threads stands is in its log then."""
+        self._process.send_signal(signal.SIGUSR1)
+
+    def _told(self, what: str) -> str:
         tail = self._log.read_text(errors="replace")[-_LOG_TAIL:]
-        return EngineError(f"vLLM {what}. The end of {self._log}:\n{tail}")
+        return f"vLLM {what}. The end of {self._log}:\n{tail}"
 
     def close(self) -> None:
         """End it, with all its processes."""
@@ -143,9 +185,3 @@ class VllmServer:
             self._process.stdin.close()
         self._process.wait()
         self._folder.cleanup()
-
-
-def _sampled(choice: dict[str, Any], sampling: Sampling, weights: str) -> Sampled:
-    ids = choice["token_ids"]
-    logprobs = [0.0] * len(ids) if sampling.temperature == 0 else choice["logprobs"]["token_logprobs"]
-    return Sampled(ids, logprobs, bool(ids) and ids[-1] == sampling.end_id, weights)

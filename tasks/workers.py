@@ -1,0 +1,93 @@
+"""Workers: parts of a task that are done here one after the other, or at once on a Ray cluster, as the settings say.
+
+A worker has the same stores, by its own settings. It gets references and recipe sections, and gives a reference back.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, cast, get_type_hints
+
+from pydantic import TypeAdapter
+
+from infra.doors import Cycle, begin, cycle
+from infra.notes import Notes
+from infra.progress import Display
+from infra.ray_cluster import on_ray
+from infra.settings import settings
+from infra.tracking import Tracker
+from schemas.errors import InputError
+from schemas.records import Reference
+from tasks.versioned import code_digest
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What travels to a worker."""
+
+    module: str
+    function: str
+    arguments: dict[str, Any]
+    """As JSON data; their types are those that the function declares."""
+    cycle_id: str
+    recipe_digest: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What travels back."""
+
+    made: Reference
+    notes: Notes
+    stage_tokens: dict[str, int]
+
+
+_CALL, _ANSWER = TypeAdapter(_Call), TypeAdapter(_Answer)
+
+
+def by_workers(stage: str, function: Callable[..., Reference], calls: Sequence[Mapping[str, Any]]) -> list[Reference]:
+    """What a function makes of each call's arguments.
+
+    Args:
+        stage: What it is shown as while others are at work.
+        function: At the top of its module, with declared types: references, recipe sections, plain values.
+        calls: Arguments by name.
+
+    Raises:
+        InputError: a node of the cluster has other code.
+    """
+    if not settings().ray_address:
+        return [function(**call) for call in calls]
+    with cycle().display.stage(stage) as report:
+        payloads = [_CALL.dump_json(_call(function, arguments)) for arguments in calls]
+        answers = on_ray(settings(), work, payloads, lambda done: report(done, len(calls), "shards on Ray"))
+    return [_received(_ANSWER.validate_json(answer)) for answer in answers]
+
+
+def _call(function: Callable[..., Reference], arguments: Mapping[str, Any]) -> _Call:
+    types = get_type_hints(function)
+    plain = {name: TypeAdapter(types[name]).dump_python(value, mode="json") for name, value in arguments.items()}
+    running = cycle()
+    return _Call(function.__module__, function.__name__, plain, running.cycle_id, running.recipe_digest, code_digest())
+
+
+def _received(answer: _Answer) -> Reference:
+    answer.notes.log_into(cycle().tracker)
+    for stage, num_tokens in answer.stage_tokens.items():
+        cycle().display.used(stage, num_tokens)
+    return answer.made
+
+
+def work(payload: bytes) -> bytes:
+    """Do a call, on a worker."""
+    call = _CALL.validate_json(payload)
+    if call.code != code_digest():
+        raise InputError("a node of the Ray cluster has other code of dreamgym than this one: install the same on all")
+    notes, display = Notes(), Display()
+    begin(Cycle(call.cycle_id, call.recipe_digest, cast(Tracker, notes), display))  # parts of tasks only log metrics
+    function = getattr(import_module(call.module), call.function)
+    types = get_type_hints(function)
+    arguments = {name: TypeAdapter(types[name]).validate_python(value) for name, value in call.arguments.items()}
+    made = function(**arguments)
+    return _ANSWER.dump_json(_Answer(made, notes, display.time.stage_tokens))

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Stands in for a Python with vLLM, and answers completions as a file beside it says, one line for each: what no real
+server does when it is told to."""
+
+import json
+import os
+import socketserver
+import sys
+import time
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+PLAN = Path(__file__).with_name("plan")
+NAN = {"choices": [{"index": 0, "token_ids": [7, 8], "logprobs": {"token_logprobs": [-0.5, float("nan")]}}]}
+BAD = {
+    "nan": json.dumps(NAN),
+    "garbage": "<html>",
+    "no logprobs": json.dumps({"choices": [{"index": 0, "token_ids": [7, 8], "logprobs": {"token_logprobs": [-1.0]}}]}),
+    "too few": json.dumps({"choices": []}),
+    "too long": json.dumps(
+        {"choices": [{"index": 0, "token_ids": [7] * 9, "logprobs": {"token_logprobs": [-1.0] * 9}}]}
+    ),
+    "nothing": json.dumps({"choices": [{"index": 0, "token_ids": [], "logprobs": {"token_logprobs": []}}]}),
+    "certain": json.dumps({"choices": [{"index": 0, "token_ids": [7], "logprobs": {"token_logprobs": [0.7]}}]}),
+}
+FINE = json.dumps({"choices": [{"index": 0, "token_ids": [7, 0], "logprobs": {"token_logprobs": [-0.5, -0.25]}}]})
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.answer(200, "vllm:generation_tokens_total 7" if self.path == "/metrics" else "")
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        what, *later = PLAN.read_text().splitlines() or ["fine"]
+        PLAN.write_text("\n".join(later))
+        if what == "die":
+            os._exit(1)
+        if what == "hang":
+            time.sleep(3600)
+        self.answer(500 if what == "out of memory" else 200, BAD.get(what, FINE))
+
+    def answer(self, status: int, text: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def address_string(self) -> str:
+        return "somebody"
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+
+Server(sys.argv[sys.argv.index("--uds") + 1], Handler).serve_forever()
