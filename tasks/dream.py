@@ -36,18 +36,12 @@ def dream(
 
     If they may be stale, the policy is trained meanwhile, and episodes that are under way go on with what it has become.
     """
-    shared = {
-        "tasks": tasks,
-        "policy": policy,
-        "experience_model": experience_model,
-        "experience": experience,
-        "recipe": recipe,
-        "grpo": grpo,
-        "round": round,
-        "num_shards": num_shards,
-        "follow": max_staleness > 0,
-    }
-    shards = by_workers("dream", dream_shard, [{**shared, "shard": shard} for shard in range(num_shards)])
+    follow = max_staleness > 0
+    calls = [
+        (tasks, policy, experience_model, experience, recipe, grpo, round, num_shards, follow, shard)
+        for shard in range(num_shards)
+    ]
+    shards = by_workers("dream", dream_shard, calls)
     dreamt = shards[0] if num_shards == 1 else put_trajectories(get_trajectories(*shards))
     return replace(dreamt, notes=dreamt.notes | _measured(get_trajectories(dreamt), pin_rows(f"dream-{round}")))
 

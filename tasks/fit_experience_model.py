@@ -40,17 +40,8 @@ def fit_experience_model(
     """
     if recipe.endpoint_model:
         return put_endpoint_model(recipe.endpoint_model)
-    call = {
-        "backbone": backbone,
-        "trajectories": trajectories,
-        "recipe": recipe,
-        "training": training,
-        "retrieval": retrieval,
-        "environment": environment,
-        "seed": seed,
-    }
-    (fitted,) = by_workers("experience model", fit, [call])
-    return fitted
+    call = (backbone, trajectories, recipe, training, retrieval, environment, seed)
+    return by_workers("experience model", fit, [call])[0]
 
 
 def fit(

@@ -3,9 +3,10 @@
 A worker has the same stores, by its own settings. It gets references and recipe sections, and gives a reference back.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
 from typing import Any, cast, get_type_hints
 
 from pydantic import TypeAdapter
@@ -27,8 +28,8 @@ class _Call:
 
     module: str
     function: str
-    arguments: dict[str, Any]
-    """As JSON data; their types are those that the function declares."""
+    arguments: list[Any]
+    """As JSON data, in order; their types are those that the function declares."""
     cycle_id: str
     recipe_digest: str
     code: str
@@ -46,28 +47,27 @@ class _Answer:
 _CALL, _ANSWER = TypeAdapter(_Call), TypeAdapter(_Answer)
 
 
-def by_workers(stage: str, function: Callable[..., Reference], calls: Sequence[Mapping[str, Any]]) -> list[Reference]:
+def by_workers(stage: str, function: Callable[..., Reference], calls: Sequence[Sequence[Any]]) -> list[Reference]:
     """What a function makes of each call's arguments.
 
     Args:
         stage: What it is shown as while others are at work.
         function: At the top of its module, with declared types: references, recipe sections, plain values.
-        calls: Arguments by name.
+        calls: Arguments in order.
 
     Raises:
         InputError: a node of the cluster has other code.
     """
     if not settings().ray_address:
-        return [function(**call) for call in calls]
+        return [function(*arguments) for arguments in calls]
     with cycle().display.stage(stage) as report:
         payloads = [_CALL.dump_json(_call(function, arguments)) for arguments in calls]
         answers = on_ray(settings(), work, payloads, lambda done: report(done, len(calls), "shards on Ray"))
     return [_received(_ANSWER.validate_json(answer)) for answer in answers]
 
 
-def _call(function: Callable[..., Reference], arguments: Mapping[str, Any]) -> _Call:
-    types = get_type_hints(function)
-    plain = {name: TypeAdapter(types[name]).dump_python(value, mode="json") for name, value in arguments.items()}
+def _call(function: Callable[..., Reference], arguments: Sequence[Any]) -> _Call:
+    plain = [kind.dump_python(value, mode="json") for kind, value in zip(_kinds(function), arguments, strict=True)]
     running = cycle()
     return _Call(function.__module__, function.__name__, plain, running.cycle_id, running.recipe_digest, code_digest())
 
@@ -87,7 +87,12 @@ def work(payload: bytes) -> bytes:
     notes, display = Notes(), Display()
     begin(Cycle(call.cycle_id, call.recipe_digest, cast(Tracker, notes), display))  # parts of tasks only log metrics
     function = getattr(import_module(call.module), call.function)
-    types = get_type_hints(function)
-    arguments = {name: TypeAdapter(types[name]).validate_python(value) for name, value in call.arguments.items()}
-    made = function(**arguments)
+    arguments = [kind.validate_python(plain) for kind, plain in zip(_kinds(function), call.arguments, strict=True)]
+    made = function(*arguments)
     return _ANSWER.dump_json(_Answer(made, notes, display.time.stage_tokens))
+
+
+def _kinds(function: Callable[..., Any]) -> list[TypeAdapter[Any]]:
+    """Of a function's parameters."""
+    types = get_type_hints(function)
+    return [TypeAdapter(types[name]) for name in signature(function).parameters]
