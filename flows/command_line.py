@@ -75,7 +75,8 @@ def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) 
     plan, seconds, memory = plan_of(loaded), seconds_last_time(loaded), memory_of(loaded)
     if as_json:
         resolved = loaded.model_dump(mode="json")
-        known = {"plan": plan, "seconds_last_time": seconds, "memory": memory and asdict(memory)}
+        estimate = memory if isinstance(memory, str) else asdict(memory)
+        known = {"plan": plan, "seconds_last_time": seconds, "memory": estimate}
         print_json({"recipe": resolved, "digest": loaded.digest, **known})
     else:
         print_plan(loaded, plan, seconds, memory)

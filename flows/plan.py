@@ -37,21 +37,21 @@ def seconds_last_time(recipe: Recipe) -> float | None:
     return took[-1] if took else None
 
 
-def memory_of(recipe: Recipe) -> Estimate | None:
-    """What it takes of this machine's memory; None if the backbone's files are not to be had here."""
+def memory_of(recipe: Recipe) -> Estimate | str:
+    """What it takes of this machine's memory, or why that is not known: the backbone's files may not be to be had here."""
     try:
         return estimated(recipe)
-    except InputError:
-        return None
+    except InputError as error:
+        return str(error)
 
 
-def require_memory(recipe: Recipe, estimate: Estimate | None) -> None:
-    """Refuse what cannot fit.
+def require_memory(recipe: Recipe, estimate: Estimate | str) -> None:
+    """Refuse what is known not to fit.
 
     Raises:
         InputError: it does not, and what to change.
     """
-    if estimate is None or estimate.fits:
+    if isinstance(estimate, str) or estimate.fits:
         return
     training = recipe.training
     changes = {
@@ -66,7 +66,7 @@ def require_memory(recipe: Recipe, estimate: Estimate | None) -> None:
     )
 
 
-def print_plan(recipe: Recipe, plan: dict[str, int], seconds: float | None, estimate: Estimate | None) -> None:
+def print_plan(recipe: Recipe, plan: dict[str, int], seconds: float | None, estimate: Estimate | str) -> None:
     """The resolved recipe, the plan, what it took last time, and what it takes of memory."""
     console = Console()
     console.print_json(data=recipe.model_dump(mode="json"))
@@ -76,10 +76,7 @@ def print_plan(recipe: Recipe, plan: dict[str, int], seconds: float | None, esti
     for name, count in plan.items():
         table.add_row(name.replace("_", " "), f"{count:,}")
     console.print(table)
-    if estimate:
-        console.print(_memory_table(estimate))
-    else:
-        console.print("memory  not known: the backbone's configuration and tokenizer are not to be had here")
+    console.print(f"memory  not known: {estimate}" if isinstance(estimate, str) else _memory_table(estimate))
     console.print(f"time    {seconds:.0f} s last time" if seconds else "time    not known: no cycle of it ran here yet")
     console.print(f"next    dreamgym run {recipe.name}")
 
