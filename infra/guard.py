@@ -1,7 +1,8 @@
 """Run a command that ends when its parent does, however that ends: `python -m infra.guard COMMAND...`.
 
-The parent holds the other end of standard input; when nobody does any more, the command's whole group is ended. Sent
-SIGUSR1, the group is aborted: Python processes write down where each of their threads stands, and die.
+The parent holds the other end of standard input; when nobody does any more, or the command itself ends, or we are sent
+SIGTERM, the command's whole group is ended. Sent SIGUSR1, the group is aborted: Python processes write down where each of
+their threads stands, and die.
 """
 
 import os
@@ -22,18 +23,35 @@ def main(command: list[str]) -> int:
     telling = {**os.environ, "PYTHONFAULTHANDLER": "1"}
     process = subprocess.Popen(command, env=telling, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
     signal.signal(signal.SIGUSR1, lambda *_: _abort(process))
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=_end, args=[process], daemon=True).start())
     threading.Thread(target=_end_with_parent, args=[process], daemon=True).start()
     try:
         return process.wait()
     finally:
-        _signal(process, signal.SIGKILL)
+        _end(process)
 
 
 def _end_with_parent(process: "subprocess.Popen[bytes]") -> None:
     os.read(sys.stdin.fileno(), 1)  # a buffered read would hold a lock that the interpreter needs when it ends
+    _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """The whole group, which gets a while to end by itself."""
+    deadline = time.monotonic() + _PATIENCE_S
     _signal(process, signal.SIGTERM)
-    time.sleep(_PATIENCE_S)
+    while _is_left(process) and time.monotonic() < deadline:
+        time.sleep(0.05)
     _signal(process, signal.SIGKILL)
+
+
+def _is_left(process: "subprocess.Popen[bytes]") -> bool:
+    """Whether anything of its group is."""
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _abort(process: "subprocess.Popen[bytes]") -> None:

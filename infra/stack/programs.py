@@ -93,7 +93,8 @@ def mlflow(layout: Layout) -> Program:
         "cors-allowed-origins": layout.mlflow_url,
     }
     given = [part for name, value in options.items() for part in (f"--{name}", value)]
-    command = _python("-m", "mlflow", "server", *given)
+    # its server process is a child of it, which would outlive it and hold the port
+    command = _python("-m", "infra.guard", *_python("-m", "mlflow", "server", *given))
     return Program("mlflow", command, lambda: _says_ok(f"{layout.mlflow_url}/health"), environment)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import boto3
 import httpx
+import psutil
 import psycopg
 import pytest
 from botocore.exceptions import ClientError
@@ -232,10 +233,16 @@ def is_private(path: Path, home: Path) -> bool:
     return any(stat.S_IMODE(one.stat().st_mode) & 0o077 == 0 for one in within)
 
 
-def test_a_server_that_dies_comes_back(layout):
-    pid = subprocess.run(
-        ["pgrep", "-f", f"mlflow server.*{layout.ports.mlflow}"], capture_output=True, text=True, check=True
-    ).stdout.split()[0]
-    os.kill(int(pid), 9)
+def test_a_server_that_dies_comes_back_and_nothing_of_it_is_left(layout):
+    processes = mlflow_processes(layout)
+    (main,) = [one for one in processes if one.info["cmdline"][1:4] == ["-m", "mlflow", "server"]]
+    assert len(processes) > 2, "its guard and its children"
+    main.kill()
+    _, left = psutil.wait_procs(processes, timeout=30)
+    assert not left
     assert dreamgym(layout.home, "up").returncode == 0
     assert httpx.get(f"{layout.mlflow_url}/health").status_code == 200
+
+
+def mlflow_processes(layout) -> list[psutil.Process]:
+    return [one for one in psutil.process_iter(["cmdline"]) if str(layout.ports.mlflow) in (one.info["cmdline"] or ())]
