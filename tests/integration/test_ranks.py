@@ -49,7 +49,7 @@ def test_two_ranks_have_the_losses_and_gradients_of_one(tmp_path, kind, training
 def folder(tmp_path) -> Path:
     """Of a job, with the files of its model; a tokenizer is needed to load it, whichever."""
     backbone = load_model(Path(__file__).parents[2] / "models" / "backbones" / "textworld-tiny")
-    backbone.network = tiny_network(num_hidden_layers=1)
+    backbone.network = tiny_network(num_hidden_layers=1, vocab_size=len(backbone.tokenizer))
     backbone.save(tmp_path / rank.MODEL)
     return tmp_path
 
