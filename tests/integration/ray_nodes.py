@@ -1,38 +1,17 @@
 """A Ray cluster of two nodes on this machine: two raylets, each with an address of its own on loopback."""
 
 import os
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 _RAY = Path(sys.executable).with_name("ray")
-
-
-@dataclass
-class Nodes:
-    """The head, and one that may die."""
-
-    address: str
-    folder: str
-
-    def busy(self) -> int:
-        """Workers that are at a call, on both nodes."""
-        return sum(title.startswith("ray::_as_worker") for title in map(_title, psutil.process_iter()))
-
-    def kill_second(self) -> None:
-        """Its raylet and all that runs under it, at once."""
-        (raylet,) = [one for one in psutil.process_iter() if _is_raylet_of(one, "127.0.0.2", self.folder)]
-        for process in (raylet, *raylet.children(recursive=True)):
-            with suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGKILL)
 
 
 def _title(process: psutil.Process) -> str:
@@ -41,14 +20,9 @@ def _title(process: psutil.Process) -> str:
     return ""
 
 
-def _is_raylet_of(process: psutil.Process, address: str, folder: str) -> bool:
-    title = _title(process)
-    return "/raylet" in title.split(" ")[0] and f"--node_ip_address={address}" in title and folder in title
-
-
 @contextmanager
-def two_nodes(**settings: str) -> Iterator[Nodes]:
-    """The cluster while it lasts, with these settings on both nodes."""
+def two_nodes(**settings: str) -> Iterator[str]:
+    """Address of the cluster while it lasts, with these settings on both nodes."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.3", 0))
         port = probe.getsockname()[1]
@@ -60,7 +34,7 @@ def two_nodes(**settings: str) -> Iterator[Nodes]:
         try:
             for node in (head, ("--address", address, "--node-ip-address", "127.0.0.2")):
                 subprocess.run([_RAY, "start", *node, *one_cpu], env=told, check=True, capture_output=True, text=True)
-            yield Nodes(address, folder)
+            yield address
         finally:
             _end_all_about(folder)
 
