@@ -135,6 +135,7 @@ def train_on(dreams: Ahead[Reference], recipe: Recipe, made: Lineage) -> None:
     """Begin dreams, train on what was dreamt, and keep the policy that does best for real."""
     model, experience = made.references["experience_model"], list(made.references["experience"])
     start = policy = best = made.references["start"]
+    succeed("policy", policy)
     pool, entropies = pool_tasks(experience), made.entropies
     best_success = calibrate(recipe, made, policy, round=0)["real_success"]
     for round in range(recipe.dream.num_rounds):
@@ -176,7 +177,6 @@ def begin(
 ) -> None:
     """Begin the rounds that may be dreamt by now: this one, and later ones if rollouts may be stale."""
     asked, grpo, model = recipe.dream, recipe.grpo, made.references["experience_model"]
-    succeed("policy", policy)
     for later in range(dreams.num_begun, last_to_begin(asked, round) + 1):
         tasks = propose_tasks(pool, made.entropies, recipe.curriculum, grpo.groups_per_round, recipe.seed, later)
         seen = list(experience)

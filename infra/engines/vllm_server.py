@@ -160,10 +160,9 @@ class VllmServer:
             answer = watched(lambda: self._client.post(path, json=body), self._heartbeat, self._abort, silence_s)
         except httpx.TransportError as error:
             raise EngineLost(self._told(f"does not answer: {type(error).__name__}")) from error
-        if answer.is_server_error:
-            raise EngineLost(self._told(f"answers {path} with {answer.status_code}: {answer.text[:500]}"))
         if not answer.is_success:
-            raise EngineError(self._told(f"answers {path} with {answer.status_code}: {answer.text[:500]}"))
+            error = EngineLost if answer.is_server_error else EngineError
+            raise error(self._told(f"answers {path} with {answer.status_code}: {answer.text[:500]}"))
         return answer
 
     def _heartbeat(self) -> str:
