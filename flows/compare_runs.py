@@ -17,7 +17,15 @@ from schemas.recipe import flat_fields
 from schemas.records import Reference
 
 _TEMPLATE = Path(__file__).with_name("compare.html.jinja")
-_MEASURES = ("outcome_agreement", "dream_real_gap", "seconds", "offline_interactions", "evaluation_interactions")
+_MEASURES = (
+    "outcome_agreement",
+    "dream_real_gap",
+    "seconds",
+    "offline_interactions",
+    "evaluation_interactions",
+    "endpoint_requests",
+    "endpoint_tokens",
+)
 _MISSING = "not run"
 
 Summary = dict[str, Any]

@@ -4,16 +4,25 @@ from collections.abc import Iterable
 from typing import Any
 
 from flows.cycle import Lineage
+from infra.timesheet import Timesheet
 from schemas.records import Reference
 
+_HEADLINE = (
+    "outcome_agreement",
+    "dream_real_gap",
+    "seconds",
+    "overhead_share",
+    "endpoint_requests",
+    "endpoint_tokens",
+)
 
-def results_of(made: Lineage, seconds: float, working_seconds: float) -> dict[str, Any]:
+
+def results_of(made: Lineage, time: Timesheet) -> dict[str, Any]:
     """Real success with interval, interactions trained on, and dream success, for each policy of the cycle.
 
     Args:
         made: What the cycle made and measured.
-        seconds: Wall time of the whole cycle.
-        working_seconds: In which any stage was at work; the rest, and storage, is overhead.
+        time: What the cycle took; what no stage was at work in, and storage, is overhead.
     """
     results: dict[str, Any] = {
         name: policy_results(evaluation, made.real_interactions if name == "sim_to_real" else 0)
@@ -24,8 +33,11 @@ def results_of(made: Lineage, seconds: float, working_seconds: float) -> dict[st
     results["offline_interactions"] = _offline(made)
     results["calibration_interactions"] = _measured(made.calibrations)
     results["evaluation_interactions"] = _measured(made.evaluations.values())
-    results["seconds"] = round(seconds, 1)
-    results["overhead_share"] = round(1 - working_seconds / seconds, 4)
+    results["seconds"] = round(seconds := time.seconds, 1)
+    results["overhead_share"] = round(1 - time.working_seconds / seconds, 4)
+    asked = time.endpoint_costs.values()
+    results["endpoint_requests"] = sum(cost["num_requests"] for cost in asked)
+    results["endpoint_tokens"] = sum(cost["num_prompt_tokens"] + cost["num_completion_tokens"] for cost in asked)
     return results
 
 
@@ -37,7 +49,7 @@ def headline(results: dict[str, Any]) -> dict[str, float]:
         if isinstance(value, dict)
         for measure in ("real_success", "dream_success")
     }
-    measured = {name: results[name] for name in ("outcome_agreement", "dream_real_gap", "seconds", "overhead_share")}
+    measured = {name: results[name] for name in _HEADLINE}
     return {name: float(value) for name, value in (by_policy | measured).items() if value is not None}
 
 

@@ -95,6 +95,9 @@ def _cost_table(summary: dict[str, Any]) -> Table:
     for stage, seconds in summary["stage_seconds"].items():
         tokens = summary["stage_tokens"].get(stage)
         table.add_row(stage, f"{seconds:.1f}", f"{tokens:,}" if tokens else "")
+    for model, cost in summary["endpoint_costs"].items():
+        asked = f"{model} at the endpoint: {cost['num_requests']:,} requests, {cost['num_cached']:,} kept answers"
+        table.add_row(asked, "", f"{cost['num_prompt_tokens'] + cost['num_completion_tokens']:,}")
     return table
 
 

@@ -34,13 +34,13 @@ class Cost:
 class Endpoint:
     """One model at the endpoint of DREAMGYM_ENDPOINT_URL; see the port ChatModel."""
 
-    def __init__(self, settings: Settings, model: str, used: Callable[[int], None] = lambda num_tokens: None) -> None:
+    def __init__(self, settings: Settings, model: str, spent: Callable[[Cost], None]) -> None:
         """Nothing is asked yet.
 
         Args:
             settings: Say where the endpoint is, and how much may be asked of it at once.
             model: Its name there.
-            used: Told of tokens that had to be paid for.
+            spent: Told what each call of `answer` has cost, also of one that failed.
 
         Raises:
             InputError: the settings name no endpoint.
@@ -49,8 +49,8 @@ class Endpoint:
         self._url, self._concurrency = settings.endpoint_url, settings.endpoint_concurrency
         self._key = settings.endpoint_api_key.get_secret_value() if settings.endpoint_api_key else "none"
         self._kept = settings.home / "endpoint-answers"
-        self._model, self._used = model, used
-        self.cost = Cost()
+        self._model, self._spent = model, spent
+        self._cost = Cost()
 
     def answer(self, questions: Sequence[Question], is_fine: IsFine, num_attempts: int = 1) -> list[str]:
         """See the port.
@@ -58,7 +58,11 @@ class Endpoint:
         Raises:
             EngineError: it refuses, or does not answer.
         """
-        return asyncio.run(self._answer_all(questions, is_fine, num_attempts))
+        try:
+            return asyncio.run(self._answer_all(questions, is_fine, num_attempts))
+        finally:
+            self._spent(self._cost)
+            self._cost = Cost()
 
     async def _answer_all(self, questions: Sequence[Question], is_fine: IsFine, num_attempts: int) -> list[str]:
         places = asyncio.Semaphore(self._concurrency)
@@ -76,7 +80,7 @@ class Endpoint:
     ) -> str:
         kept = self._kept / f"{self._digest(question)}.json"
         if kept.exists():
-            self.cost.num_cached += 1
+            self._cost.num_cached += 1
             return json.loads(kept.read_text())
         text = ""
         for _ in range(num_attempts):
@@ -110,11 +114,10 @@ class Endpoint:
         return choices[0].message.content or ""
 
     def _count(self, usage: Any) -> None:
-        self.cost.num_requests += 1
+        self._cost.num_requests += 1
         if usage is not None:
-            self.cost.num_prompt_tokens += usage.prompt_tokens
-            self.cost.num_completion_tokens += usage.completion_tokens
-            self._used(usage.prompt_tokens + usage.completion_tokens)
+            self._cost.num_prompt_tokens += usage.prompt_tokens
+            self._cost.num_completion_tokens += usage.completion_tokens
 
 
 def require_endpoint(settings: Settings, models: Sequence[str]) -> None:

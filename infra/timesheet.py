@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -20,6 +20,8 @@ class Timesheet:
         """An empty sheet, kept nowhere."""
         self.stage_seconds: dict[str, float] = {}
         self.stage_tokens: dict[str, int] = {}
+        self.endpoint_costs: dict[str, dict[str, int]] = {}
+        """Requests, kept answers and tokens, by model at the endpoint."""
         self.working_seconds = 0.0
         """In which at least one stage was at work: stages of several threads overlap. Storage is none."""
         self._file: Path | None = None
@@ -38,6 +40,7 @@ class Timesheet:
         file.parent.mkdir(parents=True, exist_ok=True)
         earlier = json.loads(file.read_text()) if file.exists() else {}
         self.stage_seconds, self.stage_tokens = earlier.get("stage_seconds", {}), earlier.get("stage_tokens", {})
+        self.endpoint_costs = earlier.get("endpoint_costs", {})
         self.working_seconds = earlier.get("working_seconds", 0.0)
         self._earlier_s, self._started = earlier.get("seconds", 0.0), time.monotonic()
         self._file = file
@@ -72,7 +75,14 @@ class Timesheet:
             self.stage_tokens[stage] = self.stage_tokens.get(stage, 0) + num_tokens
             self._save()
 
+    def asked(self, model: str, cost: Mapping[str, int]) -> None:
+        """Add what a model at the endpoint was asked."""
+        with self._one_at_a_time:
+            earlier = self.endpoint_costs.get(model, {})
+            self.endpoint_costs[model] = {name: earlier.get(name, 0) + number for name, number in cost.items()}
+            self._save()
+
     def _save(self) -> None:
         if self._file is not None:
-            names = ("seconds", "working_seconds", "stage_seconds", "stage_tokens")
+            names = ("seconds", "working_seconds", "stage_seconds", "stage_tokens", "endpoint_costs")
             write_durably(self._file, json.dumps({name: getattr(self, name) for name in names}).encode())

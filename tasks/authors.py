@@ -1,5 +1,7 @@
 """Authors of dreams: a stored network, or a model at an endpoint. The rest of the code does not know which."""
 
+from dataclasses import asdict
+
 from infra.doors import cycle, objects
 from infra.endpoint import Endpoint
 from infra.settings import settings
@@ -39,5 +41,5 @@ def open_chat_author(model: str, seed: int) -> ChatAuthor:
 
 
 def open_endpoint(model: str) -> Endpoint:
-    """A model at the endpoint; its tokens are counted as its own."""
-    return Endpoint(settings(), model, lambda num_tokens: cycle().display.used(f"{model} at the endpoint", num_tokens))
+    """A model at the endpoint; what it costs is counted as its own."""
+    return Endpoint(settings(), model, lambda cost: cycle().display.time.asked(model, asdict(cost)))

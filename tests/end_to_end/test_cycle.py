@@ -26,6 +26,7 @@ from schemas.recipe import EnvironmentRecipe
 from schemas.tables import SCHEMA_VERSION
 from tasks.backbone import SHIPPED
 from tests.command_line import COMMAND, changed, dreamgym, environment
+from tests.tracked import of_the_cycles_own_run
 
 SMALL = [
     "environment.num_train_tasks=60",
@@ -79,13 +80,6 @@ def test_a_cycle_proves_what_it_claims(finished):
     page = Path(summary["report"]).read_text()
     assert "dream success" in page
     assert "http-equiv" not in page
-
-
-def of_the_cycles_own_run(table: str, home: Path, summary: dict) -> dict:
-    """Metrics or tags that MLflow holds of the cycle's parent run."""
-    with closing(sqlite3.connect(home / "mlflow.db")) as database:
-        rows = f"select key, value from {table} join runs using (run_uuid) where name = ?"
-        return dict(database.execute(rows, [summary["cycle_id"]]))
 
 
 @pytest.mark.e2e

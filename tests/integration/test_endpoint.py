@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from infra.endpoint import Endpoint
+from infra.endpoint import Cost, Endpoint
 from infra.replay_store import ReplayStore
 from infra.settings import Settings
 from models.chat_author import ChatAuthor
@@ -16,6 +16,7 @@ from schemas.errors import EngineError, InputError
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
 from tests.integration.chat_server import chat_server
+from tests.tracked import of_the_cycles_own_run
 
 pytestmark = pytest.mark.integration
 
@@ -33,6 +34,10 @@ def here(server, tmp_path) -> Settings:
     return Settings(home=tmp_path, endpoint_url=server.url, endpoint_concurrency=3)
 
 
+def asked(here: Settings) -> Endpoint:
+    return Endpoint(here, "m", lambda cost: None)
+
+
 def episodes(count: int) -> list[Trajectory]:
     def turn(i: int, action: str) -> Turn:
         return Turn(f"- n: {i}", action, Step(f"- n: {i}{action}", 0.0, done=False, success=False))
@@ -48,26 +53,26 @@ def test_every_step_is_explained_through_errors_and_the_second_time_costs_nothin
     with chat_server(fail_every=3) as server:
         server.num_bad_answers = 1
         here = Settings(home=tmp_path, endpoint_url=server.url)
-        endpoint, again = Endpoint(here, "m"), Endpoint(here, "m")
-        traces = TeacherAnnotator(endpoint).annotate(episodes(4))
+        costs: list[Cost] = []
+        teacher = TeacherAnnotator(Endpoint(here, "m", costs.append))
+        traces = teacher.annotate(episodes(4))
         assert traces == [["as one (end)", "as two (end)"]] * 4
-        assert endpoint.cost.num_requests == 5, "four, and one that left out a step"
-        assert endpoint.cost.num_prompt_tokens == 50
-        assert TeacherAnnotator(again).annotate(episodes(4)) == traces
-        assert (again.cost.num_requests, again.cost.num_cached) == (0, 4)
+        assert teacher.annotate(episodes(4)) == traces
+        first = Cost(num_requests=5, num_prompt_tokens=50, num_completion_tokens=25)
+        assert costs == [first, Cost(num_cached=4)], "four, and one that left out a step; then nothing"
 
 
 def test_a_teacher_that_never_explains_every_step_is_an_error_and_is_asked_anew_the_next_time(server, here):
     server.num_bad_answers = 99
     with pytest.raises(EngineError, match="did not explain each of 2 steps of t in 3 attempts"):
-        TeacherAnnotator(Endpoint(here, "m")).annotate(episodes(1))
+        TeacherAnnotator(asked(here)).annotate(episodes(1))
     server.num_bad_answers = 0
-    assert TeacherAnnotator(Endpoint(here, "m")).annotate(episodes(1)) == [["as one (end)", "as two (end)"]]
+    assert TeacherAnnotator(asked(here)).annotate(episodes(1)) == [["as one (end)", "as two (end)"]]
 
 
 def test_no_endpoint_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="DREAMGYM_ENDPOINT_URL"):
-        Endpoint(Settings(home=tmp_path), "m")
+        asked(Settings(home=tmp_path))
 
 
 @pytest.mark.parametrize("command", ["check", "run"])
@@ -79,26 +84,26 @@ def test_without_an_endpoint_nothing_begins(tmp_path, command):
 
 
 def test_no_more_is_asked_at_once_than_allowed(server, here):
-    TeacherAnnotator(Endpoint(here, "m")).annotate(episodes(20))
+    TeacherAnnotator(asked(here)).annotate(episodes(20))
     assert 1 < server.most_at_once <= 3
 
 
 def test_an_endpoint_that_speaks_another_language_is_a_typed_error(server, here):
     server.page = b"<html>please log in</html>"
     with pytest.raises(EngineError, match="something else than a chat completion"):
-        TeacherAnnotator(Endpoint(here, "m")).annotate(episodes(1))
+        TeacherAnnotator(asked(here)).annotate(episodes(1))
 
 
 def test_an_endpoint_that_is_away_is_a_typed_error(tmp_path, monkeypatch):
     monkeypatch.setattr("infra.endpoint._RETRIES", 0)
     away = Settings(home=tmp_path, endpoint_url="http://127.0.0.1:9/v1", endpoint_api_key="canary")
     with pytest.raises(EngineError, match=r"m at http://127.0.0.1:9/v1 failed: APIConnectionError") as failed:
-        TeacherAnnotator(Endpoint(away, "m")).annotate(episodes(1))
+        TeacherAnnotator(asked(away)).annotate(episodes(1))
     assert "canary" not in str(failed.value)
 
 
 def model_at(here: Settings, **options) -> ExperienceModel:
-    return ExperienceModel(ChatAuthor(Endpoint(here, "m"), seed=7), None, DreamOptions(**options))
+    return ExperienceModel(ChatAuthor(asked(here), seed=7), None, DreamOptions(**options))
 
 
 def test_what_a_chat_model_predicts_is_a_step_like_any_other(server, here):
@@ -132,7 +137,7 @@ def test_what_is_drawn_differs_from_question_to_question_and_is_the_same_when_al
 
 
 def test_a_variation_is_a_task_with_a_first_state(here):
-    (text,) = ChatAuthor(Endpoint(here, "m"), 0).vary([TASK], 1.0)
+    (text,) = ChatAuthor(asked(here), 0).vary([TASK], 1.0)
     assert text == "do it![state]\n- you: kitchen"
 
 
@@ -151,7 +156,10 @@ def test_a_cycle_with_teacher_experience_model_and_generator_at_an_endpoint(tmp_
     assert asked["t"] > 0
     assert asked["e"] > 0
     summary = json.loads(done.stdout)
-    assert summary["stage_tokens"]["e at the endpoint"] == 15 * asked["e"]
+    cost = summary["endpoint_costs"]["e"]
+    assert cost["num_prompt_tokens"] + cost["num_completion_tokens"] == 15 * asked["e"]
+    logged = of_the_cycles_own_run("latest_metrics", tmp_path, summary)
+    assert (logged["endpoint_requests"], logged["endpoint_tokens"]) == (num_questions, 15 * num_questions)
     model = summary["lineage"]["experience_model"]["__reference__"]
     assert model["kind"] == "endpoint model"
     rows = ReplayStore(Settings(home=tmp_path)).read("transitions")
