@@ -99,7 +99,9 @@ class Endpoint:
             {"role": "user", "content": question.user},
         ]
         drawn: dict[str, Any] = (
-            {} if question.temperature is None else {"temperature": question.temperature, "seed": question.seed}
+            {}
+            if question.temperature is None
+            else {"temperature": question.temperature, "top_p": question.top_p, "seed": question.seed}
         )
         try:
             answer = await client.chat.completions.create(

@@ -24,9 +24,9 @@ class Author(Protocol):
 class LanguageModelAuthor:
     """A network that was taught the form."""
 
-    def __init__(self, engine: Engine, format: PromptFormat, max_new_tokens: int) -> None:
+    def __init__(self, engine: Engine, format: PromptFormat, max_new_tokens: int, top_p: float = 1.0) -> None:
         """An author whom an engine samples from."""
-        self._engine, self._format, self._max_new_tokens = engine, format, max_new_tokens
+        self._engine, self._format, self._max_new_tokens, self._top_p = engine, format, max_new_tokens, top_p
 
     def predict(self, situations: Sequence[Situation], temperature: float) -> list[str]:
         """See Author."""
@@ -41,5 +41,6 @@ class LanguageModelAuthor:
         rows = range(len(prompts))
         streams = self._engine.open(len(prompts), max(map(len, prompts)))
         streams.extend(rows, prompts)
-        sampled = streams.generate(rows, Sampling(self._max_new_tokens, self._format.end_id, temperature))
+        sampling = Sampling(self._max_new_tokens, self._format.end_id, temperature, self._top_p)
+        sampled = streams.generate(rows, sampling)
         return [self._format.decode(one.ids[:-1] if one.ended else one.ids) for one in sampled]

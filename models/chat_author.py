@@ -47,9 +47,9 @@ class _Variation(BaseModel):
 class ChatAuthor:
     """See Author."""
 
-    def __init__(self, chat: ChatModel, seed: int) -> None:
+    def __init__(self, chat: ChatModel, seed: int, top_p: float = 1.0) -> None:
         """An author whose drawn answers are the same for the same seed and the same questions in the same order."""
-        self._chat, self._seed, self._num_drawn = chat, seed, 0
+        self._chat, self._seed, self._num_drawn, self._top_p = chat, seed, 0, top_p
 
     def predict(self, situations: Sequence[Situation], temperature: float) -> list[str]:
         """See Author; what cannot be used is as the model wrote it."""
@@ -69,7 +69,7 @@ class ChatAuthor:
         seeds = [first + i if temperature else 0 for i in range(len(asked))]
         self._num_drawn += len(asked)
         questions = [
-            Question(system, json.dumps(one, ensure_ascii=False), temperature, seed)
+            Question(system, json.dumps(one, ensure_ascii=False), temperature, seed, self._top_p)
             for one, seed in zip(asked, seeds, strict=True)
         ]
         return self._chat.answer(questions, is_fine)

@@ -206,7 +206,7 @@ class Sessions:
         out: list[tuple[list[int], list[float]]] = [([], []) for _ in rows]
         open_rows = set(owners)
         for num_sampled in range(sampling.max_new_tokens):
-            ids_R, logprobs_R = self._sample(hidden, sampling.temperature)
+            ids_R, logprobs_R = self._sample(hidden, sampling)
             for owner, token, logprob in zip(owners, ids_R.tolist(), logprobs_R.tolist(), strict=True):
                 if owner in open_rows:
                     out[owner][0].append(token)
@@ -227,13 +227,23 @@ class Sessions:
             self.num_sampled += len(ids)
         return [Sampled(ids, logprobs, ids[-1] == sampling.end_id, self._version) for ids, logprobs in out]
 
-    def _sample(self, hidden: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    def _sample(self, hidden: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
         logits = logits_of(self._weights, hidden)
-        if temperature == 0:
+        if sampling.temperature == 0:
             return logits.argmax(-1), torch.zeros(len(logits), device=logits.device)
-        probabilities = (logits / temperature).softmax(-1)
+        probabilities = (logits / sampling.temperature).softmax(-1)
+        if sampling.top_p < 1:
+            probabilities = _nucleus(probabilities, sampling.top_p)
         ids_R = _draw(probabilities, self._generator)
         return ids_R, probabilities.gather(1, ids_R[:, None])[:, 0].log()
+
+
+def _nucleus(probabilities_RV: Tensor, top_p: float) -> Tensor:
+    """Probabilities among the fewest tokens that together have top_p of them; 0 for all others."""
+    sorted_RV, order_RV = probabilities_RV.sort(dim=-1, descending=True)
+    before_RV = sorted_RV.cumsum(-1) - sorted_RV
+    kept_RV = torch.zeros_like(sorted_RV).scatter(1, order_RV, sorted_RV.masked_fill(before_RV >= top_p, 0))
+    return kept_RV / kept_RV.sum(-1, keepdim=True)
 
 
 def _draw(probabilities_RV: Tensor, generator: torch.Generator) -> Tensor:

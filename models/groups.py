@@ -35,7 +35,7 @@ class ScoredGroup:
 
     @property
     def padded_tokens(self) -> int:
-        """Tokens to compute when all streams are padded to the longest."""
+        """Tokens if all streams were as long as the longest, which is what they take room for where they attend."""
         return len(self.tokens) * max(len(one.ids) for one in self.tokens)
 
 
@@ -87,7 +87,7 @@ def token_advantages(groups: Sequence[ScoredGroup]) -> Tensor:
 
 
 def micro_batches(groups: Sequence[ScoredGroup], max_tokens: int) -> Iterator[list[ScoredGroup]]:
-    """Groups of like length together, at most max_tokens with padding in each batch, at least one group."""
+    """Groups of like length together, at most max_tokens as padded in each batch, at least one group."""
     batch: list[ScoredGroup] = []
     for group in sorted(groups, key=lambda group: group.padded_tokens):
         if batch and sum(one.padded_tokens for one in batch) + group.padded_tokens > max_tokens:

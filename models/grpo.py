@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from models.groups import ScoredGroup, micro_batches, sampled_logprobs, stream_lengths, token_advantages
 from models.head import target_logprobs
 from models.objective import GrpoOptions, importance_weights, objective
+from models.packed import forward_groups
 from models.sharding import gathered, shares, summed, whole
-from models.transformer import Weights, forward_groups, weights_of
+from models.transformer import Weights, weights_of
 
 
 def action_logprobs(weights: Weights, groups: Sequence[ScoredGroup], temperature: float) -> Tensor:
@@ -23,18 +24,21 @@ def action_logprobs(weights: Weights, groups: Sequence[ScoredGroup], temperature
     prefixes = [group.tokens[0].ids[: group.prefix_length] for group in groups]
     suffixes = [[one.ids[group.prefix_length :] for one in group.tokens] for group in groups]
     hidden = forward_groups(weights, prefixes, suffixes)
-    rows, positions, targets = _action_places(groups).to(weights.device).unbind(1)
-    return target_logprobs(weights, hidden[rows, positions], targets, temperature)
+    places, targets = _action_places(groups).to(weights.device).unbind(1)
+    return target_logprobs(weights, hidden[places], targets, temperature)
 
 
 def _action_places(groups: Sequence[ScoredGroup]) -> Tensor:
-    """Row and position of the hidden state that predicts each action token, and the token, [N, 3]."""
-    places = [
-        (row, position, token)
-        for row, (one, start) in enumerate((one, g.prefix_length) for g in groups for one in g.tokens)
-        for position, (token, action) in enumerate(zip(one.ids[start:], one.is_action[start:], strict=True))
-        if action
-    ]
+    """Where the hidden state lies that predicts each action token, and the token, [N, 2]: see forward_groups."""
+    places: list[tuple[int, int]] = []
+    prefix_end, next_place = 0, sum(group.prefix_length for group in groups)
+    for group in groups:
+        prefix_end += group.prefix_length
+        for one in group.tokens:
+            own, actions = one.ids[group.prefix_length :], one.is_action[group.prefix_length :]
+            before = [prefix_end - 1, *range(next_place, next_place + len(own) - 1)]
+            places += [(place, token) for place, token, action in zip(before, own, actions, strict=True) if action]
+            next_place += len(own)
     return torch.tensor(places)
 
 

@@ -16,10 +16,9 @@ from torch import Tensor, nn
 
 from models.checkpoints import Checkpoints
 from models.head import target_logprobs
+from models.packed import forward
 from models.sharding import gathered, num_ranks, shares, summed
-from models.transformer import forward, weights_of
-
-IGNORED = -100
+from models.transformer import weights_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +46,9 @@ class SftProgress:
 
 
 def batches(examples: Sequence[Example], max_tokens: int, rng: random.Random) -> Iterator[list[Example]]:
-    """Every example once, in batches of like length of at most max_tokens with padding.
+    """Every example once, in batches of at most max_tokens, with lengths counted up to multiples of 32.
 
-    Lengths are rounded up to multiples of 32 and batches filled accordingly, so that few shapes occur:
-    the CPU kernels are compiled once per shape and kept.
+    A batch has examples of one such length, so that where they attend to themselves little is padded.
     """
     buckets: dict[int, list[Example]] = defaultdict(list)
     for example in rng.sample(examples, len(examples)):
@@ -71,21 +69,14 @@ def padded_length(length: int) -> int:
 def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -> Tensor:
     """Mean cross-entropy over the target tokens of a batch.
 
-    Examples are padded on the right, where a causal model does not look, so no attention mask is needed.
     The head runs on target positions only.
     """
-    length = _length(batch)
-    ids_BT = torch.tensor([example.ids + [0] * (length - len(example.ids)) for example in batch])
-    labels_BT = torch.tensor([_labels(example, length) for example in batch])
     weights = weights_of(network, dtype)
-    rows, positions = (labels_BT[:, 1:] != IGNORED).nonzero(as_tuple=True)
-    hidden = forward(weights, ids_BT)[rows, positions]
-    return -target_logprobs(weights, hidden, labels_BT[rows, positions + 1].to(weights.device)).mean()
-
-
-def _labels(example: Example, length: int) -> list[int]:
-    labels = [token if target else IGNORED for token, target in zip(example.ids, example.is_target, strict=True)]
-    return labels + [IGNORED] * (length - len(labels))
+    ids = torch.tensor([token for example in batch for token in example.ids])
+    is_target = torch.tensor([i > 0 and target for example in batch for i, target in enumerate(example.is_target)])
+    places = is_target.nonzero()[:, 0]
+    hidden = forward(weights, [example.ids for example in batch])[(places - 1).to(weights.device)]
+    return -target_logprobs(weights, hidden, ids[places].to(weights.device)).mean()
 
 
 def learning_rate(update: int, num_updates: int, peak: float, warmup: float = 0.05) -> float:
@@ -140,7 +131,7 @@ def backward(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, m
         network: On one rank, or sharded over several.
         batch: Examples of like length.
         dtype: Of the matrix products.
-        max_tokens: With padding, that one rank computes at a time; the sum does not depend on it.
+        max_tokens: That one rank computes at a time, as padded; the sum does not depend on it.
     """
     size = min(math.ceil(len(batch) / num_ranks()), max(1, max_tokens // _length(batch)))
     parts = [batch[start : start + size] for start in range(0, len(batch), size)]

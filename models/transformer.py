@@ -207,7 +207,7 @@ def project(weights: Weights, layer: Layer, x_BTE: Tensor, cos: Tensor, sin: Ten
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
-    """Grouped-query attention, [B, H, T, D].
+    """Grouped-query attention, [B, T, H * D].
 
     Written out for a CPU, where the fused kernel takes two to four times as long: its backward pass at these sizes,
     and in bfloat16 all of it on processors that multiply no matrices by themselves.
@@ -220,46 +220,22 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
     """
     if query.is_cuda:
         key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], dim=1) for t in (key, value))
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=bias).transpose(1, 2).flatten(2)
     _, num_heads, length, size = query.shape
     num_kv_heads = key.shape[1]
     groups = num_heads // num_kv_heads
     grouped = query.unflatten(1, (num_kv_heads, groups)).flatten(2, 3) * size**-0.5
     scores = (grouped @ key.transpose(2, 3)).unflatten(2, (groups, length)) + bias.unsqueeze(-3)
     attended = scores.softmax(-1).flatten(2, 3) @ value
-    return attended.unflatten(2, (groups, length)).flatten(1, 2)
+    return attended.unflatten(2, (groups, length)).flatten(1, 2).transpose(1, 2).flatten(2)
 
 
-def finish_block(weights: Weights, layer: Layer, x_BTE: Tensor, attended: Tensor) -> Tensor:
-    """Output projection and MLP, both added to the residual stream."""
-    x_BTE = x_BTE + layer.out(attended.transpose(1, 2).flatten(2))
-    hidden = norm(x_BTE, layer.norm_mlp_E, weights.epsilon, weights.dtype)
+def finish_block(weights: Weights, layer: Layer, x: Tensor, attended: Tensor) -> Tensor:
+    """Output projection of what was attended to, [..., H * D], and MLP, both added to the residual stream, [..., E]."""
+    x = x + layer.out(attended)
+    hidden = norm(x, layer.norm_mlp_E, weights.epsilon, weights.dtype)
     gate, up = layer.gate_up(hidden).chunk(2, dim=-1)
-    return x_BTE + layer.down(F.silu(gate) * up)
-
-
-def forward(weights: Weights, ids_BT: Tensor) -> Tensor:
-    """Hidden states after the last norm, without a cache.
-
-    Args:
-        weights: From weights_of.
-        ids_BT: Token ids, padded on the right where rows differ in length; on any device.
-
-    Returns:
-        Hidden states [B, T, E] in the dtype of the weights.
-    """
-    length = ids_BT.shape[1]
-    cos, sin = rotations(weights, torch.arange(length, device=weights.device)[None])
-    bias = bias_of(_causal(length, weights.device), weights.dtype)
-    x_BTE = F.embedding(ids_BT.to(weights.device), weights.embedding)
-
-    def compute(layer: Layer, x_BTE: Tensor) -> Tensor:
-        query, key, value = project(weights, layer, x_BTE, cos, sin)
-        return finish_block(weights, layer, x_BTE, attend(query, key, value, bias))
-
-    for block in weights.blocks:
-        x_BTE = block(compute, x_BTE)
-    return norm(x_BTE, weights.norm_E, weights.epsilon, weights.dtype)
+    return x + layer.down(F.silu(gate) * up)
 
 
 def logits_of(weights: Weights, hidden: Tensor) -> Tensor:
@@ -267,59 +243,6 @@ def logits_of(weights: Weights, hidden: Tensor) -> Tensor:
     return F.linear(hidden.float(), weights.head)
 
 
-def forward_groups(weights: Weights, prefixes: list[list[int]], suffixes: list[list[list[int]]]) -> Tensor:
-    """Hidden states of groups of rows that start alike; the common start is computed once per group.
-
-    Args:
-        weights: From weights_of.
-        prefixes: P common starts.
-        suffixes: Continuations of each of them, R in all.
-
-    Returns:
-        Hidden states [R, 1 + T, E]: of the last token of the prefix, then of each suffix token.
-    """
-    device = weights.device
-    owners = torch.tensor([i for i, group in enumerate(suffixes) for _ in group], device=device)
-    prefix_ids, prefix_lengths = _padded(prefixes, device)
-    suffix_ids, _ = _padded([suffix for group in suffixes for suffix in group], device)
-    starts = prefix_lengths[owners]
-    num_prefix, num_suffix = prefix_ids.shape[1], suffix_ids.shape[1]
-    places = torch.arange(max(num_prefix, num_suffix), device=device)
-    spin_prefix = rotations(weights, places[None, :num_prefix])
-    spin_suffix = rotations(weights, starts[:, None] + places[:num_suffix])
-    causal = bias_of(_causal(num_prefix, device), weights.dtype)
-    own = _causal(num_suffix, device).expand(len(starts), -1, -1)
-    start_seen = (places[:num_prefix] < starts[:, None])[:, None].expand(-1, num_suffix, -1)
-    bias = bias_of(torch.cat([start_seen, own], dim=2), weights.dtype)[:, None]
-    x, y = F.embedding(prefix_ids, weights.embedding), F.embedding(suffix_ids, weights.embedding)
-
-    def compute(layer: Layer, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        query_x, key_x, value_x = project(weights, layer, x, *spin_prefix)
-        query_y, key_y, value_y = project(weights, layer, y, *spin_suffix)
-        keys = torch.cat([key_x[owners], key_y], dim=2)
-        values = torch.cat([value_x[owners], value_y], dim=2)
-        x = finish_block(weights, layer, x, attend(query_x, key_x, value_x, causal))
-        return x, finish_block(weights, layer, y, attend(query_y, keys, values, bias))
-
-    for block in weights.blocks:
-        x, y = block(compute, x, y)
-    last = x[torch.arange(len(prefixes), device=device), prefix_lengths - 1][owners]
-    hidden = torch.cat([last[:, None], y], dim=1)
-    return norm(hidden, weights.norm_E, weights.epsilon, weights.dtype)
-
-
-def _causal(length: int, device: torch.device) -> Tensor:
-    """Each token sees itself and what is before it, [T, T]."""
-    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
-
-
 def bias_of(visible: Tensor, dtype: torch.dtype) -> Tensor:
     """What is added to scores: 0 where a token may look, -inf elsewhere."""
     return torch.zeros(visible.shape, dtype=dtype, device=visible.device).masked_fill_(~visible, -torch.inf)
-
-
-def _padded(rows: list[list[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    lengths = [len(row) for row in rows]
-    longest = -(-max(lengths) // 16) * 16  # few shapes: the CPU kernels are compiled once per shape
-    padded = [row + [0] * (longest - len(row)) for row in rows]
-    return torch.tensor(padded, device=device), torch.tensor(lengths, device=device)

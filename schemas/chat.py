@@ -17,6 +17,8 @@ class Question:
     """None: as the model's provider thinks best."""
     seed: int = 0
     """Of what is drawn: asked again with the same seed, the answer may be an earlier one."""
+    top_p: float = 1.0
+    """Of what is drawn; see Sampling."""
 
 
 IsFine = Callable[[int, str], bool]

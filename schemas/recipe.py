@@ -96,7 +96,7 @@ class SftRecipe(Section):
     learning_rate: float = Field(default=5e-4, gt=0)
     """Peak; linear warm-up, cosine decay."""
     tokens_per_update: int = Field(default=4_096, ge=256)
-    """Batch size in tokens, padding included."""
+    """Batch size in tokens, each example counted up to the next multiple of 32."""
 
 
 class TrainingRecipe(Section):
@@ -108,7 +108,8 @@ class TrainingRecipe(Section):
     lora_alpha: int = Field(default=32, gt=0)
     """Adapters count lora_alpha / lora_rank."""
     tokens_per_batch: int = Field(default=16_000, ge=256)
-    """Tokens, with padding, that are computed at a time; the gradients of an update are their sum. Fewer take less memory."""
+    """Tokens that are computed at a time, if all streams were as long as the longest; the gradients of an update are their
+    sum. Fewer take less memory."""
     gradient_checkpointing: bool = False
     """Compute what happens within a block anew in the backward pass: a third more work, and far less memory."""
 
@@ -130,6 +131,9 @@ class ExperienceRecipe(Section):
     """How often a transition that ends the episode is shown per pass."""
     temperature: float = Field(default=0.0, ge=0)
     """Of its predictions; 0 is the likeliest."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Of its predictions where they are drawn, as votes and second tries are: only the likeliest tokens that together are
+    this likely."""
     num_votes: int = Field(default=1, ge=1)
     """Predictions that must agree before a dreamt success counts."""
     max_new_tokens: int = Field(default=128, ge=16)

@@ -11,11 +11,14 @@ class Sampling:
     end_id: int
     temperature: float = 1.0
     """0 is greedy."""
+    top_p: float = 1.0
+    """Only the likeliest tokens are drawn that together are this likely (arXiv 1904.09751, section 3.1). Never for what is
+    trained on: a trainer does not know which tokens were left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What one row sampled, with log-probabilities at the sampling temperature; 0 where it was greedy."""
+    """What one row sampled, with log-probabilities as they were drawn from; 0 where it was greedy."""
 
     ids: list[int]
     logprobs: list[float]

@@ -20,7 +20,9 @@ def put_endpoint_model(name: str) -> Reference:
     return objects().put_json({"model": name}, _ENDPOINT_MODEL)
 
 
-def open_author(experience_model: Reference, engine: EngineRecipe, seed: int, max_new_tokens: int) -> Author:
+def open_author(
+    experience_model: Reference, engine: EngineRecipe, seed: int, max_new_tokens: int, top_p: float = 1.0
+) -> Author:
     """Who writes for an experience model.
 
     Args:
@@ -28,16 +30,17 @@ def open_author(experience_model: Reference, engine: EngineRecipe, seed: int, ma
         engine: Samples from a stored network.
         seed: Of what is drawn.
         max_new_tokens: Of a stored network; one at an endpoint has its provider's limit.
+        top_p: Of what is drawn; see Sampling.
     """
     if experience_model.kind == _ENDPOINT_MODEL:
-        return open_chat_author(objects().get_json(experience_model)["model"], seed)
+        return open_chat_author(objects().get_json(experience_model)["model"], seed, top_p)
     sampler = open_engine("experience model", experience_model, engine, seed)
-    return LanguageModelAuthor(sampler, get_frozen_model(experience_model).format, max_new_tokens)
+    return LanguageModelAuthor(sampler, get_frozen_model(experience_model).format, max_new_tokens, top_p)
 
 
-def open_chat_author(model: str, seed: int) -> ChatAuthor:
+def open_chat_author(model: str, seed: int, top_p: float = 1.0) -> ChatAuthor:
     """A model at the endpoint, as an author."""
-    return ChatAuthor(open_endpoint(model), seed)
+    return ChatAuthor(open_endpoint(model), seed, top_p)
 
 
 def open_endpoint(model: str) -> Endpoint:

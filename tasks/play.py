@@ -33,7 +33,9 @@ def open_experience_model(
         asked.num_votes,
     )
     index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
-    return ExperienceModel(open_author(reference, recipe.engine, seed, asked.max_new_tokens), index, options)
+    return ExperienceModel(
+        open_author(reference, recipe.engine, seed, asked.max_new_tokens, asked.top_p), index, options
+    )
 
 
 def play(

@@ -145,6 +145,7 @@ class VllmServer:
                 "prompt": [list(ids) for ids in prompts],
                 "max_tokens": sampling.max_new_tokens,
                 "temperature": sampling.temperature,
+                "top_p": sampling.top_p,
                 "stop_token_ids": [sampling.end_id],
                 "logprobs": 0,
                 "return_token_ids": True,

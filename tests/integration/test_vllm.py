@@ -17,7 +17,8 @@ from infra.engines.vllm_environment import is_there
 from infra.engines.vllm_server import VllmServer
 from infra.settings import settings
 from models.backbone import LanguageModel, load_model
-from models.transformer import forward, logits_of, weights_of
+from models.packed import forward
+from models.transformer import logits_of, weights_of
 from schemas.errors import EngineError
 from schemas.sampling import Sampling
 from tasks.backbone import SHIPPED
@@ -56,7 +57,7 @@ def served(shipped, tmp_path_factory):
 def true_logprobs(model: LanguageModel, ids: list[int], temperature: float) -> torch.Tensor:
     weights = weights_of(model.network, torch.float32)
     with torch.inference_mode():
-        return (logits_of(weights, forward(weights, torch.tensor([ids])))[0] / temperature).log_softmax(-1)
+        return (logits_of(weights, forward(weights, [ids]))[: len(ids)] / temperature).log_softmax(-1)
 
 
 def test_streams_go_on_turn_after_turn_with_the_networks_own_logprobs(served, shipped):

@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from models.adapters import has_adapters, merged
+from models.packed import forward
 from models.sft import Example, fit, repeated, sft_loss
 from models.trainable import trainable_copy
-from models.transformer import forward, logits_of, weights_of
+from models.transformer import logits_of, weights_of
 from schemas.recipe import TrainingRecipe
 from tests.unit.tiny import tiny_network
 
@@ -25,7 +26,7 @@ def adapted(kind="qwen3"):
 
 def logits(network, *, for_sampling=False):
     weights = weights_of(network, torch.float32, for_sampling=for_sampling)
-    return logits_of(weights, forward(weights, IDS))
+    return logits_of(weights, forward(weights, IDS.tolist())[: IDS.numel()]).unflatten(0, IDS.shape)
 
 
 def gradients(network):

@@ -5,8 +5,9 @@ import torch
 
 from models.groups import ScoredGroup, token_advantages
 from models.grpo import action_logprobs
+from models.packed import forward
 from models.sft import Example, sft_loss
-from models.transformer import forward, weights_of
+from models.transformer import weights_of
 from schemas.records import Tokens
 from tests.unit.tiny import tiny_network
 
@@ -17,7 +18,7 @@ def network():
 
 
 def test_a_forward_pass_goes_to_the_weights(network):
-    assert forward(weights_of(network, torch.float32), torch.tensor([[1, 2, 3]])).device.type == "meta"
+    assert forward(weights_of(network, torch.float32), [[1, 2, 3]]).device.type == "meta"
 
 
 def test_fine_tuning_goes_to_the_weights(network):

@@ -1,13 +1,13 @@
+import math
+from collections import Counter
+
 import pytest
 import torch
+from scipy.stats import chisquare
 
 from models.engine import Sessions, _draw
-from models.groups import ScoredGroup
-from models.grpo import action_logprobs
-from models.objective import GrpoOptions
-from models.transformer import Weights, forward, logits_of, weights_of
+from models.transformer import Weights, weights_of
 from schemas.errors import InputError
-from schemas.records import Tokens
 from schemas.sampling import Sampling
 from tests.unit.tiny import tiny_network
 
@@ -20,15 +20,6 @@ def exact(network) -> Weights:
 def true_logprobs(network, ids: list[int]) -> torch.Tensor:
     with torch.no_grad():
         return torch.log_softmax(network(torch.tensor([ids])).logits[0].float(), -1)
-
-
-@pytest.mark.parametrize("kind", ["llama", "qwen2", "qwen3"])
-def test_the_lean_forward_is_the_networks_own(kind):
-    network = tiny_network(kind=kind)
-    ids = torch.randint(0, 64, (3, 17), generator=torch.Generator().manual_seed(1))
-    weights = weights_of(network, torch.float32)
-    with torch.no_grad():
-        assert torch.allclose(logits_of(weights, forward(weights, ids)), network(ids).logits, atol=1e-5)
 
 
 def test_sampled_logprobs_over_several_turns_are_those_of_a_full_forward():
@@ -84,30 +75,6 @@ def test_tokens_are_drawn_as_often_as_they_are_likely():
     assert torch.allclose(shares, probabilities, atol=5 * (0.25 / len(drawn)) ** 0.5)
 
 
-def test_grouped_logprobs_are_those_of_single_forwards():
-    network = tiny_network()
-    first = ScoredGroup(
-        [
-            Tokens([1, 2, 3, 4, 5], [False, False, True, False, True], [0] * 5),
-            Tokens([1, 2, 9], [False, False, True], [0] * 3),
-        ],
-        [1, -1],
-    )
-    second = ScoredGroup(
-        [Tokens([7, 8, 6], [False, True, True], [0] * 3), Tokens([7, 9, 9, 2], [False, True, False, True], [0] * 4)],
-        [1, -1],
-    )
-    found = action_logprobs(weights_of(network, torch.float32), [first, second], GrpoOptions().temperature)
-    expected = [
-        true_logprobs(network, one.ids)[i - 1, token]
-        for group in (first, second)
-        for one in group.tokens
-        for i, (token, action) in enumerate(zip(one.ids, one.is_action, strict=True))
-        if action
-    ]
-    assert torch.allclose(found, torch.stack(expected), atol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("kind", "setting"),
     [
@@ -119,3 +86,29 @@ def test_grouped_logprobs_are_those_of_single_forwards():
 def test_a_network_that_the_lean_forward_would_get_wrong_is_refused(kind, setting):
     with pytest.raises(InputError, match="is not supported"):
         weights_of(tiny_network(kind=kind, **setting), torch.float32)
+
+
+@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.6, 1.0), (1.4, 0.8), (1.0, 0.3)])
+def test_what_is_sampled_is_distributed_as_the_network_says(temperature, top_p):
+    network, count = tiny_network(vocab_size=16), 20_000
+    likely = (true_logprobs(network, [3, 1, 4])[-1] / temperature).softmax(-1).tolist()
+    nucleus = nucleus_of(likely, top_p)
+    sessions = Sessions(exact(network), count, torch.Generator().manual_seed(0))
+    sessions.extend(range(count), [[3, 1, 4]] * count)
+    sampled = sessions.generate(range(count), Sampling(1, 0, temperature, top_p))
+    drawn = Counter(one.ids[0] for one in sampled)
+    assert set(drawn) <= set(nucleus)
+    assert chisquare([drawn[token] for token in nucleus], [count * p for p in nucleus.values()]).pvalue > 0.001
+    for one in sampled[:20]:
+        assert one.logprobs[0] == pytest.approx(math.log(nucleus[one.ids[0]]), abs=1e-4)
+
+
+def nucleus_of(likely: list[float], top_p: float) -> dict[int, float]:
+    """The fewest tokens that together are so likely, and how likely each is among them."""
+    kept, so_far = {}, 0.0
+    for token in sorted(range(len(likely)), key=lambda token: -likely[token]):
+        if so_far >= top_p:
+            break
+        kept[token] = likely[token]
+        so_far += likely[token]
+    return {token: p / so_far for token, p in kept.items()}
