@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RECIPE ?= textworld-tiny
 CYCLE ?= cycle
+ROWS ?=
 
 .PHONY: run test lint bench evidence ablations backbone faults up engines
 
@@ -18,7 +19,7 @@ lint: .venv/installed-dev
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: .venv/installed-dev
-	$(BIN)/python -m tests.benchmarks.run $(CYCLE)
+	$(BIN)/python -m tests.benchmarks.run $(or $(ROWS),$(CYCLE))
 
 faults: .venv/installed-dev
 	$(BIN)/python -m tests.faults.run --large

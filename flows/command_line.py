@@ -67,21 +67,22 @@ def run(
 def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) -> None:
     """Validate a recipe; print it resolved, the plan and what it costs. Starts nothing."""
     from flows.load_recipe import load_recipe
-    from flows.plan import memory_of, plan_of, print_plan, require_memory, seconds_last_time
+    from flows.plan import estimate_of, plan_of, print_plan, require_memory, seconds_last_time
     from infra.endpoint import require_endpoint
     from infra.settings import settings
 
     loaded = load_recipe(recipe, changes or [])
-    plan, seconds, memory = plan_of(loaded), seconds_last_time(loaded), memory_of(loaded)
+    plan, seconds = plan_of(loaded), seconds_last_time(loaded)
+    estimate = estimate_of(loaded, plan)
     if as_json:
         resolved = loaded.model_dump(mode="json")
-        estimate = memory if isinstance(memory, str) else asdict(memory)
-        known = {"plan": plan, "seconds_last_time": seconds, "memory": estimate}
+        found = estimate if isinstance(estimate, str) else asdict(estimate)
+        known = {"plan": plan, "seconds_last_time": seconds, "estimate": found}
         print_json({"recipe": resolved, "digest": loaded.digest, **known})
     else:
-        print_plan(loaded, plan, seconds, memory)
+        print_plan(loaded, plan, seconds, estimate)
     require_endpoint(settings(), loaded.endpoint_models)
-    require_memory(loaded, memory)
+    require_memory(loaded, estimate)
 
 
 @app.command()

@@ -37,10 +37,10 @@ def seconds_last_time(recipe: Recipe) -> float | None:
     return took[-1] if took else None
 
 
-def memory_of(recipe: Recipe) -> Estimate | str:
-    """What it takes of this machine's memory, or why that is not known: the backbone's files may not be to be had here."""
+def estimate_of(recipe: Recipe, plan: dict[str, int]) -> Estimate | str:
+    """What it takes of this machine, or why that is not known: the backbone's files may not be to be had here."""
     try:
-        return estimated(recipe)
+        return estimated(recipe, plan)
     except InputError as error:
         return str(error)
 
@@ -77,8 +77,16 @@ def print_plan(recipe: Recipe, plan: dict[str, int], seconds: float | None, esti
         table.add_row(name.replace("_", " "), f"{count:,}")
     console.print(table)
     console.print(f"memory  not known: {estimate}" if isinstance(estimate, str) else _memory_table(estimate))
-    console.print(f"time    {seconds:.0f} s last time" if seconds else "time    not known: no cycle of it ran here yet")
+    console.print(f"time    {f'{seconds:.0f} s last time' if seconds else 'not known: no cycle of it ran here yet'}")
+    if not isinstance(estimate, str):
+        console.print(f"        {_least(estimate.least_seconds)}", soft_wrap=True)
     console.print(f"next    dreamgym run {recipe.name}")
+
+
+def _least(seconds: dict[str, float]) -> str:
+    longest = sorted(seconds, key=lambda stage: -seconds[stage])[:3]
+    most = ", ".join(f"{stage} {seconds[stage]:.0f} s" for stage in longest)
+    return f"matrix products alone: {sum(seconds.values()):.0f} s, if episodes are at their longest ({most})"
 
 
 def _memory_table(estimate: Estimate) -> Table:

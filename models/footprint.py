@@ -103,11 +103,15 @@ def _of(config: Any, training: TrainingRecipe, loss: Callable[[Any], Tensor]) ->
 
 def of_sampling(config: Any, num_rows: int, length: int) -> Footprint:
     """Of the torch engine, with room for so many streams of a length."""
-    network = _network(config)
-    weights = sum(p.numel() for p in network.parameters()) * _SAMPLED_IN.itemsize
+    weights = num_weights(config) * _SAMPLED_IN.itemsize
     head_size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     per_token = 2 * config.num_hidden_layers * config.num_key_value_heads * head_size * _SAMPLED_IN.itemsize
     return Footprint(weights, 0, 0, num_rows * length * per_token)
+
+
+def num_weights(config: Any) -> int:
+    """Numbers in a network."""
+    return sum(weight.numel() for weight in _network(config).parameters())
 
 
 def _network(config: Any) -> Any:

@@ -1,27 +1,22 @@
-"""What a recipe takes of a device's memory, estimated before anything starts."""
+"""What a recipe takes of a device's memory and of time, estimated before anything starts."""
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from infra.environments.by_name import open_environment
 from infra.settings import settings
 from models.backbone import load_architecture
-from models.behaviours import collect
-from models.examples import situations_of
 from models.footprint import Footprint, of_fine_tuning, of_sampling, of_update
-from models.prompts import PromptFormat, demonstration_text
 from models.rollouts import RolloutOptions
 from schemas.recipe import Recipe
-from schemas.records import Trajectory
-from schemas.state_text import changes_between
 from tasks.backbone import backbone_folder
+from tasks.estimate_time import least_seconds
 from tasks.keep import device
+from tasks.lengths import Lengths, lengths
 
-_NUM_EPISODES = 4
-"""Of an expert, from which lengths are taken."""
 _NUM_KEPT = 3
 """Models that stay in memory besides the one that is trained: the policy before, the start, the experience model."""
 _USABLE = 0.95
@@ -29,19 +24,8 @@ _USABLE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Lengths:
-    """The longest that were seen, in tokens."""
-
-    moment: int
-    """What a policy is shown at each turn."""
-    action: int
-    situation: int
-    """What the experience model is shown, with demonstrations."""
-
-
-@dataclass(frozen=True, slots=True)
 class Estimate:
-    """Memory of one device."""
+    """Memory of one device, and time."""
 
     device: str
     available: int
@@ -49,6 +33,8 @@ class Estimate:
     kept: Footprint
     """Models that stay in memory all the time."""
     stages: dict[str, Footprint]
+    least_seconds: dict[str, float]
+    """By stage: see least_seconds."""
 
     @property
     def needed(self) -> int:
@@ -61,8 +47,12 @@ class Estimate:
         return self.needed <= _USABLE * self.available
 
 
-def estimated(recipe: Recipe) -> Estimate:
-    """The memory that a recipe takes here.
+def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
+    """The memory and the time that a recipe takes here.
+
+    Args:
+        recipe: What would be run.
+        plan: Its counts.
 
     Raises:
         InputError: the backbone's configuration or tokenizer is not to be had.
@@ -75,7 +65,7 @@ def estimated(recipe: Recipe) -> Estimate:
     if recipe.engine.name == "torch":
         stages["dream"] = _dream(recipe, config, longest)
     kept = Footprint(_NUM_KEPT * trainings["train policy"].weights, 0, 0, 0)
-    return Estimate(where, _num_bytes_of(where), kept, stages)
+    return Estimate(where, _num_bytes_of(where), kept, stages, least_seconds(recipe, plan, config, longest, where))
 
 
 def _trainings(recipe: Recipe, config: Any, longest: Lengths) -> dict[str, Footprint]:
@@ -102,27 +92,6 @@ def _dream(recipe: Recipe, config: Any, longest: Lengths) -> Footprint:
     policy = of_sampling(config, num_slots, longest.moment + longest.action)
     model = of_sampling(config, num_slots, longest.situation + recipe.experience.max_new_tokens)
     return Footprint(policy.weights + model.weights, 0, 0, policy.activations + model.activations)
-
-
-def lengths(recipe: Recipe, format: PromptFormat) -> Lengths:
-    """Of what is shown and done in a few of an expert's episodes."""
-    environment, history = open_environment(recipe.environment), recipe.start.history_length
-    tasks = environment.tasks("train", _NUM_EPISODES)
-    episodes = collect(environment, tasks, [0.0], recipe.seed, recipe.environment.max_steps)
-    moments = [format.moment(s.task, s.history, s.state) for t in episodes for s in situations_of(t, history)]
-    actions = [format.action(action) for t in episodes for action in t.actions]
-    return Lengths(max(map(len, moments)), max(map(len, actions)), _longest_situation(recipe, format, episodes))
-
-
-def _longest_situation(recipe: Recipe, format: PromptFormat, episodes: list[Trajectory]) -> int:
-    shown = [
-        demonstration_text(turn.action, changes_between(turn.state, turn.step.state))
-        for episode in episodes
-        for turn in episode.turns
-    ]
-    demonstrations = (max(shown, key=len),) * recipe.retrieval.num_demonstrations
-    situations = [s for t in episodes for s in situations_of(t, recipe.experience.history_length)]
-    return max(len(format.situation(replace(s, demonstrations=demonstrations))) for s in situations)
 
 
 def _num_bytes_of(where: str) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from infra.settings import Settings
 from infra.tracking import Tracker
-from tests.benchmarks.contestants import our_update
+from tests.benchmarks.update import our_update
 from tests.integration.tracking_server import free_port, mlflow_server
 
 _NUM_OUTAGES = 3

@@ -334,8 +334,8 @@ def test_what_cannot_fit_is_refused_before_anything_starts(tmp_path):
     file.write_text(json.dumps(json.loads(file.read_text()) | wide))
     done = dreamgym(tmp_path, "check", "textworld-tiny", "--set", f"backbone.model={file.parent}", "--json")
     assert done.returncode == 2
-    memory = json.loads(done.stdout)["memory"]
-    assert memory["stages"]["train policy"]["weights"] > 2e11 > memory["available"]
+    estimate = json.loads(done.stdout)["estimate"]
+    assert estimate["stages"]["train policy"]["weights"] > 2e11 > estimate["available"]
     assert "--set training.gradient_checkpointing=true, --set training.lora_rank=16" in done.stderr.replace("\n", " ")
 
 

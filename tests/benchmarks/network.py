@@ -1,0 +1,72 @@
+"""What the contestants have in common: a small network with random weights, its tokenizer, and a watch."""
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from models.prompts import MARKERS, PromptFormat
+
+NUM_WORDS = 2048
+_VOCABULARY = NUM_WORDS + 16
+"""Words and markers."""
+
+
+def network() -> Any:
+    """3.4 million weights, the same for everybody."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    torch.manual_seed(0)
+    config = Qwen3Config(
+        vocab_size=_VOCABULARY,
+        hidden_size=256,
+        intermediate_size=768,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=64,
+        max_position_embeddings=8192,
+        tie_word_embeddings=True,
+        eos_token_id=None,
+        pad_token_id=0,
+        bos_token_id=None,
+    )
+    return Qwen3ForCausalLM(config).eval()
+
+
+def tokenizer() -> Any:
+    """Words are the numbers from 0."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = {str(number): number for number in range(NUM_WORDS)}
+    vocabulary |= {marker: NUM_WORDS + number for number, marker in enumerate(MARKERS)}
+    words = Tokenizer(models.WordLevel(vocabulary, unk_token="0"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=words, eos_token=MARKERS[0], pad_token="0")
+
+
+def endless_format() -> PromptFormat:
+    """Our prompts, and nothing that is sampled ends an action: they are all as long as they may be."""
+    format = PromptFormat(tokenizer())
+    format.end_id = -1
+    return format
+
+
+def text(num_words: int, seed: object) -> str:
+    """Words by chance, the same for a seed."""
+    rng = random.Random(str(seed))
+    return " ".join(str(rng.randrange(1, NUM_WORDS)) for _ in range(num_words))
+
+
+def rates(work: Callable[[], object], units: int, repeats: int = 5) -> list[float]:
+    """Units per second of each repeat, after a warm-up."""
+    work()
+    measured = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        measured.append(units / (time.perf_counter() - started))
+    return measured

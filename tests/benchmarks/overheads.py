@@ -1,0 +1,25 @@
+"""What orchestration and tracking cost: shares, not rates."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def slowdown_without_mlflow() -> float:
+    """Time of a training step while MLflow is away over that while it is there."""
+    from tests.benchmarks.tracking_away import slowdown
+
+    return slowdown()
+
+
+def of_a_cycle() -> float:
+    """Share of a default cycle's wall time that is orchestration, tracking and storage."""
+    with tempfile.TemporaryDirectory() as home:
+        command = [Path(sys.executable).with_name("dreamgym"), "run", "textworld-tiny", "--json"]
+        done = subprocess.run(
+            command, check=True, env={**os.environ, "DREAMGYM_HOME": home}, capture_output=True, text=True
+        )
+        return json.loads(done.stdout)["results"]["overhead_share"]

@@ -1,0 +1,150 @@
+"""Retrieval of the five nearest while somebody stores more: queries per second, one at a time."""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import Event, Lock, Thread
+from typing import Any
+
+import numpy as np
+
+SIZE, NUM_QUERIES = 384, 50
+_ROWS_AT_ONCE, _PAUSE_S = 64, 0.05
+_MIN_RECALL = 0.95
+_SMALL, _LARGE = 100_000, 1_000_000
+
+
+def ours() -> list[float]:
+    """Our index, 100,000 vectors."""
+    return _ours(_SMALL)
+
+
+def ours_large() -> list[float]:
+    """Our index, a million vectors."""
+    return _ours(_LARGE)
+
+
+def lancedb() -> list[float]:
+    """LanceDB's brute force, 100,000 vectors."""
+    return _lancedb(_SMALL)
+
+
+def lancedb_large() -> list[float]:
+    """LanceDB's brute force, a million vectors."""
+    return _lancedb(_LARGE)
+
+
+def faiss() -> list[float]:
+    """FAISS HNSW as it comes, 100,000 vectors."""
+    return _faiss(_SMALL)
+
+
+def faiss_large() -> list[float]:
+    """FAISS HNSW as it comes, a million vectors."""
+    return _faiss(_LARGE)
+
+
+def vectors(count: int, seed: int = 0) -> np.ndarray:
+    """Clustered unit vectors, as states of tasks are."""
+    rng = np.random.default_rng(seed)
+    centres = np.random.default_rng(0).normal(size=(2_000, SIZE)).astype(np.float32)
+    raw = centres[rng.integers(0, 2_000, count)] + 0.5 * rng.standard_normal((count, SIZE), dtype=np.float32)
+    return raw / np.linalg.norm(raw, axis=1, keepdims=True)
+
+
+def queries_near(stored: np.ndarray) -> np.ndarray:
+    """Vectors near stored ones, none of them stored."""
+    rng = np.random.default_rng(1)
+    noisy = stored[:NUM_QUERIES] + rng.normal(scale=0.2 / np.sqrt(SIZE), size=(NUM_QUERIES, SIZE))
+    return (noisy / np.linalg.norm(noisy, axis=1, keepdims=True)).astype(np.float32)
+
+
+def _ours(count: int) -> list[float]:
+    from models.encoders import HashingEncoder
+    from models.retrieval import Remembered, ReplayIndex
+
+    stored = vectors(count)
+    index, entry = ReplayIndex(HashingEncoder()), Remembered("", False, "")
+    index.add(stored, [entry] * count)
+    _require_recall("ours", stored, lambda queries: index.search(queries, 5))
+    return _measured(stored, lambda q: index.search(q[None], 5), lambda rows: index.add(rows, [entry] * len(rows)))
+
+
+def _faiss(count: int) -> list[float]:
+    import faiss
+
+    stored = vectors(count)
+    index = faiss.IndexHNSWFlat(SIZE, 32, faiss.METRIC_INNER_PRODUCT)
+    index.add(stored)
+    _require_recall("FAISS", stored, lambda queries: index.search(queries, 5)[1], least=0)
+    return _measured(stored, lambda q: index.search(q[None], 5), index.add)
+
+
+def _lancedb(count: int) -> list[float]:
+    import lancedb
+
+    stored = vectors(count)
+    table = lancedb.connect(tempfile.mkdtemp()).create_table("t", _arrow(stored))
+    return _measured(
+        stored,
+        lambda q: table.search(q).metric("cosine").limit(5).to_arrow(),
+        lambda rows: table.add(_arrow(rows)),
+        nullcontext(),  # it needs no lock
+    )
+
+
+def _arrow(rows: np.ndarray) -> Any:
+    import pyarrow as pa
+
+    return pa.table({"vector": pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), SIZE)})
+
+
+def _require_recall(
+    name: str, stored: np.ndarray, search: Callable[[np.ndarray], np.ndarray], least: float = _MIN_RECALL
+) -> None:
+    queries = queries_near(stored)
+    exact = np.argsort(-queries @ stored.T, axis=1)[:, :5]
+    recall = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, search(queries), strict=True)])
+    sys.stderr.write(f"recall@5 of {name} at {len(stored):,}: {recall:.3f}\n")
+    if recall < least:
+        raise SystemExit(f"recall@5 is below its floor of {least}")
+
+
+def _measured(
+    stored: np.ndarray,
+    search: Callable[[np.ndarray], object],
+    add: Callable[[np.ndarray], object],
+    lock: AbstractContextManager[object] | None = None,
+) -> list[float]:
+    """One over the median time of a query, five times; a query waits for a write if it must."""
+    queries, alone = queries_near(stored), lock or Lock()
+
+    def seconds(query: np.ndarray) -> float:
+        started = time.perf_counter()
+        with alone:
+            search(query)
+        return time.perf_counter() - started
+
+    with _writing(add, alone):
+        seconds(queries[0])
+        return [1 / float(np.median([seconds(query) for query in queries])) for _ in range(5)]
+
+
+@contextmanager
+def _writing(add: Callable[[np.ndarray], object], alone: AbstractContextManager[object]) -> Iterator[None]:
+    rows, done = vectors(_ROWS_AT_ONCE, seed=7), Event()
+
+    def until_done() -> None:
+        while not done.wait(_PAUSE_S):
+            with alone:
+                add(rows)
+
+    writer = Thread(target=until_done)
+    writer.start()
+    try:
+        yield
+    finally:
+        done.set()
+        writer.join()

@@ -1,0 +1,49 @@
+"""The time that matrix products take, by hand."""
+
+import pytest
+
+from flows.plan import plan_of
+from models.footprint import num_weights
+from schemas.recipe import Recipe
+from tasks import estimate_time
+from tasks.estimate_time import least_seconds
+from tasks.lengths import Lengths
+from tests.unit.tiny import tiny_network
+
+LONGEST = Lengths(moment=90, action=10, situation=200)
+
+
+def seconds(monkeypatch, **changes) -> dict[str, float]:
+    """On a machine that does one operation per weight in a second."""
+    config = tiny_network().config
+    monkeypatch.setattr(estimate_time, "_speed", lambda where: float(num_weights(config)))
+    recipe = Recipe(name="r", **changes)
+    return least_seconds(recipe, plan_of(recipe), config, LONGEST, "cpu")
+
+
+def test_two_operations_forwards_and_four_backwards(monkeypatch):
+    found = seconds(
+        monkeypatch,
+        environment={"max_steps": 5},
+        grpo={"groups_per_round": 3},
+        dream={"num_rounds": 2},
+        real={"num_rounds": 1},
+    )
+    # 2 rounds of 3 groups of 8, of 5 steps; 100 tokens of the policy and 200 + 128 of the model at each
+    assert found["dream"] == 48 * 5 * (100 + 328) * 2
+    # forwards and backwards, and forwards for the old policy and the reference; a third round in the real environment
+    assert found["train policy"] == 72 * 5 * 100 * (6 + 2 + 2)
+    # 25 demonstrations and three renamed copies of each, five times over
+    assert found["start policy"] == 25 * 4 * 5 * 5 * 100 * 6
+    # 200 tasks with 4 logged episodes, 400 of the policy's own, 0.3 renamed
+    assert found["experience model"] == pytest.approx((800 + 400) * 1.3 * 5 * 328 * 6)
+
+
+def test_adapters_go_half_the_way_back_and_an_endpoint_fits_nothing(monkeypatch):
+    full = seconds(monkeypatch)
+    less = seconds(
+        monkeypatch, training={"lora_rank": 8}, grpo={"kl_coefficient": 0}, experience={"endpoint_model": "m"}
+    )
+    assert less["start policy"] == full["start policy"] * 4 / 6
+    assert less["train policy"] == full["train policy"] * (4 + 2) / 10
+    assert less["experience model"] == 0
