@@ -62,6 +62,7 @@ class TorchEngine:
 class _Cache:
     """Keys and values of every layer, [R, K, S, D] each, and how much of each row is filled.
 
+    On a CPU they are float32, in which one token looks at all that is cached two to five times faster than in bfloat16.
     Lengths stay on the CPU, where shapes are decided without waiting for a GPU.
     """
 
@@ -71,8 +72,9 @@ class _Cache:
     @staticmethod
     def empty(weights: Weights, num_rows: int, capacity: int) -> "_Cache":
         shape = (num_rows, weights.num_kv_heads, capacity, weights.head_size)
+        dtype = torch.float32 if weights.device.type == "cpu" else weights.dtype
         keys, values = (
-            [torch.zeros(shape, dtype=weights.dtype, device=weights.device) for _ in weights.blocks] for _ in range(2)
+            [torch.zeros(shape, dtype=dtype, device=weights.device) for _ in weights.blocks] for _ in range(2)
         )
         return _Cache(keys, values, torch.zeros(num_rows, dtype=torch.long))
 
@@ -108,7 +110,8 @@ def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | N
     cache.reserve(span)
     device = weights.device
     positions_RT = (lengths_R[:, None] + torch.arange(ids_RT.shape[1])).to(device)
-    bias = bias_of(positions_RT[:, None, :, None] >= torch.arange(span, device=device), weights.dtype)
+    looks_in = cache.keys[0].dtype if ids_RT.shape[1] == 1 else weights.dtype
+    bias = bias_of(positions_RT[:, None, :, None] >= torch.arange(span, device=device), looks_in)
     cos, sin = rotations(weights, positions_RT)
     rows = torch.arange(len(lengths_R)) if rows_R is None else rows_R
     heads_RK = (rows[:, None] * weights.num_kv_heads + torch.arange(weights.num_kv_heads)).to(device)
@@ -117,12 +120,13 @@ def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | N
 
     def compute(layer: Layer, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         query, key, value = project(weights, layer, x, cos, sin)
-        keys.flatten(0, 2).index_copy_(0, place, key.flatten(0, 2))
-        values.flatten(0, 2).index_copy_(0, place, value.flatten(0, 2))
+        keys.flatten(0, 2).index_copy_(0, place, key.flatten(0, 2).to(keys.dtype))
+        values.flatten(0, 2).index_copy_(0, place, value.flatten(0, 2).to(values.dtype))
         seen_keys, seen_values = keys[:, :, :span], values[:, :, :span]
         if rows_R is not None:
             seen_keys, seen_values = seen_keys[rows_R], seen_values[rows_R]
-        return finish_block(weights, layer, x, attend(query, seen_keys, seen_values, bias))
+        attended = attend(query.to(looks_in), seen_keys.to(looks_in), seen_values.to(looks_in), bias)
+        return finish_block(weights, layer, x, attended.to(weights.dtype))
 
     for block, keys, values in zip(weights.blocks, cache.keys, cache.values, strict=True):
         x = block(compute, x, keys, values)

@@ -10,6 +10,7 @@ import torch
 from models.prompts import MARKERS, PromptFormat
 
 NUM_WORDS = 2048
+_PAD = "[pad]"
 _VOCABULARY = NUM_WORDS + 16
 """Words and markers."""
 
@@ -42,10 +43,10 @@ def tokenizer() -> Any:
     from transformers import PreTrainedTokenizerFast
 
     vocabulary = {str(number): number for number in range(NUM_WORDS)}
-    vocabulary |= {marker: NUM_WORDS + number for number, marker in enumerate(MARKERS)}
+    vocabulary |= {marker: NUM_WORDS + number for number, marker in enumerate((*MARKERS, _PAD))}
     words = Tokenizer(models.WordLevel(vocabulary, unk_token="0"))
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return PreTrainedTokenizerFast(tokenizer_object=words, eos_token=MARKERS[0], pad_token="0")
+    return PreTrainedTokenizerFast(tokenizer_object=words, eos_token=MARKERS[0], pad_token=_PAD)
 
 
 def endless_format() -> PromptFormat:

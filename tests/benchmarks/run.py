@@ -26,6 +26,8 @@ from infra.settings import settings
 MAX_OVERHEAD = 0.05
 MAX_SLOWDOWN = 1.05
 AIMED_GROWTH, MAX_GROWTH = 1.3, 1.6
+_WIDTH = 132
+"""Of the table, also where it goes into a file."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,14 @@ def _compare(rows: Sequence[Row]) -> bool:
         ratio, low, high = ratio_of(pairs)
         below |= ratio < row.floor
         own, other = (_middle([pair[side] for pair in pairs]) for side in (0, 1))
-        found = f"{own:,.3g}", f"{other:,.3g}", f"{ratio:.2f}x", f"{low:.2f} to {high:.2f}"
+        found = _number(own), _number(other), f"{ratio:.2f}x", f"{low:.2f} to {high:.2f}"
         table.add_row(row.what, row.peer, *found, f"{row.aim:g}x", f"{row.floor:g}x")
-    Console().print(table)
+    Console(width=max(_WIDTH, Console().width)).print(table)
     return below
+
+
+def _number(rate: float) -> str:
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 def _pairs(row: Row) -> Iterator[tuple[list[float], list[float]]]:
