@@ -4,6 +4,7 @@ Shapes: N action tokens of all groups, streams and tokens in a row.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,11 +50,8 @@ class _Micro:
     groups: list[ScoredGroup]
     share: float
     """What it counts on this rank."""
-    old_logprobs_N: Tensor
-    reference_logprobs_N: Tensor | None
-    importance_N: Tensor
-    mismatch: dict[str, float]
-    """Between the policy that sampled and the one that the round began with; see importance_weights."""
+    old_logprobs_N: Tensor | None
+    """Of the policy that the round began with; None: it is the one being trained, until its first update."""
 
 
 class GrpoTrainer:
@@ -78,22 +76,17 @@ class GrpoTrainer:
         """One round of updates on fresh groups; returns metrics averaged over action tokens."""
         size = math.ceil(len(groups) / self.options.updates_per_round)
         minibatches = [groups[start : start + size] for start in range(0, len(groups), size)]
-        prepared = [self._prepared(part) for part in minibatches]
+        prepared = [self._prepared(part, is_first=number == 0) for number, part in enumerate(minibatches)]
         updates = [self._update(part, batch) for part, batch in zip(minibatches, prepared, strict=True)]
         return {key: sum(update[key] for update in updates) / len(updates) for key in updates[0]}
 
     @torch.no_grad()
-    def _prepared(self, groups: Sequence[ScoredGroup]) -> list[_Micro]:
+    def _prepared(self, groups: Sequence[ScoredGroup], *, is_first: bool) -> list[_Micro]:
         """This rank's micro-batches, with log-probabilities before the round, by the same code and in the same shapes."""
-        parts = list(micro_batches(groups, self.options.tokens_per_batch))
-        return [self._prepared_micro(part, share) for part, share in shares(parts)]
+        parts = shares(list(micro_batches(groups, self.options.tokens_per_batch)))
+        return [_Micro(part, share, None if is_first else self._logprobs(self.network, part)) for part, share in parts]
 
-    def _prepared_micro(self, groups: list[ScoredGroup], share: float) -> _Micro:
-        old = self._logprobs(self.network, groups)
-        sampled = sampled_logprobs(groups).to(old.device)
-        importance, mismatch = importance_weights(old, sampled, stream_lengths(groups), self.options)
-        return _Micro(groups, share, old, self._reference_logprobs(groups), importance, mismatch)
-
+    @torch.no_grad()
     def _reference_logprobs(self, groups: list[ScoredGroup]) -> Tensor | None:
         return None if self._reference is None else self._logprobs(self._reference, groups)
 
@@ -113,11 +106,11 @@ class GrpoTrainer:
     def _update(self, groups: Sequence[ScoredGroup], batch: list[_Micro]) -> dict[str, float]:
         """One optimiser step; the sum over micro-batches does not depend on how they were cut."""
         num_tokens = sum(group.num_actions for group in groups)
-        totals = dict.fromkeys(("loss", "kl", "clipped", *batch[0].mismatch), 0.0)
+        totals: dict[str, float] = defaultdict(float, kl=0.0)
         for micro in batch:
             loss, sums = self._loss(micro)
             (loss * (micro.share / num_tokens)).backward()
-            for key, value in {"loss": loss.item(), **sums, **micro.mismatch}.items():
+            for key, value in {"loss": loss.item(), **sums}.items():
                 totals[key] += micro.share * value
         self._warm_up()
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.options.max_grad_norm)
@@ -126,7 +119,10 @@ class GrpoTrainer:
         return {key: value / num_tokens for key, value in summed(totals).items()} | {"grad_norm": whole(norm).item()}
 
     def _loss(self, micro: _Micro) -> tuple[Tensor, dict[str, float]]:
+        reference = self._reference_logprobs(micro.groups)
         logprobs = self._logprobs(self.network, micro.groups)
-        advantages = token_advantages(micro.groups).to(logprobs.device)
-        old, reference = micro.old_logprobs_N, micro.reference_logprobs_N
-        return objective(logprobs, old, reference, advantages, self.options, micro.importance_N)
+        old = logprobs.detach() if micro.old_logprobs_N is None else micro.old_logprobs_N
+        advantages, sampled = (of(micro.groups).to(logprobs.device) for of in (token_advantages, sampled_logprobs))
+        importance, mismatch = importance_weights(old, sampled, stream_lengths(micro.groups), self.options)
+        loss, sums = objective(logprobs, old, reference, advantages, self.options, importance)
+        return loss, sums | mismatch

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.groups import ScoredGroup, informative_groups, micro_batches
+from models.groups import ScoredGroup, informative_groups, micro_batches, token_advantages
 from models.grpo import GrpoTrainer, action_logprobs
 from models.objective import GrpoOptions, group_advantages, importance_weights, objective
 from models.trainable import trainable_copy
@@ -193,3 +193,23 @@ def test_training_makes_the_rewarded_action_likelier(rank):
     with torch.no_grad():
         logprobs = torch.log_softmax(network(torch.tensor([[1, 2]])).logits[0, -1], -1)
     assert logprobs[10] > logprobs[20] + 1
+
+
+def test_every_update_of_a_round_is_held_against_the_policy_that_the_round_began_with():
+    groups, options = random_groups(2), GrpoOptions(learning_rate=1e-2, updates_per_round=2, kl_coefficient=0.0)
+    trained, expected = tiny_network(seed=3), tiny_network(seed=3)
+    GrpoTrainer(trained, None, options, torch.float32).train(groups)
+    optimizer = torch.optim.AdamW(expected.parameters(), lr=1e-2, betas=(0.9, 0.95), weight_decay=0.0)
+
+    def logprobs(group: ScoredGroup) -> torch.Tensor:
+        return action_logprobs(weights_of(expected, torch.float32), [group], options.temperature)
+
+    before = [logprobs(group).detach() for group in groups]
+    for group, old in zip(groups, before, strict=True):
+        loss, _ = objective(logprobs(group), old, None, token_advantages([group]), options)
+        (loss / group.num_actions).backward()
+        torch.nn.utils.clip_grad_norm_(expected.parameters(), options.max_grad_norm)
+        optimizer.step()
+        optimizer.zero_grad()
+    for ours, theirs in zip(trained.parameters(), expected.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-4)
