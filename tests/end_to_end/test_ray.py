@@ -1,17 +1,19 @@
-"""Shards of dreams and the experience model on a Ray cluster of two nodes, with S3 on loopback."""
+"""Shards of dreams and the experience model on a Ray cluster of two nodes, of which one dies amid a round; S3 on loopback."""
 
 import json
+import subprocess
+import time
 from collections import Counter
 
 import pytest
 
 from infra.replay_store import ReplayStore
 from infra.settings import Settings
-from tests.command_line import TOY, changed, dreamgym, environment
+from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
 from tests.integration.s3 import s3_server
 
 pytest.importorskip("ray", reason="pip install 'dreamgym[ray]'")
-from tests.integration.ray_nodes import two_nodes
+from tests.integration.ray_nodes import Nodes, two_nodes
 
 ARGUMENTS = ("run", "textworld-tiny", *changed(*TOY, "dream.num_shards=4"), "--only", "dream", "--json")
 TABLES = ("transitions", "agent_tasks", "evaluations")
@@ -35,18 +37,35 @@ def row_ids(settings: Settings) -> dict[str, Counter[str]]:
 
 
 @pytest.mark.e2e
-def test_all_is_as_without_a_cluster(tmp_path, stores):
+def test_a_node_dies_amid_a_round_and_all_is_as_without_a_cluster(tmp_path, stores):
     told = {f"DREAMGYM_{name.upper()}": value for name, value in stores.items()}
     on_ray, alone = tmp_path / "on-ray", tmp_path / "alone"
-    with two_nodes(**environment(tmp_path / "node"), **told) as address:
-        shared = dreamgym(on_ray, *ARGUMENTS, **told, DREAMGYM_RAY_ADDRESS=address)
-    assert shared.returncode == 0, shared.stderr
+    with two_nodes(**environment(tmp_path / "node"), **told) as nodes:
+        running = subprocess.Popen(
+            [COMMAND, *ARGUMENTS],
+            env={**environment(on_ray), **told, "DREAMGYM_RAY_ADDRESS": nodes.address},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        kill_amid_a_round(nodes, running)
+        answer, complaints = running.communicate(timeout=500)
+    assert running.returncode == 0, complaints
+    assert "will be retried" in complaints, "the node died with a shard"
     quiet = dreamgym(alone, *ARGUMENTS)
     assert quiet.returncode == 0, quiet.stderr
-    distributed, undistributed = json.loads(shared.stdout)["lineage"], json.loads(quiet.stdout)["lineage"]
+    disturbed, undisturbed = json.loads(answer)["lineage"], json.loads(quiet.stdout)["lineage"]
     for name in ("experience_model", "dreams", "dream"):
-        assert digests(distributed[name]) == digests(undistributed[name])
+        assert digests(disturbed[name]) == digests(undisturbed[name])
     assert row_ids(Settings(home=on_ray, **stores)) == row_ids(Settings(home=alone))
+
+
+def kill_amid_a_round(nodes: Nodes, running: subprocess.Popen[str]) -> None:
+    """As soon as both nodes dream: the experience model is fitted by one alone."""
+    while running.poll() is None and nodes.num_busy() < 2:
+        time.sleep(0.1)
+    time.sleep(1)
+    nodes.kill_second()
 
 
 def digests(made: dict | list[dict]) -> list[str]:

@@ -1,17 +1,50 @@
 """A Ray cluster of two nodes on this machine: two raylets, each with an address of its own on loopback."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 _RAY = Path(sys.executable).with_name("ray")
+_AS_OTHERS = {"RAY_worker_niceness": "0"}
+"""Ray's workers stand back behind all others (15), and on a busy machine get a thirtieth of a core: they seem to hang."""
+_HEAD, _SECOND = "127.0.0.3", "127.0.0.2"
+
+
+@dataclass
+class Nodes:
+    """The head, and one that may die."""
+
+    address: str
+    folder: str
+
+    def num_busy(self) -> int:
+        """Nodes of which a worker is at a call; what a worker has forked bears its title, too."""
+        raylets = [self._raylet(address) for address in (_HEAD, _SECOND)]
+        return sum(any(map(_is_at_work, raylet.children())) for raylet in raylets)
+
+    def kill_second(self) -> None:
+        """Its raylet and all that runs under it, at once."""
+        raylet = self._raylet(_SECOND)
+        for process in (raylet, *raylet.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
+
+    def _raylet(self, address: str) -> psutil.Process:
+        (found,) = [one for one in psutil.process_iter() if _is_raylet_of(one, address, self.folder)]
+        return found
+
+
+def _is_at_work(worker: psutil.Process) -> bool:
+    return _title(worker).startswith("ray::_as_worker")
 
 
 def _title(process: psutil.Process) -> str:
@@ -20,21 +53,26 @@ def _title(process: psutil.Process) -> str:
     return ""
 
 
+def _is_raylet_of(process: psutil.Process, address: str, folder: str) -> bool:
+    title = _title(process)
+    return "/raylet" in title.split(" ")[0] and f"--node_ip_address={address}" in title and folder in title
+
+
 @contextmanager
-def two_nodes(**settings: str) -> Iterator[str]:
-    """Address of the cluster while it lasts, with these settings on both nodes."""
+def two_nodes(**settings: str) -> Iterator[Nodes]:
+    """The cluster while it lasts, with these settings on both nodes."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.3", 0))
+        probe.bind((_HEAD, 0))
         port = probe.getsockname()[1]
-    address, one_cpu = f"127.0.0.3:{port}", ("--num-cpus", "1", "--object-store-memory", "100000000")
+    address, one_cpu = f"{_HEAD}:{port}", ("--num-cpus", "1", "--object-store-memory", "100000000")
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
-        told = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder, **settings}
+        told = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder, **_AS_OTHERS, **settings}
         quiet = ("--include-dashboard", "false", "--disable-usage-stats", "--temp-dir", folder)
-        head = ("--head", "--port", str(port), "--node-ip-address", "127.0.0.3", *quiet)
+        head = ("--head", "--port", str(port), "--node-ip-address", _HEAD, *quiet)
         try:
-            for node in (head, ("--address", address, "--node-ip-address", "127.0.0.2")):
+            for node in (head, ("--address", address, "--node-ip-address", _SECOND)):
                 subprocess.run([_RAY, "start", *node, *one_cpu], env=told, check=True, capture_output=True, text=True)
-            yield address
+            yield Nodes(address, folder)
         finally:
             _end_all_about(folder)
 

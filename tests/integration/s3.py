@@ -1,9 +1,14 @@
-"""An S3-compatible server on loopback: moto, one request at a time, for it checks a condition and writes in two steps."""
+"""An S3-compatible server on loopback: moto, one request at a time, for it checks a condition and writes in two steps.
+
+Only whole requests are let in: a connection that a client keeps without asking anything would shut out all others.
+"""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Thread
+from io import BytesIO
+from threading import Lock, Thread
+from typing import Any
 
 import boto3
 from moto.server import DomainDispatcherApplication, create_backend_app
@@ -14,7 +19,8 @@ from werkzeug.serving import make_server
 def s3_server(bucket: str, secret: str = "secret") -> Iterator[str]:
     """Its address while it runs, with one empty bucket; keys are "key" and the secret."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = make_server("127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), threaded=False)
+    application = _one_by_one(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, application, threaded=True)
     Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
     boto3.client(
@@ -24,3 +30,15 @@ def s3_server(bucket: str, secret: str = "secret") -> Iterator[str]:
         yield address
     finally:
         server.shutdown()
+
+
+def _one_by_one(application: Callable[..., Any]) -> Callable[..., list[bytes]]:
+    free = Lock()
+
+    def answered(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        environ["wsgi.input"] = BytesIO(environ["wsgi.input"].read(length))
+        with free:
+            return list(application(environ, start_response))
+
+    return answered
