@@ -5,10 +5,14 @@ action refused will grant it.
 """
 
 import random
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from schemas.ports import RealEnvironment
-from schemas.records import AgentTask, Trajectory, Turn
+from schemas.records import AgentTask, Step, Trajectory, Turn
+
+_NUM_SLOTS = 64
 
 
 def collect(
@@ -23,40 +27,65 @@ def collect(
         seed: Of the errors.
         max_steps: Limit of an episode.
     """
-    return [
-        _play(environment, task, noise[i % len(noise)], random.Random(f"{seed}/{i}"), max_steps)
-        for i, task in enumerate(tasks)
+    episodes = [
+        _Episode(task, noise[i % len(noise)], random.Random(f"{seed}/{i}"), max_steps) for i, task in enumerate(tasks)
     ]
+    waiting = deque(episodes)
+    playing: dict[int, _Episode] = {}
+    while waiting or playing:
+        starting = {slot: waiting.popleft() for slot in range(_NUM_SLOTS) if slot not in playing and waiting}
+        for slot, state in environment.reset({slot: one.task for slot, one in starting.items()}).items():
+            starting[slot].state = state
+        playing |= starting
+        actions = {slot: one.action(environment, slot) for slot, one in playing.items()}
+        for slot, step in environment.step(actions).items():
+            playing[slot].take(actions[slot], step)
+        playing = {slot: one for slot, one in playing.items() if not one.is_over}
+    return [one.trajectory for one in episodes]
 
 
-def _play(
-    environment: RealEnvironment, task: AgentTask, noise: float, rng: random.Random, max_steps: int
-) -> Trajectory:
-    state = environment.reset({0: task})[0]
-    turns: list[Turn] = []
-    while len(turns) < max_steps and not (turns and turns[-1].step.done):
-        erring = rng.random() < noise
-        action = _mistake(environment, rng) if erring else environment.expert(0)
-        step = environment.step({0: action})[0]
-        turns.append(Turn(state, action, step))
-        state = step.state
-    source = f"noisy expert {noise}" if noise else "expert"
-    return Trajectory(task, "real", turns, truncated=not turns[-1].step.done, source=source)
+@dataclass
+class _Episode:
+    """One that is played, and how."""
+
+    task: AgentTask
+    noise: float
+    rng: random.Random
+    max_steps: int
+    state: str = ""
+    turns: list[Turn] = field(default_factory=list)
+
+    def action(self, environment: RealEnvironment, slot: int) -> str:
+        return _mistake(environment, slot, self.rng) if self.rng.random() < self.noise else environment.expert(slot)
+
+    def take(self, action: str, step: Step) -> None:
+        self.turns.append(Turn(self.state, action, step))
+        self.state = step.state
+
+    @property
+    def is_over(self) -> bool:
+        return self.turns[-1].step.done or len(self.turns) == self.max_steps
+
+    @property
+    def trajectory(self) -> Trajectory:
+        last = self.turns[-1].step
+        source = f"noisy expert {self.noise}" if self.noise else "expert"
+        return Trajectory(self.task, "real", self.turns, failure=last.failure, truncated=not last.done, source=source)
 
 
-def _mistake(environment: RealEnvironment, rng: random.Random) -> str:
+def _mistake(environment: RealEnvironment, slot: int, rng: random.Random) -> str:
     """Mostly a slip; else something that is possible, something that is likely refused, or babble.
 
     The verb of the middle two is drawn first, so that the few fatal actions (to eat an ingredient, say) come
     as often as the many harmless ones: they are what a dream must get right.
     """
-    meant, possible = environment.expert(0), environment.admissible_actions(0)
+    meant, possible = environment.expert(slot), environment.admissible_actions(slot)
     kind = rng.choices(("slip", "possible", "near miss", "garbled"), weights=(3, 1, 1, 1))[0]
     if kind == "garbled":
         return garbled(rng.choice([meant, *possible]), rng)
     if kind == "slip" and possible:
         return rng.choice(_slips(meant, possible))
-    actions = possible if kind == "possible" and possible else environment.near_misses(0)
+    actions = possible if kind == "possible" and possible else environment.near_misses(slot)
     verb = rng.choice(sorted({action.split(" ")[0] for action in actions}))
     return rng.choice([action for action in actions if action.split(" ")[0] == verb])
 

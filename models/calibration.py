@@ -11,6 +11,9 @@ from dataclasses import asdict, dataclass
 from schemas.ports import Environment
 from schemas.records import Step, Trajectory
 
+_NUM_SLOTS = 128
+"""Episodes that are replayed at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
@@ -37,6 +40,11 @@ class Calibration:
 
 def replay(dreamt: Sequence[Trajectory], environment: Environment) -> list[list[Step]]:
     """The real steps that the dreamt actions lead to, each episode until it is really done."""
+    starts = range(0, len(dreamt), _NUM_SLOTS)
+    return [steps for start in starts for steps in _replayed(dreamt[start : start + _NUM_SLOTS], environment)]
+
+
+def _replayed(dreamt: Sequence[Trajectory], environment: Environment) -> list[list[Step]]:
     environment.reset({slot: trajectory.task for slot, trajectory in enumerate(dreamt)})
     replays: list[list[Step]] = [[] for _ in dreamt]
     for turn in range(max(len(t.turns) for t in dreamt)):

@@ -7,46 +7,10 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class Section(BaseModel):
-    """A frozen part of a recipe that refuses fields it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class CookingFamily(Section):
-    """One family of cooking games, in the words of TextWorld's tw-cooking."""
-
-    recipe: int = Field(default=1, ge=1, le=3)
-    """Ingredients."""
-    go: Literal[1, 6, 9, 12] = 1
-    """Rooms."""
-    open: bool = False
-    """Doors and containers start closed, so what is inside is hidden."""
-    cook: bool = True
-    """Ingredients must be cooked."""
-    cut: bool = True
-    """Ingredients must be cut."""
-
-
-class EnvironmentRecipe(Section):
-    """The real environment and its tasks."""
-
-    name: Literal["textworld-cooking"] = "textworld-cooking"
-    families: dict[str, CookingFamily] = Field(default={"one-ingredient": CookingFamily()}, min_length=1)
-    """Families of tasks by name; tasks are dealt to them in turn, and the gate looks at each."""
-    num_train_tasks: int = Field(default=200, ge=2)
-    """Tasks of the train split: logs, dreams and real fine-tuning use them."""
-    num_valid_tasks: int = Field(default=80, ge=2)
-    """Tasks of the valid split: calibration during training."""
-    num_test_tasks: int = Field(default=400, ge=2)
-    """Held-out tasks of the test split: evaluated and reported, never trained or tuned on."""
-    max_steps: int = Field(default=8, ge=1)
-    """Limit of an episode. A tight one makes idle steps cost something while training, too."""
+from schemas.environments import CookingRecipe, EnvironmentRecipe
+from schemas.section import Section, Share
 
 
 class IngestRecipe(Section):
@@ -263,7 +227,7 @@ class GateRecipe(Section):
     """The lower bound of the paired gain over the champion must be above minus this, or the champion stays."""
     family_margin: float = Field(default=0.05, ge=0, le=1)
     """No family of tasks may lose more than this."""
-    family_margins: dict[str, Share] = {}
+    family_margins: dict[str, Share] = Field(default={})
     """The same for single families by name, in place of family_margin."""
     min_outcome_agreement: float = Field(default=0.9, ge=0, le=1)
     """Of dreamt episodes with their real replay."""
@@ -302,7 +266,7 @@ class Recipe(Section):
     """One sentence."""
     seed: int = Field(default=0, ge=0)
     """Of everything that is random but the tasks."""
-    environment: EnvironmentRecipe = EnvironmentRecipe()
+    environment: EnvironmentRecipe = CookingRecipe()
     ingest: IngestRecipe = IngestRecipe()
     annotate: AnnotateRecipe = AnnotateRecipe()
     backbone: BackboneRecipe = BackboneRecipe()
@@ -319,8 +283,8 @@ class Recipe(Section):
 
     @model_validator(mode="after")
     def _margins_are_of_known_families(self) -> Self:
-        if strangers := self.gate.family_margins.keys() - self.environment.families.keys():
-            known = ", ".join(self.environment.families)
+        known = ", ".join(self.environment.family_names)
+        if strangers := self.gate.family_margins.keys() - set(self.environment.family_names):
             raise ValueError(f"gate.family_margins names {', '.join(sorted(strangers))}; the families are {known}")
         return self
 

@@ -57,7 +57,7 @@ def fit(
     model = get_frozen_model(backbone)
     index = index_over(retrieval, trajectories)
     rng = random.Random(seed)
-    episodes = get_trajectories(*trajectories)
+    episodes = [episode for episode in get_trajectories(*trajectories) if not episode.failure]
     real = open_environment(environment)
     pieces = name_pieces(model.tokenizer.get_vocab())
     examples: list[Example] = []

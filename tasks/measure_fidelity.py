@@ -31,7 +31,8 @@ def measure_fidelity(
     use_threads()
     with cycle().display.stage("make games"):
         tasks = open_environment(recipe.environment).tasks("valid", recipe.environment.num_valid_tasks)
-    episodes = play_real("fidelity", policy, recipe, tasks, temperature, recipe.seed)
+    played = play_real("fidelity", policy, recipe, tasks, temperature, recipe.seed)
+    episodes = [episode for episode in played if not episode.failure]
     situations = [
         replace(situation, trajectory_id=trajectory_id(episode))
         for episode in episodes

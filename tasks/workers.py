@@ -97,5 +97,5 @@ def work(payload: bytes) -> bytes:
 
 def _kinds(function: Callable[..., Any]) -> list[TypeAdapter[Any]]:
     """Of a function's parameters."""
-    types = get_type_hints(function)
+    types = get_type_hints(function, include_extras=True)
     return [TypeAdapter(types[name]) for name in signature(function).parameters]

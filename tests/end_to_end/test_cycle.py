@@ -22,7 +22,7 @@ from infra.environments.by_name import open_environment
 from infra.replay_store import ReplayStore
 from infra.settings import Settings
 from models.behaviours import collect
-from schemas.recipe import EnvironmentRecipe
+from schemas.environments import CookingRecipe
 from schemas.tables import SCHEMA_VERSION
 from tasks.backbone import SHIPPED
 from tests.command_line import COMMAND, changed, dreamgym, environment
@@ -261,7 +261,7 @@ def test_a_recipe_that_differs_only_at_the_gate_computes_nothing_again(finished)
 
 def logged_rows(num_tasks: int) -> list[dict]:
     """A log of expert play, as a team might hand it in."""
-    real = open_environment(EnvironmentRecipe())
+    real = open_environment(CookingRecipe())
     return [
         {
             "trajectory_id": episode.task.task_id,

@@ -9,6 +9,7 @@ from transformers import PreTrainedTokenizerFast
 
 from models.backbone import LanguageModel
 from models.prompts import PromptFormat
+from tests.alfworld import require_games
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
 from tests.unit.tiny import tiny_network
 
@@ -26,18 +27,44 @@ def byte_level_tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<|end|>", pad_token="<|end|>")
 
 
-@pytest.fixture
-def backbone(tmp_path) -> Path:
+def in_its_place(folder: Path, kind: str) -> tuple[str, ...]:
+    """Changes that put a small random network of an architecture in place of a recipe's."""
     tokenizer = byte_level_tokenizer()
-    network = tiny_network(kind="qwen3", vocab_size=len(tokenizer))
-    LanguageModel(network, tokenizer, PromptFormat(tokenizer)).save(tmp_path / "qwen3")
-    return tmp_path / "qwen3"
+    network = tiny_network(kind=kind, vocab_size=len(tokenizer) + 8)  # Qwen2's tokenizer adds a token of its own
+    LanguageModel(network, tokenizer, PromptFormat(tokenizer)).save(folder / kind)
+    model = (f"backbone.model={folder / kind}", "backbone.random_init=true")
+    return (*TOY, *LENIENT_GATE, *model, "experience.max_new_tokens=48", "grpo.group_size=4")
+
+
+def lineage_of(home: Path, recipe: str, changes: tuple[str, ...]) -> set[str]:
+    done = dreamgym(home, "run", recipe, *changed(*changes), "--json")
+    assert done.returncode == 0, done.stderr[-3000:]
+    return set(json.loads(done.stdout)["lineage"])
 
 
 @pytest.mark.e2e
-def test_qwen3_with_adapters_goes_through_a_whole_cycle(tmp_path, backbone):
-    smaller = (f"backbone.model={backbone}", "backbone.random_init=true", "experience.max_new_tokens=48")
-    arguments = changed(*TOY, *LENIENT_GATE, *smaller, "grpo.group_size=4")
-    done = dreamgym(tmp_path, "run", "qwen3-0.6b-lora-1gpu", *arguments, "--json")
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert set(json.loads(done.stdout)["lineage"]) >= {"start", "experience_model", "dream", "sim_to_real"}
+def test_qwen3_with_adapters_goes_through_a_whole_cycle(tmp_path):
+    changes = in_its_place(tmp_path, "qwen3")
+    made = lineage_of(tmp_path, "qwen3-0.6b-lora-1gpu", changes)
+    assert made >= {"start", "experience_model", "dream", "sim_to_real"}
+
+
+@pytest.mark.e2e
+def test_alfworld_goes_through_a_whole_cycle(tmp_path, monkeypatch):
+    require_games(monkeypatch)
+    smaller = (
+        "engine.name=torch",
+        'environment.families=["look_at_obj_in_light"]',
+        "environment.num_train_tasks=4",
+        "environment.num_valid_tasks=2",
+        "environment.num_test_tasks=3",
+        "environment.max_steps=5",
+        "experience.num_refit_episodes=2",
+        "experience.max_new_tokens=24",
+        "start.num_demonstrations=2",
+        "dream.num_rounds=1",
+        "grpo.groups_per_round=2",
+    )
+    changes = (*in_its_place(tmp_path, "qwen2"), *smaller)
+    made = lineage_of(tmp_path, "qwen2.5-7b-alfworld", changes)
+    assert made >= {"start", "experience_model", "dream", "sim_to_real"}

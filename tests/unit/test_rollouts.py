@@ -7,7 +7,7 @@ from models.backbone import load_model
 from models.engine import TorchEngine, engine_weights
 from models.examples import policy_examples
 from models.rollouts import Rollout, RolloutOptions
-from schemas.recipe import EnvironmentRecipe
+from schemas.environments import CookingRecipe
 from tasks.backbone import SHIPPED
 
 
@@ -17,7 +17,7 @@ def model():
 
 
 def play(model, num_tasks: int, options: RolloutOptions):
-    environment = open_environment(EnvironmentRecipe())
+    environment = open_environment(CookingRecipe())
     tasks = environment.tasks("train", num_tasks)
     engine = TorchEngine(engine_weights(model.network), seed=0)
     rollout = Rollout(engine, model.format, environment, "real", options)

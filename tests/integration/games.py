@@ -1,0 +1,27 @@
+"""Games for tests of processes; a process that plays them imports this module."""
+
+import os
+import time
+
+from infra.environments.processes import Seen
+
+
+class Counting:
+    """Counts its steps; says in whose process it is; does as it is told."""
+
+    def reset(self, which: str) -> Seen:
+        self.name, self.num_steps = which, 0
+        return self._seen()
+
+    def step(self, action: str) -> Seen:
+        if action == "die":
+            os._exit(1)
+        if action == "hang":
+            time.sleep(3600)
+        if action == "raise":
+            raise RuntimeError("as it was told")
+        self.num_steps += 1
+        return self._seen(won=action == "win")
+
+    def _seen(self, *, won: bool = False) -> Seen:
+        return Seen(f"{self.name} {self.num_steps}", (str(os.getpid()),), won=won)

@@ -1,0 +1,89 @@
+"""Games in processes of their own: what one of them does is no other's harm, and nothing is left of them."""
+
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from infra.environments.processes import Lost, Processes, Seen
+from tests.integration.games import Counting
+
+
+@pytest.fixture
+def two():
+    processes = Processes(Counting, 2, games_per_process=4, timeout_s=2.0)
+    yield processes
+    processes.close()
+
+
+def pids(seen: dict[int, Seen | Lost]) -> dict[int, str]:
+    return {slot: one.admissible[0] for slot, one in seen.items() if isinstance(one, Seen)}
+
+
+def said(seen: dict[int, Seen | Lost]) -> dict[int, str]:
+    return {slot: one.said if isinstance(one, Seen) else one.reason for slot, one in seen.items()}
+
+
+def test_slots_are_dealt_to_processes_and_keep_their_games(two):
+    began = two.reset({0: "a", 1: "b", 2: "c"})
+    assert said(began) == {0: "a 0", 1: "b 0", 2: "c 0"}
+    assert len(set(pids(began).values())) == 2
+    went_on = two.step({0: "x", 2: "x"})
+    assert said(went_on) == {0: "a 1", 2: "c 1"}
+    assert pids(went_on) == {slot: pids(began)[slot] for slot in (0, 2)}
+
+
+def test_what_a_game_raises_is_the_end_of_its_episode_alone(two):
+    began = two.reset({0: "a", 1: "b", 2: "c"})
+    after = two.step({0: "raise", 1: "x", 2: "x"})
+    assert said(after) == {0: "RuntimeError: as it was told", 1: "b 1", 2: "c 1"}
+    assert pids(two.step({1: "x", 2: "x"})) == {slot: pids(began)[slot] for slot in (1, 2)}
+
+
+@pytest.mark.parametrize(("fate", "reason"), [("die", "its process died"), ("hang", "no answer for 4 s")])
+def test_a_process_that_dies_or_hangs_takes_its_own_games_with_it(two, fate, reason):
+    began = two.reset({0: "a", 1: "b", 2: "c"})
+    assert pids(began)[0] == pids(began)[2] != pids(began)[1]
+    after = two.step({0: fate, 1: "x", 2: "x"})
+    assert said(after) == {0: reason, 1: "b 1", 2: reason}
+    again = two.reset({0: "d", 2: "e"})
+    assert said(again) == {0: "d 0", 2: "e 0"}
+    assert pids(again)[0] != pids(began)[0]
+
+
+def is_gone(pid: str | int) -> bool:
+    deadline = time.monotonic() + 10
+    while psutil.pid_exists(int(pid)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not psutil.pid_exists(int(pid))
+
+
+def test_a_process_is_replaced_after_so_many_games_once_those_it_plays_have_ended():
+    one = Processes(Counting, 1, games_per_process=3)
+    first = set(pids(one.reset({0: "a", 1: "b", 2: "c"})).values())
+    second = set(pids(one.reset({3: "d"})).values())
+    assert len(first) == len(second) == 1
+    assert first != second
+    assert said(one.step({0: "win", 1: "win", 2: "x"})) == {0: "a 1", 1: "b 1", 2: "c 1"}
+    assert said(one.reset({0: "e"})) == {0: "e 0"}
+    assert said(one.step({2: "win", 3: "x"})) == {2: "c 2", 3: "d 1"}
+    assert all(map(is_gone, first))
+    one.close()
+    assert all(map(is_gone, second))
+
+
+def test_processes_end_with_their_parent_however_that_ends(tmp_path):
+    script = (
+        "import os, sys\n"
+        "from infra.environments.processes import Processes\n"
+        "from tests.integration.games import Counting\n"
+        "if __name__ == '__main__':\n"
+        "    print(Processes(Counting, 1).reset({0: 'a'})[0].admissible[0], flush=True)\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    file = tmp_path / "parent.py"
+    file.write_text(script)
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=60, check=False)
+    assert is_gone(done.stdout)
