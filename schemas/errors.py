@@ -8,6 +8,7 @@ DreamGymError            exit 1: the run failed
 |-- StorageError         exit 1: a store cannot be read or written
 |-- EngineError          exit 1: an inference engine or endpoint cannot start, or refuses
 |   `-- EngineLost       died, hangs or answers nonsense; it is started anew, within limits
+|-- EnvironmentLost      exit 1: a real environment fails, and fails again
 |-- TrainingError        exit 1: a training on several ranks was cut off
 |-- Overtaken            exit 1: somebody else was faster
 `-- GateRefused          exit 3: evaluated, but not good enough
@@ -48,6 +49,10 @@ class EngineError(DreamGymError):
 
 class EngineLost(EngineError):
     """An inference engine died, hangs, or answers nonsense: started anew, it may answer the same question."""
+
+
+class EnvironmentLost(DreamGymError):
+    """A real environment fails, and fails again: nothing is said about a policy that it did not let play."""
 
 
 class TrainingError(DreamGymError):

@@ -10,8 +10,9 @@ from infra.doors import cycle, replay_store
 from infra.environments.by_name import open_environment
 from models.calibration import Calibration, calibrate, replay
 from models.intervals import success_rate
+from schemas.errors import EnvironmentLost
 from schemas.recipe import PlayRecipe
-from schemas.records import Reference, Trajectory
+from schemas.records import Failure, Reference, Trajectory
 from tasks.keep import put_trajectories, use_threads
 from tasks.play import dream_environment, play, play_real
 from tasks.rows import Provenance
@@ -43,12 +44,16 @@ def evaluate(
         split: valid while training, test for the report.
         num_tasks: The first so many of the split.
         round: After which round of training; 0 where there is one evaluation only.
+
+    Raises:
+        EnvironmentLost: some tasks could not be played to an end.
     """
     use_threads()
     environment = open_environment(recipe.environment)
     with cycle().display.stage("make games"):
         held_out = environment.tasks(split, num_tasks)
     real = play_real(name, policy, recipe, held_out, _GREEDY, recipe.seed)
+    _require_outcomes(real)
     imagined = dream_environment(experience_model, experience, recipe, recipe.seed)
     tasks = [one.task_as_it_began for one in real]
     dreamt = play(f"{name} dream", policy, imagined, "dream", tasks, recipe, _GREEDY, recipe.seed)
@@ -58,6 +63,15 @@ def evaluate(
     replay_store().upsert("evaluations", _rows(real, dreamt, made_by))
     samples = put_trajectories([*real[:_NUM_SAMPLES], *dreamt[:_NUM_SAMPLES]])
     return {**_summary(real, calibration), "samples": samples}
+
+
+def _require_outcomes(real: list[Trajectory]) -> None:
+    if failed := [episode for episode in real if episode.failure is Failure.ENVIRONMENT]:
+        first = failed[0]
+        raise EnvironmentLost(
+            f"the real environment failed in {len(failed)} of {len(real)} tasks, and again when they were played anew; "
+            f"{first.task.task_id}: {first.turns[-1].step.reasoning}. Mend it and run again: what is finished stays"
+        )
 
 
 def _summary(real: list[Trajectory], calibration: Calibration) -> dict[str, Any]:

@@ -9,11 +9,16 @@ from models.experience_model import Dream, DreamOptions, ExperienceModel
 from models.rollouts import Rollout, RolloutOptions, RolloutProgress
 from schemas.ports import Environment
 from schemas.recipe import PlayRecipe
-from schemas.records import AgentTask, Origin, Reference, Trajectory
+from schemas.records import AgentTask, Failure, Origin, Reference, Trajectory
 from tasks.authors import open_author
 from tasks.engines import open_engine, open_following_engine
 from tasks.keep import get_frozen_model
 from tasks.retrieval_index import index_over
+
+_NUM_ATTEMPTS = 3
+"""At a real episode."""
+_ANOTHER_ATTEMPT = 10_000_019
+"""Between the seeds of two."""
 
 
 def dream_environment(experience_model: Reference, experience: list[Reference], recipe: PlayRecipe, seed: int) -> Dream:
@@ -81,5 +86,16 @@ def play(
 def play_real(
     stage: str, policy: Reference, recipe: PlayRecipe, tasks: Sequence[AgentTask], temperature: float, seed: int
 ) -> list[Trajectory]:
-    """One real episode per task."""
-    return play(stage, policy, open_environment(recipe.environment), "real", tasks, recipe, temperature, seed)
+    """One real episode per task; one in which the environment failed is played anew, with luck to its end."""
+    environment = open_environment(recipe.environment)
+    episodes = play(stage, policy, environment, "real", tasks, recipe, temperature, seed)
+    for attempt in range(1, _NUM_ATTEMPTS):
+        failed = [i for i, episode in enumerate(episodes) if episode.failure is Failure.ENVIRONMENT]
+        if not failed:
+            break
+        cycle().display.say(f"{stage}: the environment failed in {len(failed)} of {len(tasks)} episodes; once more")
+        again = [tasks[i] for i in failed]
+        played = play(stage, policy, environment, "real", again, recipe, temperature, seed + attempt * _ANOTHER_ATTEMPT)
+        for i, episode in zip(failed, played, strict=True):
+            episodes[i] = episode
+    return episodes

@@ -17,6 +17,8 @@ from schemas.records import AgentTask, Failure
 from schemas.state_text import lines_of
 from tests.alfworld import require_games
 
+pytestmark = pytest.mark.integration
+
 ALL = AlfworldRecipe()
 LOOK: tuple[AlfworldFamily, ...] = ("look_at_obj_in_light",)
 """In bedrooms, which are small: their games begin within a second."""

@@ -10,6 +10,8 @@ import pytest
 from infra.environments.processes import Lost, Processes, Seen
 from tests.integration.games import Counting
 
+pytestmark = pytest.mark.integration
+
 
 @pytest.fixture
 def two():

@@ -1,0 +1,60 @@
+"""A real environment that fails: its episodes are played anew, and what it did not let a policy show is not held against it."""
+
+import pytest
+from rich.console import Console
+
+from infra.doors import Cycle, begin
+from infra.environments.by_name import open_environment
+from infra.environments.cooking.environment import CookingEnvironment
+from infra.progress import Display
+from infra.settings import settings
+from infra.tracking import Tracker
+from models.backbone import load_model
+from schemas.errors import EnvironmentLost
+from schemas.recipe import Recipe
+from schemas.records import Failure
+from tasks.backbone import SHIPPED
+from tasks.evaluate import evaluate
+from tasks.keep import forget, put_model
+from tasks.play import play_real
+
+pytestmark = pytest.mark.integration
+RECIPE = Recipe(name="failing").play
+
+
+@pytest.fixture
+def policy(home):
+    forget()
+    begin(Cycle("failing", "recipe", Tracker(settings(), "failing", {}), Display(Console(quiet=True))))
+    return put_model(load_model(SHIPPED / "textworld-tiny"))
+
+
+def fail(monkeypatch, num_times: int) -> None:
+    """Let the first so many steps in TextWorld raise."""
+    rightly, failures = CookingEnvironment._play, iter(range(num_times))
+
+    def play(episode, action):
+        if next(failures, None) is not None:
+            raise OSError("the game is gone")
+        return rightly(episode, action)
+
+    monkeypatch.setattr(CookingEnvironment, "_play", staticmethod(play))
+
+
+def test_episodes_in_which_it_failed_are_played_anew(policy, monkeypatch):
+    tasks = open_environment(RECIPE.environment).tasks("valid", 4)
+    fail(monkeypatch, 5)
+    episodes = play_real("evaluate", policy, RECIPE, tasks, 0.0, 0)
+    assert [episode.task for episode in episodes] == tasks
+    assert not any(episode.failure for episode in episodes)
+    undisturbed = play_real("evaluate", policy, RECIPE, tasks, 0.0, 0)
+    assert [episode.actions for episode in episodes] == [episode.actions for episode in undisturbed]
+
+
+def test_one_that_fails_for_good_is_no_verdict_on_a_policy(policy, monkeypatch):
+    tasks = open_environment(RECIPE.environment).tasks("valid", 3)
+    fail(monkeypatch, 10_000)
+    episodes = play_real("evaluate", policy, RECIPE, tasks, 0.0, 0)
+    assert {episode.failure for episode in episodes} == {Failure.ENVIRONMENT}
+    with pytest.raises(EnvironmentLost, match=r"failed in 3 of 3 tasks.*OSError: the game is gone"):
+        evaluate.__wrapped__("evaluate start", policy, policy, [], RECIPE, "valid", 3, 0)
