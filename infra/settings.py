@@ -60,6 +60,8 @@ class Settings(BaseSettings):
     """The same of its GPUs."""
     num_threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     """Threads of the networks."""
+    environment_url: str = ""
+    """Of the server of an environment that runs elsewhere, such as WebShop's."""
     environment_processes: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     """That play the games of an environment which needs processes of its own."""
 

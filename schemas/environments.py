@@ -90,13 +90,34 @@ class AlfworldRecipe(BaseEnvironment):
         return self.families
 
 
+class WebshopRecipe(BaseEnvironment):
+    """WebShop: shopping in text (arXiv 2207.01206), on a server that the user runs, at DREAMGYM_ENVIRONMENT_URL."""
+
+    name: Literal["webshop"] = "webshop"
+    num_train_tasks: int = Field(default=1600, ge=2)
+    """Goals from number 1,500 on: logs, dreams and real fine-tuning use them."""
+    num_valid_tasks: int = Field(default=100, ge=2)
+    """Goals from number 500 on: calibration during training."""
+    num_test_tasks: int = Field(default=500, ge=2)
+    """The first 500 goals: evaluated and reported, never trained or tuned on."""
+    max_steps: int = Field(default=15, ge=1)
+    """Limit of an episode."""
+
+    @property
+    def family_names(self) -> tuple[str, ...]:
+        """There is one."""
+        return ("webshop",)
+
+
 def _name_of(environment: Any) -> str:
     name = environment.get("name") if isinstance(environment, dict) else getattr(environment, "name", None)
     return name or "textworld-cooking"
 
 
 EnvironmentRecipe = Annotated[
-    Annotated[CookingRecipe, Tag("textworld-cooking")] | Annotated[AlfworldRecipe, Tag("alfworld")],
+    Annotated[CookingRecipe, Tag("textworld-cooking")]
+    | Annotated[AlfworldRecipe, Tag("alfworld")]
+    | Annotated[WebshopRecipe, Tag("webshop")],
     Discriminator(_name_of),
 ]
 """The real environment and its tasks, by the name of the environment; without one, TextWorld's cooking games."""

@@ -3,7 +3,8 @@
 from functools import lru_cache
 from importlib.util import find_spec
 
-from schemas.environments import AlfworldRecipe
+from infra.settings import settings
+from schemas.environments import AlfworldRecipe, CookingRecipe, WebshopRecipe
 from schemas.errors import InputError
 from schemas.ports import Annotator, RealEnvironment
 from schemas.recipe import EnvironmentRecipe
@@ -12,10 +13,21 @@ from schemas.recipe import EnvironmentRecipe
 def open_environment(recipe: EnvironmentRecipe) -> RealEnvironment:
     """The environment that a recipe names, with its families of tasks.
 
-    One that has processes of its own is the same for the same recipe, and plays one rollout at a time.
+    One that has processes or sessions of its own is the same for the same recipe, and plays one rollout at a time.
+
+    Raises:
+        InputError: it cannot be opened here, and what is missing.
     """
-    if isinstance(recipe, AlfworldRecipe):
-        return _open_alfworld(recipe.model_dump_json())
+    match recipe:
+        case CookingRecipe():
+            return _cooking(recipe)
+        case AlfworldRecipe():
+            return _alfworld(recipe.model_dump_json())
+        case WebshopRecipe():
+            return _webshop(settings().environment_url)
+
+
+def _cooking(recipe: CookingRecipe) -> RealEnvironment:
     from infra.environments.cooking.environment import CookingEnvironment
 
     return CookingEnvironment(
@@ -24,24 +36,39 @@ def open_environment(recipe: EnvironmentRecipe) -> RealEnvironment:
 
 
 @lru_cache(maxsize=1)
-def _open_alfworld(recipe: str) -> RealEnvironment:
-    _require("alfworld", "alfworld")
+def _alfworld(recipe: str) -> RealEnvironment:
+    if find_spec("alfworld") is None:
+        raise InputError("environment 'alfworld' needs a package: pip install 'dreamgym[alfworld]'")
     from infra.environments.alfworld.environment import AlfworldEnvironment
 
     return AlfworldEnvironment(AlfworldRecipe.model_validate_json(recipe))
 
 
-def _require(package: str, extra: str) -> None:
-    if find_spec(package) is None:
-        raise InputError(f"this environment needs the package {package}: pip install 'dreamgym[{extra}]'")
+@lru_cache(maxsize=1)
+def _webshop(url: str) -> RealEnvironment:
+    if not url:
+        raise InputError(
+            "environment 'webshop' needs a server: run AgentGym's agentenv-webshop, and set DREAMGYM_ENVIRONMENT_URL to its "
+            "address"
+        )
+    from infra.environments.webshop.environment import WebshopEnvironment
+    from infra.environments.webshop.server import WebshopServer
+
+    return WebshopEnvironment(WebshopServer(url))
 
 
 def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:
     """The annotator that knows this environment's own rules."""
-    if isinstance(recipe, AlfworldRecipe):
-        from infra.environments.alfworld.annotator import AlfworldAnnotator
+    match recipe:
+        case CookingRecipe():
+            from infra.environments.cooking.annotator import CookingAnnotator
 
-        return AlfworldAnnotator()
-    from infra.environments.cooking.annotator import CookingAnnotator
+            return CookingAnnotator()
+        case AlfworldRecipe():
+            from infra.environments.alfworld.annotator import AlfworldAnnotator
 
-    return CookingAnnotator()
+            return AlfworldAnnotator()
+        case WebshopRecipe():
+            from infra.environments.webshop.annotator import WebshopAnnotator
+
+            return WebshopAnnotator()

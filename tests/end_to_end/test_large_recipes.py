@@ -11,9 +11,25 @@ from models.backbone import LanguageModel
 from models.prompts import PromptFormat
 from tests.alfworld import require_games
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+from tests.integration.shop_server import shop
 from tests.unit.tiny import tiny_network
 
 CORPUS = ["- fridge: closed, in the kitchen\n- you: carry nothing\n open fridge [state] [action] continue success"]
+
+
+SMALLER = (
+    "engine.name=torch",
+    "environment.num_train_tasks=4",
+    "environment.num_valid_tasks=2",
+    "environment.num_test_tasks=3",
+    "environment.max_steps=5",
+    "experience.num_refit_episodes=2",
+    "experience.max_new_tokens=24",
+    "start.num_demonstrations=2",
+    "dream.num_rounds=1",
+    "grpo.groups_per_round=2",
+)
+"""Than the toy: bytes make long states."""
 
 
 def byte_level_tokenizer() -> PreTrainedTokenizerFast:
@@ -36,15 +52,15 @@ def in_its_place(folder: Path, kind: str) -> tuple[str, ...]:
     return (*TOY, *LENIENT_GATE, *model, "experience.max_new_tokens=48", "grpo.group_size=4")
 
 
-def lineage_of(home: Path, recipe: str, changes: tuple[str, ...]) -> set[str]:
-    done = dreamgym(home, "run", recipe, *changed(*changes), "--json")
+def lineage_of(home: Path, recipe: str, changes: tuple[str, ...], **settings: str) -> set[str]:
+    done = dreamgym(home, "run", recipe, *changed(*changes), "--json", **settings)
     assert done.returncode == 0, done.stderr[-3000:]
     return set(json.loads(done.stdout)["lineage"])
 
 
 @pytest.mark.e2e
 def test_qwen3_with_adapters_goes_through_a_whole_cycle(tmp_path):
-    changes = in_its_place(tmp_path, "qwen3")
+    changes = (*in_its_place(tmp_path, "qwen3"), *SMALLER)
     made = lineage_of(tmp_path, "qwen3-0.6b-lora-1gpu", changes)
     assert made >= {"start", "experience_model", "dream", "sim_to_real"}
 
@@ -52,19 +68,14 @@ def test_qwen3_with_adapters_goes_through_a_whole_cycle(tmp_path):
 @pytest.mark.e2e
 def test_alfworld_goes_through_a_whole_cycle(tmp_path, monkeypatch):
     require_games(monkeypatch)
-    smaller = (
-        "engine.name=torch",
-        'environment.families=["look_at_obj_in_light"]',
-        "environment.num_train_tasks=4",
-        "environment.num_valid_tasks=2",
-        "environment.num_test_tasks=3",
-        "environment.max_steps=5",
-        "experience.num_refit_episodes=2",
-        "experience.max_new_tokens=24",
-        "start.num_demonstrations=2",
-        "dream.num_rounds=1",
-        "grpo.groups_per_round=2",
-    )
-    changes = (*in_its_place(tmp_path, "qwen2"), *smaller)
+    changes = (*in_its_place(tmp_path, "qwen2"), *SMALLER, 'environment.families=["look_at_obj_in_light"]')
     made = lineage_of(tmp_path, "qwen2.5-7b-alfworld", changes)
+    assert made >= {"start", "experience_model", "dream", "sim_to_real"}
+
+
+@pytest.mark.e2e
+def test_webshop_goes_through_a_whole_cycle_with_a_small_shop(tmp_path):
+    changes = (*in_its_place(tmp_path, "llama"), *SMALLER)
+    with shop() as server:
+        made = lineage_of(tmp_path, "llama-3.1-8b-webshop", changes, DREAMGYM_ENVIRONMENT_URL=server.url)
     assert made >= {"start", "experience_model", "dream", "sim_to_real"}

@@ -1,0 +1,40 @@
+"""Reasoning traces from what the pages say: the offline teacher (paper, section 4.2 and C.1).
+
+Example, of `click[buy now]`: accepted. chosen: red; large. asked: find me a red dress, size large. loses.
+
+Differs: the paper asks a strong teacher LLM; models/teacher.py does that. Here nothing says why a purchase was wrong.
+"""
+
+from collections.abc import Sequence
+
+from infra.environments.webshop.view import accepts, options
+from schemas.records import AgentTask, Trajectory, Turn
+from schemas.state_text import lines_of
+
+_BUY = "click[buy now]"
+
+
+class WebshopAnnotator:
+    """Explains every transition of a WebShop trajectory."""
+
+    def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
+        """One trace per turn; see the port."""
+        return [[explain(one.task, turn, one.turns[:i]) for i, turn in enumerate(one.turns)] for one in trajectories]
+
+
+def explain(task: AgentTask, turn: Turn, earlier: Sequence[Turn]) -> str:
+    """Evidence and verdict for one transition, with what came before it."""
+    evidence = ["accepted" if accepts(lines_of(turn.state), turn.action) else "not accepted here"]
+    if turn.action == _BUY:
+        evidence += [f"chosen: {'; '.join(_chosen(earlier)) or 'nothing'}", f"asked: {task.instruction}"]
+    return ". ".join([*evidence, _verdict(turn)]) + "."
+
+
+def _chosen(turns: Sequence[Turn]) -> list[str]:
+    return [name for turn in turns for name in options(lines_of(turn.state)) if turn.action == f"click[{name}]"]
+
+
+def _verdict(turn: Turn) -> str:
+    if turn.step.done:
+        return "wins" if turn.step.success else "loses"
+    return "refused" if turn.step.state == turn.state else "works"

@@ -1,0 +1,136 @@
+"""The door to WebShop: a session of its own for each slot of the vector, all asked at once."""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from infra.environments.webshop.server import Answer, WebshopServer
+from infra.environments.webshop.shopper import keywords, next_action
+from infra.environments.webshop.view import NAVIGATION, clickables, instruction_on, state_text
+from schemas.errors import EnvironmentLost, InputError
+from schemas.records import AgentTask, Failure, Step
+from schemas.state_text import lines_of
+
+FAMILY = "webshop"
+_GOALS = {"test": range(500), "valid": range(500, 1500), "train": range(1500, 12087)}
+"""Numbers of goals, split as WebShop's authors do."""
+_AT_ONCE = 16
+"""Requests."""
+_NOT_BEGUN = "- saw: nothing, for the shop could not be entered"
+
+
+@dataclass
+class _Visit:
+    """What happens in one slot."""
+
+    session: int
+    task: AgentTask
+    state: str = _NOT_BEGUN
+    actions: list[str] = field(default_factory=list)
+    lost: str = ""
+    """Why it cannot go on."""
+
+
+class WebshopEnvironment:
+    """WebShop's pages as states; success is to buy what fits in every respect.
+
+    Differs: WebShop scores a purchase between 0 and 1, and here, as in the paper, only a score of 1 is a reward.
+    """
+
+    def __init__(self, server: WebshopServer) -> None:
+        """The shop of a server, which is asked nothing yet."""
+        self._server = server
+        self._visits: dict[int, _Visit] = {}
+        self._instructions: dict[int, str] = {}
+
+    def tasks(self, split: str, num_tasks: int, first_seed: int = 0) -> list[AgentTask]:
+        """The first goals of a split; the server is asked what they are.
+
+        Raises:
+            InputError: there are not so many.
+            EnvironmentLost: the server does not answer.
+        """
+        goals = _GOALS[split][first_seed : first_seed + num_tasks]
+        if len(goals) < num_tasks:
+            raise InputError(
+                f"{num_tasks} {split} tasks were asked for, from number {first_seed} on, and WebShop has "
+                f"{len(_GOALS[split])}: lower environment.num_{split}_tasks"
+            )
+        if unknown := [goal for goal in goals if goal not in self._instructions]:
+            session = self._server.create()
+            self._instructions |= {goal: instruction_on(self._server.reset(session, goal)) for goal in unknown}
+        return [AgentTask(f"{split}/{goal}", self._instructions[goal], split, FAMILY, goal) for goal in goals]
+
+    def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
+        """Enter the shop anew in each slot; see the port. Where that fails, the first step fails."""
+        for slot, task in tasks.items():
+            known = self._visits.get(slot)
+            session = known.session if known else self._server.create()
+            self._visits[slot] = _Visit(session, task)
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            list(threads.map(self._enter, [self._visits[slot] for slot in tasks]))
+        return {slot: self._visits[slot].state for slot in tasks}
+
+    def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
+        """Act in each slot; a session that the server lost ends as failed, and no other."""
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            steps = threads.map(self._act, [self._visits[slot] for slot in actions], actions.values())
+            return dict(zip(actions, steps, strict=True))
+
+    def _enter(self, visit: _Visit) -> None:
+        try:
+            visit.state = state_text(self._server.reset(visit.session, visit.task.seed))
+        except EnvironmentLost as lost:
+            visit.lost = str(lost)
+
+    def _act(self, visit: _Visit, action: str) -> Step:
+        if not visit.lost:
+            try:
+                return self._step(visit, action, self._server.step(visit.session, action))
+            except EnvironmentLost as lost:
+                visit.lost = str(lost)
+        return Step(visit.state, 0.0, done=True, success=False, reasoning=visit.lost, failure=Failure.ENVIRONMENT)
+
+    @staticmethod
+    def _step(visit: _Visit, action: str, answer: Answer) -> Step:
+        visit.actions.append(action)
+        visit.state = state_text(answer.page)
+        won = answer.done and answer.score == 1.0
+        return Step(visit.state, float(won), done=answer.done, success=won)
+
+    def expert(self, slot: int) -> str:
+        """What a shopper by rule does, who sees what the agent sees and is often wrong."""
+        visit = self._visits[slot]
+        return next_action(visit.task.instruction, lines_of(visit.state), visit.actions)
+
+    def admissible_actions(self, slot: int) -> list[str]:
+        """What can be clicked; and where there is a search bar, to search for what is asked."""
+        visit = self._visits[slot]
+        lines = lines_of(visit.state)
+        searches = [f"search[{keywords(visit.task.instruction)}]"] if "search" in lines else []
+        return searches + [f"click[{one}]" for one in clickables(lines)]
+
+    def near_misses(self, slot: int) -> list[str]:
+        """To click what other pages have, and to search where that cannot be done."""
+        return [f"search[{keywords(self._visits[slot].task.instruction)}]", *(f"click[{one}]" for one in NAVIGATION)]
+
+    def names(self, task: AgentTask) -> list[str]:
+        """None: products are found by what they are called."""
+        return []
+
+    def task_error(self, task: AgentTask) -> str | None:
+        """Why a task is no goal of the shop; what was generated could be anything that is asked for in a shop."""
+        if task.generated:
+            return _generated_task_error(task)
+        if task.seed not in _GOALS.get(task.split, ()) or task.task_id != f"{task.split}/{task.seed}":
+            return f"no {task.split} goal is called {task.task_id!r}"
+        (own,) = self.tasks(task.split, 1, task.seed - _GOALS[task.split].start)
+        return None if task.instruction == own.instruction else f"goal {task.seed} has another instruction"
+
+
+def _generated_task_error(task: AgentTask) -> str | None:
+    try:
+        lines = lines_of(task.initial_state)
+    except ValueError as error:
+        return str(error)
+    return None if task.instruction and "search" in lines else "nothing is asked for, or there is no search bar"
