@@ -60,7 +60,7 @@ def lineage_of(home: Path, recipe: str, changes: tuple[str, ...], **settings: st
 
 @pytest.mark.e2e
 def test_qwen3_with_adapters_goes_through_a_whole_cycle(tmp_path):
-    changes = (*in_its_place(tmp_path, "qwen3"), *SMALLER)
+    changes = (*in_its_place(tmp_path, "qwen3"), *SMALLER, "environment.max_steps=12")
     made = lineage_of(tmp_path, "qwen3-0.6b-lora-1gpu", changes)
     assert made >= {"start", "experience_model", "dream", "sim_to_real"}
 
