@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from infra.cycles import summaries
-from schemas.errors import InputError
+from schemas.errors import EnvironmentLost, InputError
 from schemas.recipe import Recipe
 from tasks.estimate import Estimate, estimated
 
@@ -38,10 +38,10 @@ def seconds_last_time(recipe: Recipe) -> float | None:
 
 
 def estimate_of(recipe: Recipe, plan: dict[str, int]) -> Estimate | str:
-    """What it takes of this machine, or why that is not known: the backbone's files may not be to be had here."""
+    """What it takes of this machine, or why that is not known: backbone or environment may not be to be had here."""
     try:
         return estimated(recipe, plan)
-    except InputError as error:
+    except (InputError, EnvironmentLost) as error:
         return str(error)
 
 

@@ -7,6 +7,6 @@ from tasks.versioned import versioned_task
 
 @versioned_task(version=1)
 def pool_tasks(experience: list[Reference]) -> Reference:
-    """One task per task id, in the order of the logs."""
-    tasks = {t.task.task_id: t.task_as_it_began for t in get_trajectories(*experience)}
+    """One task per task id, in the order of the logs; how a task begins is not known from an episode that failed."""
+    tasks = {t.task.task_id: t.task_as_it_began for t in get_trajectories(*experience) if not t.failure}
     return put_tasks(list(tasks.values()))

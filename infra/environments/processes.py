@@ -100,7 +100,12 @@ class _Process:
         self.num_begun += 1
 
     def ask(self, requests: list[_Request]) -> "Future[dict[int, Seen | Lost]]":
-        return self._executor.submit(_answer, requests)
+        try:
+            return self._executor.submit(_answer, requests)
+        except BrokenProcessPool as died:  # and was found dead before it was asked
+            answer: Future[dict[int, Seen | Lost]] = Future()
+            answer.set_exception(died)
+            return answer
 
     def end(self) -> None:
         """Kill it, whatever it does."""

@@ -55,6 +55,14 @@ def test_a_process_that_dies_or_hangs_takes_its_own_games_with_it(two, fate, rea
     assert pids(again)[0] != pids(began)[0]
 
 
+def test_one_that_is_found_dead_is_as_one_that_dies(two):
+    began = two.reset({0: "a", 1: "b"})
+    psutil.Process(int(pids(began)[0])).kill()
+    assert is_gone(pids(began)[0])
+    time.sleep(0.5)
+    assert said(two.step({0: "x", 1: "x"})) == {0: "its process died", 1: "b 1"}
+
+
 def is_gone(pid: str | int) -> bool:
     deadline = time.monotonic() + 10
     while psutil.pid_exists(int(pid)) and time.monotonic() < deadline:

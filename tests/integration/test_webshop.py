@@ -81,6 +81,8 @@ def test_a_lost_session_fails_its_own_episode(webshop, server):
     steps = webshop.step(dict.fromkeys(range(3), "search[coat]"))
     assert [step.failure for step in steps.values()] == [None, Failure.ENVIRONMENT, None]
     assert "500" in steps[1].reasoning
+    states = webshop.reset(dict(enumerate(webshop.tasks("test", 3))))
+    assert all(state.startswith("- saw: WebShop") for state in states.values()), "in a session of its own again"
 
 
 def test_without_a_server_it_is_said_what_to_do(monkeypatch, server, webshop):

@@ -65,7 +65,7 @@ class WebshopEnvironment:
         """Enter the shop anew in each slot; see the port. Where that fails, the first step fails."""
         for slot, task in tasks.items():
             known = self._visits.get(slot)
-            session = known.session if known else self._server.create()
+            session = known.session if known and not known.lost else self._server.create()
             self._visits[slot] = _Visit(session, task)
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             list(threads.map(self._enter, [self._visits[slot] for slot in tasks]))
