@@ -109,7 +109,8 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     backbone = fetch_backbone(recipe.backbone, backbone_files)
     annotated = annotate(logs, recipe.annotate, environment, recipe.retrieval, seed)
     start = clone_policy(backbone, annotated, recipe.start, recipe.training, environment, seed)
-    own = annotate(play_policy(start, recipe.play), recipe.annotate, environment, recipe.retrieval, seed, start.sha256)
+    played = play_policy(start, recipe.play, recipe.grpo.renamed_share)
+    own = annotate(played, recipe.annotate, environment, recipe.retrieval, seed, start.sha256)
     experience = [annotated, own]
     model = fit_experience_model(
         backbone, experience, recipe.experience, recipe.training, recipe.retrieval, environment, seed

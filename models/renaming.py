@@ -73,6 +73,17 @@ def renamer(names: Mapping[str, str]) -> Renamer:
     return lambda text: pattern.sub(lambda match: names[match.group()], text)
 
 
+class Aliases:
+    """Invented names under which a policy is shown the things of a task that everybody else calls by their own."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        """Aliases by name, no two alike; without any, all keep their names."""
+        self.shown = renamer(names)
+        """What others say, as the policy is shown it."""
+        self.meant = renamer({alias: name for name, alias in names.items()})
+        """What the policy says, as others understand it."""
+
+
 def renamed(trajectory: Trajectory, new: Renamer) -> Trajectory:
     """The same episode with other names in task, states, actions and reasoning."""
     turns = [
@@ -84,14 +95,14 @@ def renamed(trajectory: Trajectory, new: Renamer) -> Trajectory:
         )
         for turn in trajectory.turns
     ]
-    return replace(trajectory, task=_renamed_task(trajectory.task, new), turns=turns)
+    return replace(trajectory, task=renamed_task(trajectory.task, new), turns=turns)
 
 
 def renamed_situation(situation: Situation, new: Renamer) -> Situation:
     """The same situation with other names, in what it retrieved too."""
     return replace(
         situation,
-        task=_renamed_task(situation.task, new),
+        task=renamed_task(situation.task, new),
         state=new(situation.state),
         action=new(situation.action),
         history=tuple(map(new, situation.history)),
@@ -99,7 +110,8 @@ def renamed_situation(situation: Situation, new: Renamer) -> Situation:
     )
 
 
-def _renamed_task(task: AgentTask, new: Renamer) -> AgentTask:
+def renamed_task(task: AgentTask, new: Renamer) -> AgentTask:
+    """The same task with other names."""
     return replace(task, instruction=new(task.instruction), initial_state=new(task.initial_state))
 
 

@@ -4,13 +4,17 @@ repeat: fill free slots -> states into the cache -> sample actions -> environmen
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from models.prompts import PromptFormat, last_actions
+from models.renaming import Aliases, renamed_task
 from schemas.ports import Engine, Environment, TokenStreams
 from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
 from schemas.sampling import Sampled, Sampling
+
+_OWN_NAMES = Aliases({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class _Slot:
     index: int
     task: AgentTask
     state: str
+    aliases: Aliases
     turns: list[Turn] = field(default_factory=list)
     streams: list[Tokens] = field(default_factory=list)
     weight_version: str = ""
@@ -83,11 +88,22 @@ class Rollout:
         environment: Environment,
         origin: Origin,
         options: RolloutOptions,
+        aliases: Mapping[str, Aliases] = MappingProxyType({}),
     ) -> None:
-        """A rollout of one policy, which the engine samples from, in one environment."""
+        """A rollout of one policy, which the engine samples from, in one environment.
+
+        Args:
+            engine: Samples actions.
+            format: Of the policy's prompts.
+            environment: Answers, dreamt or real.
+            origin: Which of the two.
+            options: How episodes are played.
+            aliases: By task id, what the policy is shown in place of a task's own names; turns have the task's own.
+        """
         self._engine, self._format = engine, format
         self._environment, self._options = environment, options
         self._origin: Origin = origin
+        self._aliases = aliases
         self.num_tokens = 0
 
     def play(
@@ -119,7 +135,7 @@ class Rollout:
             return
         states = self._environment.reset({row: task for row, (_, task) in starting.items()})
         for row, (index, task) in starting.items():
-            slots[row] = _Slot(index, task, states[row])
+            slots[row] = _Slot(index, task, states[row], self._aliases.get(task.task_id, _OWN_NAMES))
 
     def _take_turn(self, slots: dict[int, _Slot], sessions: TokenStreams) -> dict[int, Trajectory]:
         rows = list(slots)
@@ -129,19 +145,20 @@ class Rollout:
         sampled = sessions.generate(rows, Sampling(options.max_action_tokens, self._format.end_id, options.temperature))
         for row, one in zip(rows, sampled, strict=True):
             slots[row].acted(one)
-        actions = {row: self._action(one) for row, one in zip(rows, sampled, strict=True)}
+        actions = {row: slots[row].aliases.meant(self._action(one)) for row, one in zip(rows, sampled, strict=True)}
         steps = self._environment.step(actions)
         return self._finish(slots, actions, steps, sessions)
 
     def _look(self, slot: _Slot, row: int, sessions: TokenStreams) -> list[int]:
         """What the policy is shown now, noted in the slot."""
+        shown = slot.aliases.shown
         if slot.turns and self._options.remember_episode:
-            seen = self._format.state(slot.state)
+            seen = self._format.state(shown(slot.state))
         else:
             sessions.restart(row)
             slot.begin_stream()
-            history = last_actions([turn.action for turn in slot.turns], self._options.history_length)
-            seen = self._format.moment(slot.task, history, slot.state)
+            history = last_actions([shown(turn.action) for turn in slot.turns], self._options.history_length)
+            seen = self._format.moment(renamed_task(slot.task, shown), history, shown(slot.state))
         slot.saw(seen)
         return seen
 

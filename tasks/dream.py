@@ -9,6 +9,7 @@ from dataclasses import replace
 from infra.doors import cycle
 from schemas.recipe import GrpoRecipe, PlayRecipe
 from schemas.records import Reference, Trajectory
+from tasks.aliases import draw_aliases
 from tasks.keep import get_tasks, get_trajectories, put_trajectories, use_threads
 from tasks.play import dream_environment, play
 from tasks.rows import Provenance
@@ -65,7 +66,10 @@ def dream_shard(
     drawn = get_tasks(tasks)
     first, end = (len(drawn) * edge // num_shards for edge in (shard, shard + 1))
     repeated = [task for task in drawn[first:end] for _ in range(grpo.group_size)]
-    episodes = play("dream", policy, environment, "dream", repeated, recipe, grpo.temperature, seed, follow=follow)
+    aliases = draw_aliases(drawn[first:end], grpo.renamed_share, policy, recipe.environment, seed)
+    episodes = play(
+        "dream", policy, environment, "dream", repeated, recipe, grpo.temperature, seed, aliases=aliases, follow=follow
+    )
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
     store_shard(episodes, made_by, recipe.retrieval, first * grpo.group_size)
     return put_trajectories(episodes)

@@ -1,11 +1,13 @@
 """Playing: how tasks set up a rollout in the dream or in the real environment."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from infra.doors import cycle
 from infra.environments.by_name import open_environment
 from models.experience_model import Dream, DreamOptions, ExperienceModel
+from models.renaming import Aliases
 from models.rollouts import Rollout, RolloutOptions, RolloutProgress
 from schemas.ports import Environment
 from schemas.recipe import PlayRecipe
@@ -53,11 +55,13 @@ def play(
     temperature: float,
     seed: int,
     *,
+    aliases: Mapping[str, Aliases] = MappingProxyType({}),
     follow: bool = False,
 ) -> list[Trajectory]:
     """One episode per task, shown under a stage's name; dreamt success is called dream.
 
-    With follow, episodes go on with the policy's successor as soon as it has one.
+    With aliases, by task id, the policy is shown a task's things under other names. With follow, episodes go on with
+    the policy's successor as soon as it has one.
     """
     opened = open_following_engine if follow else open_engine
     rollout = Rollout(
@@ -68,6 +72,7 @@ def play(
         RolloutOptions(
             recipe.start.remember_episode, recipe.start.history_length, temperature, recipe.environment.max_steps
         ),
+        aliases,
     )
     label = "dream success" if origin == "dream" else "success"
     started = time.monotonic()
@@ -84,18 +89,27 @@ def play(
 
 
 def play_real(
-    stage: str, policy: Reference, recipe: PlayRecipe, tasks: Sequence[AgentTask], temperature: float, seed: int
+    stage: str,
+    policy: Reference,
+    recipe: PlayRecipe,
+    tasks: Sequence[AgentTask],
+    temperature: float,
+    seed: int,
+    aliases: Mapping[str, Aliases] = MappingProxyType({}),
 ) -> list[Trajectory]:
-    """One real episode per task; one in which the environment failed is played anew, with luck to its end."""
+    """One real episode per task; see play. One in which the environment failed is played anew, with luck to its end."""
     environment = open_environment(recipe.environment)
-    episodes = play(stage, policy, environment, "real", tasks, recipe, temperature, seed)
+
+    def played(some: Sequence[AgentTask], seed: int) -> list[Trajectory]:
+        return play(stage, policy, environment, "real", some, recipe, temperature, seed, aliases=aliases)
+
+    episodes = played(tasks, seed)
     for attempt in range(1, _NUM_ATTEMPTS):
         failed = [i for i, episode in enumerate(episodes) if episode.failure is Failure.ENVIRONMENT]
         if not failed:
             break
         cycle().display.say(f"{stage}: the environment failed in {len(failed)} of {len(tasks)} episodes; once more")
-        again = [tasks[i] for i in failed]
-        played = play(stage, policy, environment, "real", again, recipe, temperature, seed + attempt * _ANOTHER_ATTEMPT)
-        for i, episode in zip(failed, played, strict=True):
+        again = played([tasks[i] for i in failed], seed + attempt * _ANOTHER_ATTEMPT)
+        for i, episode in zip(failed, again, strict=True):
             episodes[i] = episode
     return episodes

@@ -7,23 +7,31 @@ out: real trajectories, which `annotate` explains and stores
 from infra.environments.by_name import open_environment
 from schemas.recipe import PlayRecipe
 from schemas.records import Reference
+from tasks.aliases import draw_aliases
 from tasks.keep import put_trajectories, use_threads
 from tasks.play import play_real
 from tasks.versioned import versioned_task
 
 
 @versioned_task(version=1)
-def play_policy(policy: Reference, recipe: PlayRecipe) -> Reference:
-    """Real episodes of the starting policy on train tasks, as many at each temperature of the recipe."""
+def play_policy(policy: Reference, recipe: PlayRecipe, renamed_share: float) -> Reference:
+    """Real episodes of the starting policy on train tasks, as many at each temperature of the recipe.
+
+    Args:
+        policy: Who plays.
+        recipe: How.
+        renamed_share: Of tasks that it is shown under invented names, as it will be while it trains.
+    """
     use_threads()
     tasks = open_environment(recipe.environment).tasks("train", recipe.environment.num_train_tasks)
     wanted = [tasks[i % len(tasks)] for i in range(recipe.experience.num_refit_episodes)]
     temperatures = recipe.experience.refit_temperatures
+    aliases = draw_aliases(tasks, renamed_share, policy, recipe.environment, recipe.seed)
     episodes = [
         episode
         for i, temperature in enumerate(temperatures)
         for episode in play_real(
-            "own mistakes", policy, recipe, wanted[i :: len(temperatures)], temperature, recipe.seed + i
+            "own mistakes", policy, recipe, wanted[i :: len(temperatures)], temperature, recipe.seed + i, aliases
         )
     ]
     return put_trajectories(episodes)

@@ -10,6 +10,7 @@ from infra.doors import cycle
 from models.curriculum import draw_tasks
 from schemas.recipe import CurriculumRecipe, GrpoRecipe, PlayRecipe
 from schemas.records import Reference
+from tasks.aliases import draw_aliases
 from tasks.keep import get_tasks, put_trajectories, use_threads
 from tasks.play import play_real
 from tasks.rows import Provenance
@@ -34,7 +35,8 @@ def play_real_groups(
     drawn = draw_tasks(get_tasks(tasks), entropies, grpo.groups_per_round, 0.0, curriculum.floor, rng)
     repeated = [task for task in drawn for _ in range(grpo.group_size)]
     seed = recipe.seed * 1_000_003 + 500_000 + round
-    episodes = play_real(stage, policy, recipe, repeated, grpo.temperature, seed)
+    aliases = draw_aliases(drawn, grpo.renamed_share, policy, recipe.environment, seed)
+    episodes = play_real(stage, policy, recipe, repeated, grpo.temperature, seed, aliases)
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256)
     tag = store_rows(episodes, made_by, recipe.retrieval, f"{stage}-{round}")
     return put_trajectories(episodes, table_tag=tag)

@@ -54,7 +54,7 @@ def train_policy(
 
 def grpo_options(recipe: GrpoRecipe, training: TrainingRecipe, round: int) -> GrpoOptions:
     """The recipe's sections as the models know them, in a round."""
-    shared = recipe.model_dump(exclude={"groups_per_round", "group_size", "decay_per_round"})
+    shared = recipe.model_dump(exclude={"groups_per_round", "group_size", "decay_per_round", "renamed_share"})
     shared["learning_rate"] *= recipe.decay_per_round**round
     return GrpoOptions(**shared, tokens_per_batch=training.tokens_per_batch)
 

@@ -1,7 +1,15 @@
 """What several integration tests stand on."""
 
 import pytest
+from rich.console import Console
 
+from infra.doors import Cycle, begin
+from infra.progress import Display
+from infra.settings import settings
+from infra.tracking import Tracker
+from models.backbone import load_model
+from tasks.backbone import SHIPPED
+from tasks.keep import forget, put_model
 from tests.integration.fresh import use_home
 
 
@@ -11,3 +19,11 @@ def home(tmp_path, monkeypatch):
     use_home(tmp_path, monkeypatch)
     yield tmp_path
     use_home(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def policy(home):
+    """What the shipped backbone says, kept in a cycle of its own."""
+    forget()
+    begin(Cycle("kept", "recipe", Tracker(settings(), "kept", {}), Display(Console(quiet=True))))
+    return put_model(load_model(SHIPPED / "textworld-tiny"))

@@ -1,32 +1,17 @@
 """A real environment that fails: its episodes are played anew, and what it did not let a policy show is not held against it."""
 
 import pytest
-from rich.console import Console
 
-from infra.doors import Cycle, begin
 from infra.environments.by_name import open_environment
 from infra.environments.cooking.environment import CookingEnvironment
-from infra.progress import Display
-from infra.settings import settings
-from infra.tracking import Tracker
-from models.backbone import load_model
 from schemas.errors import EnvironmentLost
 from schemas.recipe import Recipe
 from schemas.records import Failure
-from tasks.backbone import SHIPPED
 from tasks.evaluate import evaluate
-from tasks.keep import forget, put_model
 from tasks.play import play_real
 
 pytestmark = pytest.mark.integration
 RECIPE = Recipe(name="failing").play
-
-
-@pytest.fixture
-def policy(home):
-    forget()
-    begin(Cycle("failing", "recipe", Tracker(settings(), "failing", {}), Display(Console(quiet=True))))
-    return put_model(load_model(SHIPPED / "textworld-tiny"))
 
 
 def fail(monkeypatch, num_times: int) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.prompts import Situation
-from models.renaming import invented_names, renamed, renamed_situation, renamer
+from models.renaming import Aliases, invented_names, renamed, renamed_situation, renamer
 from schemas.records import AgentTask, Step, Trajectory, Turn
 
 TASK = AgentTask("t", "recipe: red apple fried diced", "train", "f", initial_state="- red apple: counter raw uncut")
@@ -52,3 +52,10 @@ def test_renaming_there_and_back_leaves_an_episode_as_it_was():
 def test_a_situation_is_renamed_with_what_it_retrieved():
     situation = Situation(TASK, "- red apple: held", "eat red apple", ("take red apple",), (" take red apple =>\n",))
     assert "apple" not in repr(renamed_situation(situation, renamer({"red apple": "bok"})))
+
+
+def test_what_is_said_of_an_alias_is_meant_of_the_thing():
+    aliases = Aliases({"red apple": "bok"})
+    assert aliases.shown("recipe: red apple fried") == "recipe: bok fried"
+    assert aliases.meant("cook bok with stove") == "cook red apple with stove"
+    assert aliases.meant("cook bokk with stove") == "cook bokk with stove"

@@ -6,8 +6,10 @@ from infra.environments.by_name import open_environment
 from models.backbone import load_model
 from models.engine import TorchEngine, engine_weights
 from models.examples import policy_examples
+from models.renaming import Aliases
 from models.rollouts import Rollout, RolloutOptions
 from schemas.environments import CookingRecipe
+from schemas.sampling import Sampled
 from tasks.backbone import SHIPPED
 
 
@@ -16,11 +18,11 @@ def model():
     return load_model(SHIPPED / "textworld-tiny")
 
 
-def play(model, num_tasks: int, options: RolloutOptions):
+def play(model, num_tasks: int, options: RolloutOptions, aliases=None):
     environment = open_environment(CookingRecipe())
     tasks = environment.tasks("train", num_tasks)
     engine = TorchEngine(engine_weights(model.network), seed=0)
-    rollout = Rollout(engine, model.format, environment, "real", options)
+    rollout = Rollout(engine, model.format, environment, "real", options, aliases or {})
     return tasks, rollout.play(tasks)
 
 
@@ -49,3 +51,54 @@ def test_episodes_come_back_in_the_order_of_their_tasks_whatever_the_slots(model
     tasks, episodes = play(model, 5, RolloutOptions(remember_episode=False, max_steps=3, num_slots=2))
     assert [episode.task.task_id for episode in episodes] == [task.task_id for task in tasks]
     assert all(episode.truncated or episode.turns[-1].step.done for episode in episodes)
+
+
+@pytest.mark.parametrize("remember_episode", [True, False])
+def test_under_aliases_only_the_policy_hears_other_names(model, remember_episode):
+    environment = open_environment(CookingRecipe())
+    (task,) = environment.tasks("train", 1)
+    aliases = Aliases({name: f"zan {i}" for i, name in enumerate(environment.names(task))})
+    options = RolloutOptions(remember_episode=remember_episode, max_steps=4)
+    _, (episode,) = play(model, 1, options, {task.task_id: aliases})
+    seen = " ".join(model.format.decode(stream.ids) for stream in episode.tokens)
+    assert "zan 0" in seen
+    assert not any(name in seen for name in environment.names(task))
+    assert all("zan" not in turn.state + turn.action + turn.step.state for turn in episode.turns)
+
+
+class Speaker:
+    """An engine whose every answer is one sentence."""
+
+    num_prefilled = num_sampled = 0
+
+    def __init__(self, ids: list[int]) -> None:
+        self.ids = ids
+
+    def open(self, num_rows: int):
+        return self
+
+    def restart(self, row): ...
+
+    def extend(self, rows, ids): ...
+
+    def length(self, row):
+        return 0
+
+    def generate(self, rows, sampling):
+        return [Sampled(self.ids, [0.0] * len(self.ids), ended=True) for _ in rows]
+
+
+def test_what_a_policy_says_under_an_alias_is_done_to_the_thing_itself(model):
+    environment = open_environment(CookingRecipe())
+    (task,) = environment.tasks("train", 1)
+    environment.reset({0: task})
+    action = environment.expert(0)
+    aliases = Aliases({name: f"zan {i}" for i, name in enumerate(environment.names(task))})
+    said = aliases.shown(action)
+    assert said != action
+    engine = Speaker(model.format.action(said))
+    rollout = Rollout(engine, model.format, environment, "real", RolloutOptions(max_steps=1), {task.task_id: aliases})
+    (episode,) = rollout.play([task])
+    (turn,) = episode.turns
+    assert turn.action == action
+    assert turn.step.state != turn.state
