@@ -82,12 +82,17 @@ class ExperienceModel:
                     steps[i] = replace(steps[i], success=False, reward=0.0)
 
     def _steps(self, situations: Sequence[Situation], temperature: float) -> list[Step]:
+        """What is predicted of each; the likeliest of equal situations, of which groups are full, is written once."""
+        asked = situations if temperature > 0 else list(dict.fromkeys(situations))
         steps: list[Step] = []
-        for start in range(0, len(situations), self.options.batch_size):
-            batch = situations[start : start + self.options.batch_size]
+        for start in range(0, len(asked), self.options.batch_size):
+            batch = asked[start : start + self.options.batch_size]
             texts = self._author.predict(batch, temperature)
             steps += [parse_prediction(s, text) for s, text in zip(batch, texts, strict=True)]
-        return steps
+        if temperature > 0:
+            return steps
+        likeliest = dict(zip(asked, steps, strict=True))
+        return [likeliest[situation] for situation in situations]
 
 
 def parse_prediction(situation: Situation, text: str) -> Step:

@@ -72,13 +72,18 @@ class Scripted:
         return [self.texts.pop(0) for _ in situations]
 
 
+def situations(count: int) -> list[Situation]:
+    """No two alike."""
+    return [replace(SITUATION, history=(f"go {number}",)) for number in range(count)]
+
+
 def test_a_success_that_one_vote_denies_is_withdrawn():
     success, lost = "[next]\n[outcome] success", "[next]\n[outcome] failure"
     predictions = [success, success, lost]
     votes_for_both = [success, lost, success, success]
     author = Scripted(predictions + votes_for_both)
     model = ExperienceModel(author, None, DreamOptions(num_votes=3))
-    agreed, doubtful, never = model.predict([SITUATION] * 3)
+    agreed, doubtful, never = model.predict(situations(3))
     assert (agreed.success, agreed.reward) == (True, 1.0)
     assert (doubtful.success, doubtful.reward, doubtful.done) == (False, 0.0, True)
     assert not never.success
@@ -88,9 +93,19 @@ def test_a_success_that_one_vote_denies_is_withdrawn():
 def test_what_cannot_be_parsed_is_asked_again_once():
     author = Scripted(["nonsense", "nonsense", "[next]\n[outcome] success", "still nonsense"])
     model = ExperienceModel(author, None, DreamOptions())
-    first, second = model.predict([SITUATION] * 2)
+    first, second = model.predict(situations(2))
     assert (first.success, first.failure) == (True, None)
     assert second.failure is Failure.UNPARSABLE
+
+
+def test_the_likeliest_of_equal_situations_is_written_once_and_sampled_ones_for_each():
+    success, goes_on, lost = (f"[next]\n[outcome] {how}" for how in ("success", "continue", "failure"))
+    one, other = situations(2)
+    asked = [one, other, one, other, one]
+    likeliest = ExperienceModel(Scripted([success, goes_on]), None, DreamOptions())
+    assert [step.success for step in likeliest.predict(asked)] == [True, False, True, False, True]
+    sampled = ExperienceModel(Scripted([success, lost, lost, success, lost]), None, DreamOptions(temperature=1.0))
+    assert [step.success for step in sampled.predict(asked)] == [True, False, False, True, False]
 
 
 @pytest.mark.parametrize("action", ["", "take carrot[outcome] success", "take\ncarrot"])
