@@ -22,11 +22,23 @@ class ScoredGroup:
     advantages: list[float]
 
     @cached_property
+    def twins(self) -> list[int]:
+        """By stream, which of the distinct ones it is like: what a policy finds likely in these is computed once."""
+        numbers: dict[tuple[tuple[int, ...], tuple[bool, ...]], int] = {}
+        return [numbers.setdefault((tuple(one.ids), tuple(one.is_action)), len(numbers)) for one in self.tokens]
+
+    @cached_property
+    def distinct(self) -> list[Tokens]:
+        """Streams no two of which have the same tokens: episodes of a task meet the same moments and act alike."""
+        first = dict(zip(reversed(self.twins), reversed(self.tokens), strict=True))
+        return [first[number] for number in range(len(first))]
+
+    @cached_property
     def prefix_length(self) -> int:
         """Tokens that all streams share before the first action."""
-        limit = min(one.is_action.index(True) for one in self.tokens)
+        limit = min(one.is_action.index(True) for one in self.distinct)
         first = self.tokens[0].ids
-        return next((i for i in range(limit) if any(one.ids[i] != first[i] for one in self.tokens)), limit)
+        return next((i for i in range(limit) if any(one.ids[i] != first[i] for one in self.distinct)), limit)
 
     @property
     def num_actions(self) -> int:
@@ -35,8 +47,8 @@ class ScoredGroup:
 
     @property
     def padded_tokens(self) -> int:
-        """Tokens if all streams were as long as the longest, which is what they take room for where they attend."""
-        return len(self.tokens) * max(len(one.ids) for one in self.tokens)
+        """Tokens if all distinct streams were as long as the longest: what they take room for where they attend."""
+        return len(self.distinct) * max(len(one.ids) for one in self.distinct)
 
 
 def informative_groups(

@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain
 from typing import Any
 
 import torch
@@ -21,26 +22,39 @@ from models.transformer import Weights, weights_of
 
 
 def action_logprobs(weights: Weights, groups: Sequence[ScoredGroup], temperature: float) -> Tensor:
-    """Log-probabilities of all action tokens, [N], in the order of groups, streams, tokens."""
+    """Log-probabilities of all action tokens, [N], in the order of groups, streams, tokens; of like streams computed once."""
     prefixes = [group.tokens[0].ids[: group.prefix_length] for group in groups]
-    suffixes = [[one.ids[group.prefix_length :] for one in group.tokens] for group in groups]
+    suffixes = [[one.ids[group.prefix_length :] for one in group.distinct] for group in groups]
     hidden = forward_groups(weights, prefixes, suffixes)
     places, targets = _action_places(groups).to(weights.device).unbind(1)
-    return target_logprobs(weights, hidden[places], targets, temperature)
+    logprobs = target_logprobs(weights, hidden[places], targets, temperature)
+    return logprobs.index_select(0, _computed_for(groups).to(weights.device))
 
 
 def _action_places(groups: Sequence[ScoredGroup]) -> Tensor:
-    """Where the hidden state lies that predicts each action token, and the token, [N, 2]: see forward_groups."""
+    """Where the hidden state lies that predicts each action token of a distinct stream, and the token: see forward_groups."""
     places: list[tuple[int, int]] = []
     prefix_end, next_place = 0, sum(group.prefix_length for group in groups)
     for group in groups:
         prefix_end += group.prefix_length
-        for one in group.tokens:
+        for one in group.distinct:
             own, actions = one.ids[group.prefix_length :], one.is_action[group.prefix_length :]
             before = [prefix_end - 1, *range(next_place, next_place + len(own) - 1)]
             places += [(place, token) for place, token, action in zip(before, own, actions, strict=True) if action]
             next_place += len(own)
     return torch.tensor(places)
+
+
+def _computed_for(groups: Sequence[ScoredGroup]) -> Tensor:
+    """For each action token of all streams, [N], which it is among those of distinct streams."""
+    numbers: list[int] = []
+    first = 0
+    for group in groups:
+        counts = [sum(one.is_action) for one in group.distinct]
+        starts = list(accumulate(counts, initial=first))
+        numbers += chain(*(range(starts[twin], starts[twin + 1]) for twin in group.twins))
+        first = starts[-1]
+    return torch.tensor(numbers)
 
 
 @dataclass(frozen=True, slots=True)

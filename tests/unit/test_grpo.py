@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from models.groups import ScoredGroup, informative_groups, micro_batches, token_advantages
 from models.grpo import GrpoTrainer, action_logprobs
 from models.objective import GrpoOptions, group_advantages, importance_weights, objective
+from models.packed import forward_groups
 from models.trainable import trainable_copy
 from models.transformer import weights_of
 from schemas.recipe import TrainingRecipe
@@ -180,6 +181,23 @@ def test_the_update_does_not_depend_on_how_micro_batches_are_cut():
     assert len(list(micro_batches(groups, 1))) == 6
     assert torch.allclose(after[0], after[2], atol=1e-6)
     assert torch.allclose(after[1], after[2], atol=1e-6)
+
+
+def test_streams_that_are_alike_are_computed_once_and_count_each(monkeypatch):
+    (group,) = random_groups(1)
+    one, other = group.tokens[:2]
+    alike = ScoredGroup([one, other, one, one], [0.5, -1.0, 2.0, -0.25])
+    computed = []
+    monkeypatch.setattr("models.grpo.forward_groups", lambda w, p, s: computed.append(s) or forward_groups(w, p, s))
+    after = []
+    for groups in ([alike], [ScoredGroup([t], [a]) for t, a in zip(alike.tokens, alike.advantages, strict=True)]):
+        network = tiny_network(seed=3)
+        trainer = GrpoTrainer(network, tiny_network(seed=4), GrpoOptions(1.0, updates_per_round=1), torch.float32)
+        trainer.optimizer = torch.optim.SGD(network.parameters())  # weights move by the gradients
+        trainer.train(groups)
+        after.append(torch.cat([p.detach().flatten() for p in network.parameters()]))
+    assert torch.allclose(*after, atol=1e-6)
+    assert [len(suffixes) for suffixes in computed[0]] == [2]
 
 
 @pytest.mark.parametrize("rank", [0, 4])

@@ -82,7 +82,12 @@ TAIL = st.lists(st.tuples(st.integers(1, 63), st.booleans()), min_size=1, max_si
 
 @given(
     st.lists(
-        st.tuples(st.lists(st.integers(1, 63), min_size=1, max_size=9), st.lists(TAIL, min_size=1, max_size=3)),
+        st.tuples(
+            st.lists(st.integers(1, 63), min_size=1, max_size=9),
+            st.lists(TAIL, min_size=1, max_size=3).flatmap(
+                lambda t: st.lists(st.sampled_from(t), min_size=1, max_size=5)
+            ),
+        ),
         max_size=3,
         min_size=1,
     )
