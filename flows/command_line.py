@@ -186,6 +186,23 @@ def ui(
 
 
 @app.command()
+def serve(
+    run: RunName = None,
+    host: Annotated[str, typer.Option(help="Others than loopback need a token in DREAMGYM_SERVE_TOKEN.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Of the server.", min=1, max=65_535)] = 8_000,
+    max_sessions: Annotated[int, typer.Option(help="How many may play at a time.", min=1)] = 128,
+) -> None:
+    """Serve a cycle's experience model as an environment that others train in (OpenEnv), until Ctrl-C."""
+    from flows.find_run import find_run
+
+    summary = find_run(run)
+    _embed()
+    from flows.dream_out import serve as serve_dream
+
+    serve_dream(summary, host, port, max_sessions)
+
+
+@app.command()
 def up(
     prefect_port: Annotated[int | None, typer.Option(help="Of the Prefect page and API; 4200 at first.")] = None,
     mlflow_port: Annotated[int | None, typer.Option(help="Of the MLflow page and API; 5000 at first.")] = None,

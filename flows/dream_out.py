@@ -1,0 +1,80 @@
+"""The dream out: the experience model of a finished cycle, as an environment that other trainers play in.
+
+serve             an OpenEnv server, `dreamgym serve`
+gymnasium_dream   a Gymnasium environment in this process
+"""
+
+import os
+import socket
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from flows.find_run import find_run
+from infra.doors import Cycle, begin
+from infra.progress import Display
+from infra.serving.messages import MAX_ACTION_CHARACTERS
+from infra.serving.openenv import Limits, Served, app_of
+from infra.settings import settings
+from infra.tracking import Tracker
+from schemas.errors import InputError
+from schemas.recipe import Recipe
+from tasks.play import dream_environment
+from tasks.pool_tasks import tasks_in
+from tasks.versioned import restored
+
+if TYPE_CHECKING:
+    from infra.serving.gymnasium_environment import TextEnvironment
+
+TOKEN_VARIABLE = "DREAMGYM_SERVE_TOKEN"  # noqa: S105
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_MAX_MESSAGE_BYTES = 16 * MAX_ACTION_CHARACTERS
+
+
+def serve(summary: dict[str, Any], host: str, port: int, max_sessions: int) -> None:
+    """Serve a cycle's dream until Ctrl-C.
+
+    Raises:
+        InputError: the cycle has no experience model, others could play without a token, or the port is taken.
+    """
+    token = os.environ.get(TOKEN_VARIABLE, "")
+    if host not in _LOOPBACK and not token:
+        raise InputError(f"whoever reaches {host} could play: set {TOKEN_VARIABLE}, or serve on 127.0.0.1")
+    _require_port(host, port)
+    display = Display()
+    app = app_of(dream_of(summary, display), Limits(max_sessions), token)
+    display.say(f"the dream of {summary['cycle_id']} is at ws://{host}:{port} (OpenEnv); Ctrl-C ends it")
+    uvicorn.run(app, host=host, port=port, ws_max_size=_MAX_MESSAGE_BYTES, access_log=False, log_level="warning")
+
+
+def gymnasium_dream(run: str | None = None) -> "TextEnvironment":
+    """The dream of a cycle as a Gymnasium environment; without a name, of the latest."""
+    from infra.serving.gymnasium_environment import TextEnvironment
+
+    dream = dream_of(find_run(run), Display())
+    return TextEnvironment(dream.environment, dream.tasks, dream.max_steps)
+
+
+def dream_of(summary: dict[str, Any], display: Display) -> Served:
+    """A cycle's experience model, grounded in its real experience, with the tasks that this experience covers.
+
+    Raises:
+        InputError: the cycle was stopped before it had one.
+    """
+    cycle_id, lineage = summary["cycle_id"], restored(summary["lineage"])
+    if "experience_model" not in lineage:
+        raise InputError(f"cycle {cycle_id} has no experience model yet: dreamgym run it further first")
+    recipe = Recipe.model_validate(summary["recipe"])
+    begin(Cycle(cycle_id, recipe.digest, Tracker(settings(), cycle_id, {}), display))
+    environment = dream_environment(lineage["experience_model"], lineage["experience"], recipe.play, recipe.seed)
+    tasks = tasks_in(lineage["experience"])
+    return Served(environment, tasks, recipe.environment.max_steps, f"{recipe.name}, dreamt: {recipe.description}")
+
+
+def _require_port(host: str, port: int) -> None:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise InputError(f"cannot serve at {host}:{port}: {error.strerror}. Take another: --host, --port") from None

@@ -1,0 +1,101 @@
+"""A Gymnasium environment of text, for one player in this process."""
+
+import math
+import random
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+from gymnasium.spaces import Space
+
+from infra.serving.episode import Episode, task_named
+from infra.serving.messages import MAX_ACTION_CHARACTERS
+from schemas.errors import InputError
+from schemas.ports import Environment
+from schemas.records import AgentTask
+
+_MAX_STATE_CHARACTERS = 1_000_000
+_SLOT = 0
+
+
+class AnyText(Space[str]):
+    """Text of any characters, up to a length; Gymnasium's own knows only the characters that it is told of."""
+
+    def __init__(self, max_length: int) -> None:
+        """All texts of at most so many characters."""
+        super().__init__(dtype=str)
+        self.max_length = max_length
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        """Eight letters by chance."""
+        return "".join(random.Random(int(self.np_random.integers(2**31))).choices(string.ascii_lowercase, k=8))
+
+    def contains(self, x: Any) -> bool:
+        """Whether it is a text, and short enough."""
+        return isinstance(x, str) and len(x) <= self.max_length
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """No."""
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AnyText) and other.max_length == self.max_length
+
+    def __hash__(self) -> int:
+        return hash(self.max_length)
+
+
+class TextEnvironment(gymnasium.Env[str, str]):
+    """An environment of ours, one episode at a time.
+
+    An observation is the task's instruction, an empty line, and the state; info names the task. `reset(seed=...)` draws a
+    task by that seed, `reset(options={"task_id": ...})` takes one by name. An episode in which the environment failed
+    ends truncated with a reward of nan and info["failure"]: it is no loss, leave it out of training.
+    """
+
+    def __init__(self, environment: Environment, tasks: Sequence[AgentTask], max_steps: int) -> None:
+        """Nothing is begun yet."""
+        self._environment, self._tasks, self._max_steps = environment, tasks, max_steps
+        self._episode: Episode | None = None
+        self.observation_space = AnyText(_MAX_STATE_CHARACTERS)
+        self.action_space = AnyText(MAX_ACTION_CHARACTERS)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Begin an episode; see Gymnasium.
+
+        Raises:
+            InputError: there is no task of that name.
+        """
+        super().reset(seed=seed)
+        named = (options or {}).get("task_id")
+        drawn = self._tasks[int(self.np_random.integers(len(self._tasks)))]
+        self._episode = Episode(task_named(self._tasks, named) if named else drawn, self._max_steps)
+        state = self._environment.reset({_SLOT: self._episode.task})[_SLOT]
+        return self._shown(state), {"task_id": self._episode.task.task_id}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Take an action; see Gymnasium.
+
+        Raises:
+            InputError: no episode is under way.
+        """
+        episode = self._episode
+        if episode is None or episode.done:
+            raise InputError("no episode is under way: reset first")
+        step = self._environment.step({_SLOT: action})[_SLOT]
+        seen, reward = episode.took(step)
+        cut_off = seen.truncated or seen.failure is not None
+        info = {"task_id": seen.task_id, "success": seen.success, "failure": seen.failure}
+        return (
+            self._shown(seen.state),
+            math.nan if reward is None else reward,
+            episode.done and not cut_off,
+            cut_off,
+            info,
+        )
+
+    def _shown(self, state: str) -> str:
+        assert self._episode is not None
+        return f"{self._episode.task.instruction}\n\n{state}"

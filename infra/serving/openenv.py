@@ -1,0 +1,217 @@
+"""An OpenEnv server: each WebSocket at /ws is a session of its own in one shared environment."""
+
+import asyncio
+import hmac
+import json
+import logging
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+from fastapi import FastAPI, WebSocket, WebSocketDisconnect
+from pydantic import ValidationError
+
+from infra.serving.episode import Episode, task_named
+from infra.serving.messages import (
+    TYPES,
+    Action,
+    Asked,
+    Close,
+    Observation,
+    Reset,
+    ResetParameters,
+    State,
+    StateAsked,
+    asked_in,
+    observed,
+    refused,
+    stands,
+)
+from infra.serving.together import Together
+from schemas.errors import DreamGymError, InputError
+from schemas.ports import Environment
+from schemas.records import AgentTask
+
+_log = logging.getLogger(__name__)
+_POLICY_VIOLATION = 1008
+"""A WebSocket's close code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What is served."""
+
+    environment: Environment
+    tasks: Sequence[AgentTask]
+    """All that can be played, in the order in which they come."""
+    max_steps: int
+    """Limit of an episode."""
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is given to whom."""
+
+    max_sessions: int = 128
+    """At a time; a client beyond is told to come back later."""
+    idle_s: float = 600.0
+    """After which a session of which nothing is heard is ended."""
+    send_s: float = 30.0
+    """In which a client must take what it asked for."""
+
+
+def app_of(served: Served, limits: Limits, token: str = "") -> FastAPI:
+    """The server as an application.
+
+    Args:
+        served: What is played.
+        limits: How much is given to whom.
+        token: Without it nobody plays; clients send it as a bearer, or, as OpenEnv's own can send no header, connect to
+            `ws://host:port/token/TOKEN`. Empty: nobody is asked for one.
+    """
+    together, coming = Together(served.environment, limits.max_sessions), cycle(served.tasks)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        work = asyncio.create_task(together.work())
+        yield
+        work.cancel()
+
+    app = FastAPI(title="DreamGym", description=served.description, lifespan=lifespan)
+
+    @app.get("/health")
+    def health() -> dict[str, str]:
+        return {"status": "healthy"}
+
+    @app.get("/metadata")
+    def metadata() -> dict[str, str]:
+        return {"name": "dreamgym", "description": served.description}
+
+    @app.get("/schema")
+    def schema() -> dict[str, Any]:
+        kinds = {"action": Action, "observation": Observation, "state": State}
+        return {name: kind.model_json_schema() for name, kind in kinds.items()}
+
+    @app.websocket("/ws")
+    @app.websocket("/token/{given}/ws")
+    async def play(socket: WebSocket, given: str = "") -> None:
+        bearer = socket.headers.get("authorization", "").removeprefix("Bearer ")
+        if token and not hmac.compare_digest((given or bearer).encode(), token.encode()):
+            await socket.close(_POLICY_VIOLATION, "a token is needed, and this is not it")
+            return
+        await socket.accept()
+        with suppress(WebSocketDisconnect, TimeoutError, RuntimeError):  # gone, silent or slow: its place is free again
+            await _let_play(socket, together, Session(served, together, coming), limits)
+        with suppress(RuntimeError):
+            await socket.close()
+
+    return app
+
+
+async def _let_play(socket: WebSocket, together: Together, session: "Session", limits: Limits) -> None:
+    slot = together.enter()
+    if slot is None:
+        message = f"all {limits.max_sessions} sessions are taken: close one, or come back later"
+        await socket.send_json(refused("CAPACITY_REACHED", message))
+        return
+    try:
+        while not session.is_closed:
+            heard = await asyncio.wait_for(socket.receive_text(), limits.idle_s)
+            answer = await session.answer(slot, heard)
+            if answer:
+                await asyncio.wait_for(socket.send_json(answer), limits.send_s)
+    finally:
+        together.leave(slot)
+
+
+class Session:
+    """One client's episodes, one after the other."""
+
+    def __init__(self, served: Served, together: Together, coming: Iterator[AgentTask]) -> None:
+        """A session in which nothing was begun; tasks that nobody names come from what all sessions share."""
+        self._served, self._together, self._coming = served, together, coming
+        self._episode: Episode | None = None
+        self._episode_id: str | None = None
+        self.is_closed = False
+
+    async def answer(self, slot: int, heard: str) -> dict[str, Any] | None:
+        """What a message is answered with; None: with nothing. A bad one is refused, and the session goes on."""
+        try:
+            return await self._answer(slot, asked_in.validate_python(_parsed(heard)))
+        except Exception as error:
+            return _refusal(error)
+
+    async def _answer(self, slot: int, asked: Asked) -> dict[str, Any] | None:
+        match asked:
+            case Reset():
+                return await self._begin(slot, asked.data)
+            case StateAsked():
+                return stands(self._state())
+            case Close():
+                self.is_closed = True
+                return None
+            case _:
+                return await self._act(slot, asked.data.action)
+
+    async def _begin(self, slot: int, wanted: ResetParameters) -> dict[str, Any]:
+        self._episode, self._episode_id = Episode(self._task(wanted), self._served.max_steps), wanted.episode_id
+        state = await self._together.begin(slot, self._episode.task)
+        return observed(self._episode.begun(state), reward=None, done=False)
+
+    def _task(self, wanted: ResetParameters) -> AgentTask:
+        tasks = self._served.tasks
+        if wanted.task_id is not None:
+            return task_named(tasks, wanted.task_id)
+        return next(self._coming) if wanted.seed is None else tasks[wanted.seed % len(tasks)]
+
+    async def _act(self, slot: int, action: str) -> dict[str, Any]:
+        episode = self._episode
+        if episode is None or episode.done:
+            raise InputError("no episode is under way: reset first")
+        seen, reward = episode.took(await self._together.step(slot, action))
+        return observed(seen, reward=reward, done=episode.done)
+
+    def _state(self) -> State:
+        if self._episode is None:
+            return State()
+        return State(
+            episode_id=self._episode_id, step_count=self._episode.num_steps, task_id=self._episode.task.task_id
+        )
+
+
+class _UnknownType(Exception):
+    """A message of a type that there is not."""
+
+
+def _parsed(heard: str) -> Any:
+    message = json.loads(heard)
+    kind = message.get("type") if isinstance(message, dict) else None
+    if kind not in TYPES:
+        raise _UnknownType(f"messages are of type {', '.join(TYPES)}, not {kind!r}")
+    return message
+
+
+def _refusal(error: Exception) -> dict[str, Any]:
+    """What a client is told of an error: what it can do about it, and nothing of the server's inside."""
+    match error:
+        case json.JSONDecodeError():
+            code, said = "INVALID_JSON", f"not JSON: {error}"
+        case _UnknownType():
+            code, said = "UNKNOWN_TYPE", str(error)
+        case ValidationError():
+            found = error.errors(include_input=False)
+            code, said = (
+                "VALIDATION_ERROR",
+                "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found),
+            )
+        case InputError():
+            code, said = "VALIDATION_ERROR", str(error)
+        case DreamGymError():
+            code, said = "EXECUTION_ERROR", str(error)
+        case _:
+            _log.error("the environment failed", exc_info=error)
+            code, said = "EXECUTION_ERROR", "the environment failed; the server's log says how"
+    return refused(code, said)

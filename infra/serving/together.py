@@ -1,0 +1,91 @@
+"""One environment that many play at once: what is asked of it while it answers is answered together, next."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from schemas.ports import Environment
+from schemas.records import AgentTask, Step
+
+_Answer = str | Step
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A task to begin, or an action to take; one at a time of each slot."""
+
+    asked: AgentTask | str
+    answer: "asyncio.Future[_Answer]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Together:
+    """Lets many play in one environment, each in a slot of its own; the environment is only ever used by one thread.
+
+    Nobody waits for others to gather: whoever asks while the environment is at work is part of its next batch.
+    """
+
+    def __init__(self, environment: Environment, num_slots: int) -> None:
+        """Nobody plays yet; run `work` beside those who will."""
+        self._environment = environment
+        self._free = list(range(num_slots))
+        self._waiting: dict[int, _Question] = {}
+        self._is_asked = asyncio.Event()
+
+    def enter(self) -> int | None:
+        """A slot to play in, or None if all are taken."""
+        return self._free.pop() if self._free else None
+
+    def leave(self, slot: int) -> None:
+        """Give a slot back, whatever was asked last."""
+        self._waiting.pop(slot, None)
+        self._free.append(slot)
+
+    async def begin(self, slot: int, task: AgentTask) -> str:
+        """Start an episode; its first state."""
+        state = await self._ask(slot, task)
+        assert isinstance(state, str)
+        return state
+
+    async def step(self, slot: int, action: str) -> Step:
+        """Take an action."""
+        step = await self._ask(slot, action)
+        assert isinstance(step, Step)
+        return step
+
+    async def _ask(self, slot: int, asked: AgentTask | str) -> _Answer:
+        question = self._waiting[slot] = _Question(asked)
+        self._is_asked.set()
+        return await question.answer
+
+    async def work(self) -> None:
+        """Answer until cancelled. What the environment raises is raised to all who asked in that batch."""
+        while True:
+            await self._is_asked.wait()
+            self._is_asked.clear()
+            questions, self._waiting = self._waiting, {}
+            asked = {slot: question.asked for slot, question in questions.items()}
+            try:
+                answers = await asyncio.to_thread(self._answers, asked)
+            except Exception as error:  # it is theirs to hear, and others go on playing
+                for question in questions.values():
+                    _settle(question.answer, error)
+            else:
+                for slot, question in questions.items():
+                    _settle(question.answer, answers[slot])
+
+    def _answers(self, asked: Mapping[int, AgentTask | str]) -> dict[int, _Answer]:
+        begun = {slot: one for slot, one in asked.items() if isinstance(one, AgentTask)}
+        acted = {slot: one for slot, one in asked.items() if isinstance(one, str)}
+        answers: dict[int, _Answer] = {}
+        if begun:
+            answers |= self._environment.reset(begun)
+        if acted:
+            answers |= self._environment.step(acted)
+        return answers
+
+
+def _settle(answer: "asyncio.Future[_Answer]", outcome: "_Answer | Exception") -> None:
+    """Tell whoever asked, unless they have gone."""
+    with suppress(asyncio.InvalidStateError):
+        answer.set_exception(outcome) if isinstance(outcome, Exception) else answer.set_result(outcome)

@@ -1,0 +1,105 @@
+"""The dream out: others play, and train, in the experience model of a cycle."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import connect
+
+from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
+
+_PLAYED_IN_PROCESS = """
+from gymnasium.utils.env_checker import check_env
+from flows.dream_out import gymnasium_dream
+
+dream = gymnasium_dream()
+check_env(dream, skip_render_check=True)
+first, info = dream.reset(seed=1)
+assert dream.reset(seed=1)[0] == first
+after, reward, terminated, truncated, info = dream.step("take knife from counter")
+print("played", reward, terminated, truncated)
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    done = dreamgym(home, "run", "textworld-tiny", *changed(*TOY), "--only", "experience")
+    assert done.returncode == 0, done.stderr
+    return home
+
+
+@pytest.mark.e2e
+def test_a_dream_is_served_until_ctrl_c(home):
+    port = free_port()
+    process = subprocess.Popen([COMMAND, "serve", "--port", str(port)], env=environment(home))
+    try:
+        with connected(f"ws://127.0.0.1:{port}/ws") as playing:
+            for message in ({"type": "reset", "data": {"seed": 0}}, {"type": "step", "data": {"action": "eat meal"}}):
+                playing.send(json.dumps(message))
+                heard = json.loads(playing.recv(timeout=60))["data"]
+        assert heard["observation"]["state"].startswith("- you: kitchen")
+        assert (heard["reward"], heard["observation"]["failure"]) == (0.0, None)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+    assert process.returncode == 0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def connected(url: str):
+    """A connection, as soon as there is somebody."""
+    for _ in range(600):
+        try:
+            return connect(url)
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"nobody at {url}")
+
+
+@pytest.mark.e2e
+def test_a_dream_is_a_gymnasium_environment_in_this_process(home):
+    played = subprocess.run(
+        [sys.executable, "-c", _PLAYED_IN_PROCESS], env=environment(home), capture_output=True, text=True, check=False
+    )
+    assert played.returncode == 0, played.stderr
+    assert "played 0.0 False False" in played.stdout
+
+
+@pytest.mark.e2e
+def test_trl_trains_in_a_dream(home):
+    script = Path(__file__).with_name("trl_in_a_dream.py")
+    trained = subprocess.run(
+        [sys.executable, script], env=environment(home), capture_output=True, text=True, check=False
+    )
+    assert trained.returncode == 0, trained.stderr
+    assert json.loads(trained.stdout.splitlines()[-1]) == {"steps": 2, "weights_moved": True, "states_seen": True}
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("arguments", "token", "message"),
+    [
+        (["--host", "0.0.0.0"], "", "DREAMGYM_SERVE_TOKEN"),
+        (["nobody"], "", "are called 'nobody'"),
+        (["--port", "{taken}"], "", "cannot serve at 127.0.0.1"),
+    ],
+)
+def test_what_cannot_be_served_is_told(home, arguments, token, message):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        told = dreamgym(home, "serve", *(one.format(taken=port) for one in arguments))
+    assert told.returncode == 2
+    assert message in told.stderr

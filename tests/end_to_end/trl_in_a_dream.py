@@ -1,0 +1,83 @@
+"""TRL's GRPOTrainer plays and trains in the latest dream of this home, through environment_factory."""
+
+import json
+import tempfile
+from typing import Any
+
+import torch
+from datasets import Dataset
+from trl import GRPOConfig, GRPOTrainer
+from trl.trainer import grpo_trainer
+
+from flows.dream_out import gymnasium_dream
+from models.backbone import load_model
+from tasks.backbone import SHIPPED
+
+DREAM = gymnasium_dream()
+STATES: list[str] = []
+_TEMPLATE = (
+    "{% for m in messages %}{% if m['role'] == 'assistant' %}{% generation %}{{ m['content'] }}"
+    "{% for c in m['tool_calls'] or [] %}{{ c['function']['name'] }} {{ c['function']['arguments'] }}{% endfor %}"
+    "[end]{% endgeneration %}{% else %}{{ m['content'] }}[state]{% endif %}{% endfor %}"
+)
+"""A marker ends each message, so that no token reaches into the next."""
+
+
+class InTheDream:
+    """A dream as TRL wants it: a tool that the policy calls."""
+
+    def reset(self, **_: Any) -> str:
+        """A task and its first state."""
+        self.reward = 0.0
+        return DREAM.reset(seed=0)[0]
+
+    def act(self, action: str) -> str:
+        """Do something.
+
+        Args:
+            action: What to do.
+        """
+        state, self.reward, *_ = DREAM.step(action)
+        STATES.append(state)
+        return state
+
+
+def call_of(words: Any, ids: list[int], **_: Any) -> dict[str, Any]:
+    """What the policy says, taken for a call of the tool."""
+    call = {"type": "function", "function": {"name": "act", "arguments": {"action": words.decode(ids)}}}
+    return {"role": "assistant", "content": "", "tool_calls": [call]}
+
+
+def reward(completions: list[Any], **_: Any) -> list[float]:
+    """By chance, so that there is something to learn."""
+    return [float(number % 2) for number, _ in enumerate(completions)]
+
+
+model = load_model(SHIPPED / "textworld-tiny")
+words = model.tokenizer
+words.chat_template, words.response_template = _TEMPLATE, {}
+grpo_trainer.parse_response = call_of
+before = [one.detach().clone() for one in model.network.parameters()]
+trainer = GRPOTrainer(
+    model=model.network,
+    reward_funcs=reward,
+    args=GRPOConfig(
+        tempfile.mkdtemp(),
+        per_device_train_batch_size=4,
+        num_generations=4,
+        max_completion_length=16,
+        max_tool_calling_iterations=1,
+        max_steps=2,
+        learning_rate=1e-3,
+        use_cpu=True,
+        report_to=[],
+        save_strategy="no",
+    ),
+    train_dataset=Dataset.from_list([{"prompt": [{"role": "user", "content": "cook"}]}] * 8),
+    processing_class=words,
+    environment_factory=InTheDream,
+)
+trainer.train()
+moved = any(not torch.equal(a, b) for a, b in zip(before, model.network.parameters(), strict=True))
+seen = any("- you: kitchen" in state for state in STATES)
+print(json.dumps({"steps": trainer.state.global_step, "weights_moved": moved, "states_seen": seen}))

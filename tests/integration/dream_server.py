@@ -1,0 +1,52 @@
+"""A server of an environment in this process, as long as a test needs it; and the environment of OpenEnv's own client."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+from platformdirs import user_cache_path
+
+from infra.serving.openenv import Limits, Served, app_of
+
+_CLIENT = "openenv-core==0.3.0"
+
+
+@contextmanager
+def serving(served: Served, limits: Limits | None = None, token: str = "") -> Iterator[str]:
+    """Its address."""
+    app = app_of(served, limits or Limits(), token)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", access_log=False))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"ws://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join()
+
+
+def play_with_openenv(url: str, episodes: list[dict]) -> list[dict]:
+    """What OpenEnv's own client sees of these episodes, played at once."""
+    script = Path(__file__).with_name("openenv_client.py")
+    asked = json.dumps({"url": url, "episodes": episodes})
+    done = subprocess.run([_python(), script], input=asked, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def _python() -> Path:
+    """Of an environment that has the client, which is made on first use: its pins fight ours."""
+    home = user_cache_path("dreamgym") / "clients" / _CLIENT
+    if not (home / "made").exists():
+        venv.create(home, with_pip=True, clear=True)
+        subprocess.run([home / "bin" / "pip", "install", "--quiet", _CLIENT], check=True, stdout=sys.stderr)
+        (home / "made").touch()
+    return home / "bin" / "python"

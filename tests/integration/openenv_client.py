@@ -1,0 +1,27 @@
+"""OpenEnv's own client, in an environment of its own: plays what standard input says, all at once, and prints what it saw.
+
+in:  {"url": ..., "episodes": [{"reset": {...}, "actions": [...]}, ...]}
+out: by episode [[observation, reward, done] of the reset and of each step], then the session's state
+"""
+
+import asyncio
+import json
+import sys
+
+from openenv.core.generic_client import GenericEnvClient  # pyright: ignore[reportMissingImports]
+
+
+async def play(url: str, episode: dict) -> dict:
+    async with GenericEnvClient(base_url=url) as client:
+        results = [await client.reset(**episode["reset"])]
+        results += [await client.step({"action": action}) for action in episode["actions"]]
+        seen = [[one.observation, one.reward, one.done] for one in results]
+        return {"seen": seen, "state": await client.state()}
+
+
+async def main() -> None:
+    asked = json.load(sys.stdin)
+    print(json.dumps(await asyncio.gather(*(play(asked["url"], one) for one in asked["episodes"]))))
+
+
+asyncio.run(main())
