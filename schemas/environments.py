@@ -3,9 +3,10 @@
 The text under a field is what Prefect's form and `dreamgym check` show.
 """
 
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from schemas.section import Section
 
@@ -109,15 +110,61 @@ class WebshopRecipe(BaseEnvironment):
         return ("webshop",)
 
 
-def _name_of(environment: Any) -> str:
+class PluginRecipe(BaseEnvironment):
+    """An environment that another package brings: an entry point of the group `dreamgym.environments`."""
+
+    families: tuple[str, ...] = Field(default=("default",), min_length=1)
+    """Families of tasks; tasks are dealt to them in turn, and the gate looks at each."""
+    options: dict[str, Any] = Field(default={})
+    """What else the environment wants to be told."""
+    package_version: str = ""
+    """Of the package that brings it, filled in; where a recipe says one, no other will do."""
+
+    @property
+    def family_names(self) -> tuple[str, ...]:
+        """Names of the families."""
+        return self.families
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pinned_to_what_is_installed(cls, told: Any) -> Any:
+        if not isinstance(told, dict):
+            return told
+        point = entry_point(told["name"])
+        there = point.dist.version if point.dist else ""
+        wanted = told.get("package_version") or there
+        if wanted != there:
+            raise ValueError(f"environment {told['name']!r} is wanted from version {wanted}, and {there} is installed")
+        return {**told, "package_version": there}
+
+
+def entry_point(name: str) -> EntryPoint:
+    """Of an environment that a package brings.
+
+    Raises:
+        ValueError: no package does.
+    """
+    points = entry_points(group=_PLUGINS)
+    if name not in points.names:
+        known = ", ".join(sorted({*_BUILT_IN, *points.names}))
+        raise ValueError(f"environment {name!r} is not known: there are {known}")
+    return points[name]
+
+
+_PLUGINS = "dreamgym.environments"
+_BUILT_IN = ("textworld-cooking", "alfworld", "webshop")
+
+
+def _kind_of(environment: Any) -> str:
     name = environment.get("name") if isinstance(environment, dict) else getattr(environment, "name", None)
-    return name or "textworld-cooking"
+    return "plugin" if name and name not in _BUILT_IN else name or _BUILT_IN[0]
 
 
 EnvironmentRecipe = Annotated[
     Annotated[CookingRecipe, Tag("textworld-cooking")]
     | Annotated[AlfworldRecipe, Tag("alfworld")]
-    | Annotated[WebshopRecipe, Tag("webshop")],
-    Discriminator(_name_of),
+    | Annotated[WebshopRecipe, Tag("webshop")]
+    | Annotated[PluginRecipe, Tag("plugin")],
+    Discriminator(_kind_of),
 ]
 """The real environment and its tasks, by the name of the environment; without one, TextWorld's cooking games."""

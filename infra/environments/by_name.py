@@ -4,7 +4,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 
 from infra.settings import settings
-from schemas.environments import AlfworldRecipe, CookingRecipe, WebshopRecipe
+from schemas.environments import AlfworldRecipe, CookingRecipe, PluginRecipe, WebshopRecipe, entry_point
 from schemas.errors import InputError
 from schemas.ports import Annotator, RealEnvironment
 from schemas.recipe import EnvironmentRecipe
@@ -25,6 +25,8 @@ def open_environment(recipe: EnvironmentRecipe) -> RealEnvironment:
             return _alfworld(recipe.model_dump_json())
         case WebshopRecipe():
             return _webshop(settings().environment_url)
+        case PluginRecipe():
+            return entry_point(recipe.name).load()(recipe)
 
 
 def _cooking(recipe: CookingRecipe) -> RealEnvironment:
@@ -58,7 +60,7 @@ def _webshop(url: str) -> RealEnvironment:
 
 
 def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:
-    """The annotator that knows this environment's own rules."""
+    """The annotator that knows this environment's own rules; what a package brings is both."""
     match recipe:
         case CookingRecipe():
             from infra.environments.cooking.annotator import CookingAnnotator
@@ -72,3 +74,5 @@ def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:
             from infra.environments.webshop.annotator import WebshopAnnotator
 
             return WebshopAnnotator()
+        case PluginRecipe():
+            return entry_point(recipe.name).load()(recipe)

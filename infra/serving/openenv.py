@@ -105,7 +105,7 @@ def app_of(served: Served, limits: Limits, token: str = "") -> FastAPI:
         await socket.accept()
         with suppress(WebSocketDisconnect, TimeoutError, RuntimeError):  # gone, silent or slow: its place is free again
             await _let_play(socket, together, Session(served, together, coming), limits)
-        with suppress(RuntimeError):
+        with suppress(WebSocketDisconnect, RuntimeError):  # closed already
             await socket.close()
 
     return app

@@ -1,0 +1,58 @@
+"""Any Gymnasium environment whose observations and actions are text.
+
+    [environment]
+    name = "gymnasium"
+    options = { id = "package:Name-v0", instruction = "what is to be done" }
+
+Further options: kwargs, for gymnasium.make; success_reward (1), from which on a final reward is a success.
+"""
+
+from importlib.util import find_spec
+from typing import Any
+
+from infra.environments.seeded_games import SeededGame, SeededGames, state_of
+from infra.environments.single_games import Outcome
+from schemas.environments import PluginRecipe
+from schemas.errors import InputError
+
+
+class GymnasiumGames(SeededGames):
+    """Each game in a Gymnasium environment of its own."""
+
+    def __init__(self, recipe: PluginRecipe) -> None:
+        """See GameEnvironment.
+
+        Raises:
+            InputError: an option or the package is missing.
+        """
+        super().__init__(recipe)
+        if missing := {"id", "instruction"} - recipe.options.keys():
+            raise InputError(f"environment 'gymnasium' needs environment.options.{' and '.join(sorted(missing))}")
+        if find_spec("gymnasium") is None:
+            raise InputError("environment 'gymnasium' needs a package: pip install 'dreamgym[gymnasium]'")
+
+    def begun(self, seed: int) -> SeededGame:
+        """See SeededGames."""
+        return _GymnasiumGame(self._options, seed)
+
+
+class _GymnasiumGame(SeededGame):
+    def __init__(self, options: dict[str, Any], seed: int) -> None:
+        import gymnasium
+
+        self._environment = gymnasium.make(options["id"], **options.get("kwargs", {}))
+        self._success_reward = options.get("success_reward", 1)
+        self.told = options["instruction"]
+        self._seen, _ = self._environment.reset(seed=seed)
+
+    def state(self) -> str:
+        return state_of(self._seen)
+
+    def act(self, action: str) -> Outcome:
+        self._seen, reward, terminated, truncated, _ = self._environment.step(action)
+        if not (terminated or truncated):
+            return "continue"
+        return "success" if terminated and float(reward) >= self._success_reward else "failure"
+
+    def close(self) -> None:
+        self._environment.close()

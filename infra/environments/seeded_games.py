@@ -1,0 +1,62 @@
+"""Games of environments that know seeds and texts, and nothing of tasks, splits, states and experts."""
+
+from abc import abstractmethod
+from functools import lru_cache
+
+from infra.environments.single_games import Game, GameEnvironment
+from schemas.errors import InputError
+from schemas.records import AgentTask
+from schemas.state_text import lines_of, text_of
+
+_FIRST_SEEDS = {"train": 0, "valid": 1_000_000_000, "test": 1_500_000_000}
+"""Splits are ranges of seeds. Whether another seed is another task is for the environment to say."""
+
+
+class SeededGame(Game):
+    """One that was begun by a seed, and was told what is to be done."""
+
+    told: str
+    """The instruction."""
+
+    def actions(self) -> list[str]:
+        """Nobody knows them."""
+        return []
+
+    def expert(self) -> str:
+        """There is none.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError("this environment has no expert to fill the logs: set ingest.path to a log of your own")
+
+
+class SeededGames(GameEnvironment):
+    """Tasks are seeds; what is to be done in one is asked once."""
+
+    @abstractmethod
+    def begun(self, seed: int) -> SeededGame:
+        """The game of a seed, from its beginning."""
+
+    @lru_cache  # noqa: B019  (an environment lives as long as its process)
+    def instruction(self, split: str, family: str, seed: int) -> str:
+        """See GameEnvironment."""
+        game = self.begun(_FIRST_SEEDS[split] + seed)
+        game.close()
+        return game.told
+
+    def game(self, task: AgentTask) -> Game:
+        """See GameEnvironment."""
+        return self.begun(_FIRST_SEEDS[task.split] + task.seed)
+
+
+def state_of(text: str) -> str:
+    """A text as a state: as it is, if it is one, else its lines by number."""
+    try:
+        lines = lines_of(text)
+    except ValueError:
+        lines = {}
+    if lines:
+        return text_of(lines)
+    said = [line.strip() for line in text.splitlines() if line.strip()]
+    return text_of({f"line {number}": line for number, line in enumerate(said or ["nothing"], 1)})
