@@ -4,7 +4,6 @@ serve             an OpenEnv server, `dreamgym serve`
 gymnasium_dream   a Gymnasium environment in this process
 """
 
-import os
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,6 @@ from tasks.versioned import restored
 if TYPE_CHECKING:
     from infra.serving.gymnasium_environment import TextEnvironment
 
-TOKEN_VARIABLE = "DREAMGYM_SERVE_TOKEN"  # noqa: S105
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _MAX_MESSAGE_BYTES = 16 * MAX_ACTION_CHARACTERS
 
@@ -37,9 +35,9 @@ def serve(summary: dict[str, Any], host: str, port: int, max_sessions: int) -> N
     Raises:
         InputError: the cycle has no experience model, others could play without a token, or the port is taken.
     """
-    token = os.environ.get(TOKEN_VARIABLE, "")
+    token = settings().serve_token.get_secret_value()
     if host not in _LOOPBACK and not token:
-        raise InputError(f"whoever reaches {host} could play: set {TOKEN_VARIABLE}, or serve on 127.0.0.1")
+        raise InputError(f"whoever reaches {host} could play: set DREAMGYM_SERVE_TOKEN, or serve on 127.0.0.1")
     _require_port(host, port)
     display = Display()
     app = app_of(dream_of(summary, display), Limits(max_sessions), token)

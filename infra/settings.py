@@ -46,6 +46,8 @@ class Settings(BaseSettings):
     """A Python that can import vLLM; empty: that of an environment which is made in `engines` on first use."""
     vllm_gpu_share: float = Field(default=0.3, gt=0, le=1)
     """Of a GPU's memory, for each of the two servers; the networks that are trained are on it as well."""
+    serve_token: SecretStr = SecretStr("")
+    """That whoever plays in a served dream must send; empty: only this machine may play, and nobody is asked for one."""
     engines: Path = user_cache_path("dreamgym") / "engines"
     """Folder of the engines' environments, some gigabytes each; all homes share it."""
     device: str = ""

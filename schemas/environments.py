@@ -24,11 +24,6 @@ class BaseEnvironment(Section):
     max_steps: int = Field(default=8, ge=1)
     """Limit of an episode. A tight one makes idle steps cost something while training, too."""
 
-    @property
-    def family_names(self) -> tuple[str, ...]:
-        """Families of tasks: the gate looks at each."""
-        raise NotImplementedError
-
 
 class CookingFamily(Section):
     """One family of cooking games, in the words of TextWorld's tw-cooking."""

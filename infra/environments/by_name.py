@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from importlib.util import find_spec
+from typing import Any
 
 from infra.settings import settings
 from schemas.environments import AlfworldRecipe, CookingRecipe, PluginRecipe, WebshopRecipe, entry_point
@@ -26,7 +27,7 @@ def open_environment(recipe: EnvironmentRecipe) -> RealEnvironment:
         case WebshopRecipe():
             return _webshop(settings().environment_url)
         case PluginRecipe():
-            return entry_point(recipe.name).load()(recipe)
+            return _of_a_package(recipe.model_dump_json())
 
 
 def _cooking(recipe: CookingRecipe) -> RealEnvironment:
@@ -59,6 +60,13 @@ def _webshop(url: str) -> RealEnvironment:
     return WebshopEnvironment(WebshopServer(url))
 
 
+@lru_cache(maxsize=1)
+def _of_a_package(recipe: str) -> Any:
+    """Environment and annotator in one."""
+    told = PluginRecipe.model_validate_json(recipe)
+    return entry_point(told.name).load()(told)
+
+
 def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:
     """The annotator that knows this environment's own rules; what a package brings is both."""
     match recipe:
@@ -75,4 +83,4 @@ def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:
 
             return WebshopAnnotator()
         case PluginRecipe():
-            return entry_point(recipe.name).load()(recipe)
+            return _of_a_package(recipe.model_dump_json())

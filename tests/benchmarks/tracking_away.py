@@ -9,7 +9,8 @@ from pathlib import Path
 from infra.settings import Settings
 from infra.tracking import Tracker
 from tests.benchmarks.update import our_update
-from tests.integration.tracking_server import free_port, mlflow_server
+from tests.free_ports import free_port
+from tests.integration.tracking_server import mlflow_server
 
 _NUM_OUTAGES = 3
 _OUTAGE_S = 40

@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import time
@@ -26,6 +25,7 @@ from schemas.environments import CookingRecipe
 from schemas.tables import SCHEMA_VERSION
 from tasks.backbone import SHIPPED
 from tests.command_line import COMMAND, changed, dreamgym, environment
+from tests.free_ports import free_ports
 from tests.tracked import of_the_cycles_own_run
 
 SMALL = [
@@ -374,7 +374,7 @@ def test_a_gate_that_says_no_exits_with_3(finished):
 @pytest.mark.e2e
 def test_the_pages_of_what_is_stored_come_up_and_go_with_ctrl_c(finished):
     home, _ = finished
-    ports = [free_port(), free_port()]
+    ports = free_ports(2)
     process = started_in_a_terminal_of_its_own(
         home, "ui", "--mlflow-port", str(ports[0]), "--prefect-port", str(ports[1])
     )
@@ -389,12 +389,6 @@ def test_the_pages_of_what_is_stored_come_up_and_go_with_ctrl_c(finished):
     assert process.returncode == 0
     with pytest.raises(URLError):
         urlopen(f"http://127.0.0.1:{ports[0]}", timeout=5)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def answer(url: str) -> str:

@@ -12,6 +12,7 @@ import pytest
 from websockets.sync.client import connect
 
 from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
+from tests.free_ports import free_port
 
 _PLAYED_IN_PROCESS = """
 from gymnasium.utils.env_checker import check_env
@@ -35,11 +36,13 @@ def home(tmp_path_factory) -> Path:
 
 
 @pytest.mark.e2e
-def test_a_dream_is_served_until_ctrl_c(home):
+@pytest.mark.parametrize(("token", "path"), [("", "/ws"), ("canary", "/token/canary/ws")])
+def test_a_dream_is_served_until_ctrl_c(home, token, path):
     port = free_port()
-    process = subprocess.Popen([COMMAND, "serve", "--port", str(port)], env=environment(home))
+    told = {**environment(home), "DREAMGYM_SERVE_TOKEN": token}
+    process = subprocess.Popen([COMMAND, "serve", "--port", str(port)], env=told)
     try:
-        with connected(f"ws://127.0.0.1:{port}/ws") as playing:
+        with connected(f"ws://127.0.0.1:{port}{path}") as playing:
             for message in ({"type": "reset", "data": {"seed": 0}}, {"type": "step", "data": {"action": "eat meal"}}):
                 playing.send(json.dumps(message))
                 heard = json.loads(playing.recv(timeout=60))["data"]
@@ -49,12 +52,6 @@ def test_a_dream_is_served_until_ctrl_c(home):
         process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
     assert process.returncode == 0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def connected(url: str):
@@ -88,14 +85,14 @@ def test_trl_trains_in_a_dream(home):
 
 @pytest.mark.e2e
 @pytest.mark.parametrize(
-    ("arguments", "token", "message"),
+    ("arguments", "message"),
     [
-        (["--host", "0.0.0.0"], "", "DREAMGYM_SERVE_TOKEN"),
-        (["nobody"], "", "are called 'nobody'"),
-        (["--port", "{taken}"], "", "cannot serve at 127.0.0.1"),
+        (["--host", "0.0.0.0"], "DREAMGYM_SERVE_TOKEN"),
+        (["nobody"], "are called 'nobody'"),
+        (["--port", "{taken}"], "cannot serve at 127.0.0.1"),
     ],
 )
-def test_what_cannot_be_served_is_told(home, arguments, token, message):
+def test_what_cannot_be_served_is_told(home, arguments, message):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -17,7 +17,9 @@ class ChatServer(ThreadingHTTPServer):
         self.questions: list[dict] = []
         self.num_bad_answers = 0
         self.num_at_once = self.most_at_once = 0
-        self.one_at_a_time = threading.Lock()
+        self.one_at_a_time = threading.Condition()
+        self.company_s = 0.0
+        """How long the first wait at most until somebody else asks, too."""
         self.fail_every, self.num_requests = fail_every, 0
         self.page = b""
         """Of a server of another kind, which is sent in place of answers."""
@@ -78,6 +80,8 @@ class _Handler(BaseHTTPRequestHandler):
         with server.one_at_a_time:
             server.num_at_once += 1
             server.most_at_once = max(server.most_at_once, server.num_at_once)
+            server.one_at_a_time.notify_all()
+            server.one_at_a_time.wait_for(lambda: server.most_at_once > 1, timeout=server.company_s)
         yield
         with server.one_at_a_time:
             server.num_at_once -= 1

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from tests.free_ports import free_port
 
 _RAY = Path(sys.executable).with_name("ray")
 _AS_OTHERS = {"RAY_worker_niceness": "0"}
@@ -61,9 +62,7 @@ def _is_raylet_of(process: psutil.Process, address: str, folder: str) -> bool:
 @contextmanager
 def two_nodes(**settings: str) -> Iterator[Nodes]:
     """The cluster while it lasts, with these settings on both nodes."""
-    with socket.socket() as probe:
-        probe.bind((_HEAD, 0))
-        port = probe.getsockname()[1]
+    port = free_port(_HEAD)
     address, one_cpu = f"{_HEAD}:{port}", ("--num-cpus", "1", "--object-store-memory", "100000000")
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         told = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder, **_AS_OTHERS, **settings}

@@ -1,7 +1,6 @@
 """A home for a server stack in a test: a short path that the database's user may enter, and free ports."""
 
 import shutil
-import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from infra.stack import object_server, postgres
 from infra.stack.layout import Layout
 from schemas.errors import InputError
 from tests.command_line import dreamgym
+from tests.free_ports import free_ports
 
 TEMPORARY = "temporary"
 
@@ -42,8 +42,7 @@ def running_stack(**settings: str) -> Iterator[Layout]:
     with stack_home() as home:
         (home / TEMPORARY).mkdir()
         told = {"TMPDIR": str(home / TEMPORARY), **settings}
-        ports = [part for name, port in free_ports().items() for part in (f"--{name}-port", str(port))]
-        started = dreamgym(home, "up", *ports, **told)
+        started = dreamgym(home, "up", *port_options(), **told)
         try:
             assert started.returncode == 0, started.stderr
             yield Layout.of(home)
@@ -51,13 +50,8 @@ def running_stack(**settings: str) -> Iterator[Layout]:
             dreamgym(home, "down")
 
 
-def free_ports() -> dict[str, int]:
+def port_options() -> list[str]:
     """A port for each server; the object server uses the 40 above its own, too."""
-    names = ("prefect", "mlflow", "postgres", "s3")
-    probes = [socket.socket() for _ in names]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = {name: probe.getsockname()[1] for name, probe in zip(names, probes, strict=True)}
-    for probe in probes:
-        probe.close()
-    return ports
+    servers = ("prefect", "mlflow", "postgres", "s3")
+    ports = zip(servers, free_ports(len(servers)), strict=True)
+    return [part for name, port in ports for part in (f"--{name}-port", str(port))]

@@ -79,7 +79,7 @@ def test_a_server_that_dies_amid_an_episode_fails_it_and_one_that_is_away_is_tol
         games.reset(dict(enumerate(games.tasks("train", 1))))
     assert games.step({0: "look"})[0].failure is Failure.ENVIRONMENT
     with pytest.raises(EnvironmentLost, match=r"begins no episode"):
-        open_environment(PluginRecipe(name="openenv", options={"url": url})).tasks("train", 1)
+        games.tasks("train", 2)
 
 
 def test_a_server_that_is_full_is_told():

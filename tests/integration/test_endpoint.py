@@ -84,6 +84,7 @@ def test_without_an_endpoint_nothing_begins(tmp_path, command):
 
 
 def test_no_more_is_asked_at_once_than_allowed(server, here):
+    server.company_s = 30.0
     TeacherAnnotator(asked(here)).annotate(episodes(20))
     assert 1 < server.most_at_once <= 3
 

@@ -52,9 +52,7 @@ def test_one_that_raises_fails_its_own_episode(monkeypatch):
 
 
 def test_a_name_that_nobody_brings_and_a_version_that_is_not_there_are_refused():
-    with pytest.raises(
-        ValidationError, match=r"'tresures' is not known: there are alfworld, textworld-cooking, treasures"
-    ):
+    with pytest.raises(ValidationError, match=r"'tresures' is not known: there are alfworld, .*, treasures, webshop"):
         Recipe.model_validate({"name": "mine", "environment": {"name": "tresures"}})
     with pytest.raises(ValidationError, match=r"wanted from version 9\.9"):
         PluginRecipe(name="treasures", package_version="9.9")

@@ -8,8 +8,9 @@ from mlflow.exceptions import MlflowException
 from infra.settings import Settings
 from infra.tracking import Tracker, mlflow_is_away
 from schemas.errors import StorageError
+from tests.free_ports import free_port
 from tests.integration.test_traces import episode, traces_of
-from tests.integration.tracking_server import free_port, mlflow_server
+from tests.integration.tracking_server import mlflow_server
 
 pytestmark = pytest.mark.integration
 

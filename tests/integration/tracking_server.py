@@ -1,7 +1,6 @@
 """A real MLflow server that can be killed and started again on the same database."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -36,10 +35,3 @@ def mlflow_server(home: Path, port: int) -> Iterator[None]:
     finally:
         os.killpg(process.pid, 9)
         process.wait()
-
-
-def free_port() -> int:
-    """One that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
