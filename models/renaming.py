@@ -23,13 +23,15 @@ PLAIN_WORDS = """
 
 _ONSETS = "b c d f g h j k l m n p r s t v w z ch sh br cr gr pl st tr".split()
 _CODAS = ("", "", "", "n", "r", "l", "t", "s", "m", "ck", "p")
+_SHARED_WORDS = 0.3
+"""How often a word of an invented name is one of another name's: who never saw that takes red hot for red bell pepper."""
 SYLLABLES = [onset + vowel + coda for onset in _ONSETS for vowel in "aeiou" for coda in _CODAS]
 
 
 def invented_names(
     names: Sequence[str], rng: random.Random, pieces: Sequence[str] = SYLLABLES, avoid: str = ""
 ) -> dict[str, str]:
-    """A new name of one to three words for each, no two alike.
+    """A new name of one to three words for each, no two alike, though some have words in common, as real ones do.
 
     Args:
         names: To be replaced.
@@ -40,10 +42,12 @@ def invented_names(
     """
     taken = set(re.findall(r"\w+", avoid))
     mapping: dict[str, str] = {}
+    words: list[str] = []
     for name in names:
-        while (invented := _name(rng, pieces)) in taken:
+        while (invented := _name(rng, pieces, words)) in taken:
             pass
         taken.add(invented)
+        words += invented.split()
         mapping[name] = invented
     return mapping
 
@@ -56,11 +60,13 @@ def name_pieces(vocabulary: Iterable[str]) -> list[str]:
     )
 
 
-def _name(rng: random.Random, pieces: Sequence[str]) -> str:
-    return " ".join(_word(rng, pieces) for _ in range(rng.choice((1, 1, 2, 2, 2, 3))))
+def _name(rng: random.Random, pieces: Sequence[str], words: Sequence[str]) -> str:
+    return " ".join(_word(rng, pieces, words) for _ in range(rng.choice((1, 1, 2, 2, 2, 3))))
 
 
-def _word(rng: random.Random, pieces: Sequence[str]) -> str:
+def _word(rng: random.Random, pieces: Sequence[str], words: Sequence[str]) -> str:
+    if words and rng.random() < _SHARED_WORDS:
+        return rng.choice(words)
     return rng.choice(PLAIN_WORDS) if rng.random() < 0.3 else "".join(rng.choices(pieces, k=rng.randint(1, 3)))
 
 

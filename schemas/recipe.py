@@ -190,9 +190,9 @@ class GrpoRecipe(Section):
     """Where these weights are cut off."""
     temperature: float = Field(default=0.8, gt=0)
     """Of the policy while it samples; what it does at 1 but not greedily would never be punished."""
-    renamed_share: float = Field(default=0.3, ge=0, le=1)
-    """Share of a round's tasks whose things the policy is shown under invented names, while the environment, dreamt or
-    real, goes by the true ones: what it learns there carries over to names that it never saw."""
+    renamed_share: float = Field(default=0.5, ge=0, le=1)
+    """Share of a round's tasks whose things the policy is shown under other names, invented ones or those of other tasks'
+    things, while the environment, dreamt or real, goes by the true ones: what it learns there is not tied to a name."""
 
 
 class DreamRecipe(Section):

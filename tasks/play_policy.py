@@ -20,7 +20,7 @@ def play_policy(policy: Reference, recipe: PlayRecipe, renamed_share: float) -> 
     Args:
         policy: Who plays.
         recipe: How.
-        renamed_share: Of tasks that it is shown under invented names, as it will be while it trains.
+        renamed_share: Of tasks that it is shown under other names, as it will be while it trains.
     """
     use_threads()
     tasks = open_environment(recipe.environment).tasks("train", recipe.environment.num_train_tasks)

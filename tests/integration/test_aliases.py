@@ -17,16 +17,27 @@ def tasks():
     return open_environment(ENVIRONMENT).tasks("train", 40)
 
 
-def test_all_foods_of_about_the_share_of_tasks_are_called_otherwise(policy, tasks):
+def test_about_the_share_of_tasks_has_aliases_and_what_is_said_of_them_is_meant_of_the_things(policy, tasks):
     drawn = draw_aliases(tasks, 0.5, policy, ENVIRONMENT, seed=0)
     assert 10 < len(drawn) < 30
-    environment = open_environment(ENVIRONMENT)
     for task in tasks:
         if task.task_id in drawn:
-            aliases, names = drawn[task.task_id], environment.names(task)
-            shown = aliases.shown(task.instruction)
-            assert not any(name in shown for name in names)
-            assert aliases.meant(shown) == task.instruction
+            aliases = drawn[task.task_id]
+            for text in (task.instruction, task.initial_state):
+                assert aliases.meant(aliases.shown(text)) == text
+
+
+def test_half_of_them_are_invented_and_half_are_names_of_other_things_in_other_roles(policy, tasks):
+    drawn = draw_aliases(tasks, 1.0, policy, ENVIRONMENT, seed=0)
+    environment = open_environment(ENVIRONMENT)
+    known = {name for task in tasks for name in environment.names(task)}
+    called = [{drawn[task.task_id].shown(name) for name in environment.names(task)} for task in tasks]
+    num_borrowed = sum(names <= known for names in called)
+    num_invented = sum(not names & known for names in called)
+    assert num_borrowed + num_invented == len(tasks)
+    assert 10 < num_borrowed < 30
+    shown = {drawn[task.task_id].shown(task.instruction) for task in tasks}
+    assert len({one for one in shown if any(name in one for name in known)} - {task.instruction for task in tasks}) > 5
 
 
 def test_the_same_draw_gives_the_same_aliases_and_another_others(policy, tasks):

@@ -23,6 +23,7 @@ from schemas.errors import EngineError
 from schemas.sampling import Sampling
 from tasks.backbone import SHIPPED
 from tests.command_line import COMMAND, TOY, changed, environment
+from tests.distributions import likelihood_of_draws, nucleus_of
 
 pytestmark = [
     pytest.mark.integration,
@@ -84,6 +85,17 @@ def test_rows_that_start_alike_sample_apart(served):
     streams = VllmEngine(served).open(8)
     streams.extend(range(8), [_PROMPTS[1]] * 8)
     assert len({tuple(one.ids) for one in streams.generate(range(8), Sampling(8, _END, 1.5))}) > 1
+
+
+@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.6, 1.0), (1.4, 0.8), (1.0, 0.3)])
+def test_what_is_sampled_is_distributed_as_the_network_says(served, shipped, temperature, top_p):
+    count, prompt = 4_000, _PROMPTS[1]
+    nucleus = nucleus_of(true_logprobs(shipped, prompt, temperature)[-1].exp().tolist(), top_p)
+    streams = VllmEngine(served).open(count)
+    streams.extend(range(count), [prompt] * count)
+    sampled = streams.generate(range(count), Sampling(1, _END, temperature, top_p))
+    drawn = [one.ids[0] for one in sampled]
+    assert likelihood_of_draws(drawn, nucleus) > 1e-6, "vLLM draws by itself: of so many runs, one fails"
 
 
 def test_other_weights_take_effect_without_a_restart_and_an_engine_of_the_old_ones_is_refused(served, shipped, other):

@@ -1,14 +1,13 @@
 import math
-from collections import Counter
 
 import pytest
 import torch
-from scipy.stats import chisquare
 
 from models.engine import Sessions, _draw
 from models.transformer import Weights, weights_of
 from schemas.errors import InputError
 from schemas.sampling import Sampling
+from tests.distributions import likelihood_of_draws, nucleus_of
 from tests.unit.tiny import tiny_network
 
 
@@ -96,19 +95,6 @@ def test_what_is_sampled_is_distributed_as_the_network_says(temperature, top_p):
     sessions = Sessions(exact(network), count, torch.Generator().manual_seed(0))
     sessions.extend(range(count), [[3, 1, 4]] * count)
     sampled = sessions.generate(range(count), Sampling(1, 0, temperature, top_p))
-    drawn = Counter(one.ids[0] for one in sampled)
-    assert set(drawn) <= set(nucleus)
-    assert chisquare([drawn[token] for token in nucleus], [count * p for p in nucleus.values()]).pvalue > 0.001
+    assert likelihood_of_draws([one.ids[0] for one in sampled], nucleus) > 0.001
     for one in sampled[:20]:
         assert one.logprobs[0] == pytest.approx(math.log(nucleus[one.ids[0]]), abs=1e-4)
-
-
-def nucleus_of(likely: list[float], top_p: float) -> dict[int, float]:
-    """The fewest tokens that together are so likely, and how likely each is among them."""
-    kept, so_far = {}, 0.0
-    for token in sorted(range(len(likely)), key=lambda token: -likely[token]):
-        if so_far >= top_p:
-            break
-        kept[token] = likely[token]
-        so_far += likely[token]
-    return {token: p / so_far for token, p in kept.items()}

@@ -40,6 +40,12 @@ def test_invented_names_differ_from_each_other_and_from_words_in_use(seed):
     assert not set(invented.values()) & {"kitchen", "counter", "stove"}
 
 
+def test_some_invented_names_have_words_in_common_as_real_ones_do():
+    invented = invented_names([f"thing {i}" for i in range(200)], random.Random(0)).values()
+    words = [word for name in invented for word in name.split()]
+    assert 0.2 < 1 - len(set(words)) / len(words) < 0.6
+
+
 def test_renaming_there_and_back_leaves_an_episode_as_it_was():
     step = Step("- red apple: held raw uncut", 0.0, done=False, success=False, reasoning="red apple: counter. works.")
     episode = Trajectory(TASK, "real", [Turn("- red apple: counter raw uncut", "take red apple from counter", step)])
