@@ -35,6 +35,8 @@ SILENCE_S = 300.0
 _LOADED_WITHIN_S = 1800.0
 _LOG_TAIL = 2000
 _QUIET = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
+_AS_MANY_AS_ASKED = {"VLLM_MAX_COMPLETION_PROMPTS": str(2**31 - 1)}
+"""Prompts at a time; it refuses more than 1,024 of a stranger."""
 _ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 
 
@@ -96,7 +98,7 @@ class VllmServer:
             *("--gpu-memory-utilization", str(settings.vllm_gpu_share)),
         ]
         threads = {"OMP_NUM_THREADS": str(settings.num_threads)}
-        environment = {**os.environ, **_QUIET, **_ON_CPU, **threads, "VLLM_SERVER_DEV_MODE": "1"}
+        environment = {**os.environ, **_QUIET, **_AS_MANY_AS_ASKED, **_ON_CPU, **threads, "VLLM_SERVER_DEV_MODE": "1"}
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603
                 command, env=environment, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
