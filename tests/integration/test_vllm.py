@@ -15,11 +15,16 @@ import torch
 from infra.engines.vllm import ServedRole, VllmEngine
 from infra.engines.vllm_environment import is_there
 from infra.engines.vllm_server import VllmServer
+from infra.environments.by_name import open_environment
 from infra.settings import settings
 from models.backbone import LanguageModel, load_model
+from models.engine import TorchEngine
 from models.packed import forward
+from models.rollouts import Rollout, RolloutOptions
 from models.transformer import logits_of, weights_of
+from schemas.environments import CookingRecipe
 from schemas.errors import EngineError
+from schemas.records import Trajectory
 from schemas.sampling import Sampling
 from tasks.backbone import SHIPPED
 from tests.command_line import COMMAND, TOY, changed, environment
@@ -96,6 +101,33 @@ def test_what_is_sampled_is_distributed_as_the_network_says(served, shipped, tem
     sampled = streams.generate(range(count), Sampling(1, _END, temperature, top_p))
     drawn = [one.ids[0] for one in sampled]
     assert likelihood_of_draws(drawn, nucleus) > 1e-6, "vLLM draws by itself: of so many runs, one fails"
+
+
+def test_greedy_episodes_are_those_of_the_torch_engine_but_where_two_tokens_are_equally_likely(served, shipped):
+    cooking, torch_engine = (
+        open_environment(CookingRecipe()),
+        TorchEngine(weights_of(shipped.network, torch.float32), 0),
+    )
+    options, tasks = RolloutOptions(remember_episode=False, temperature=0.0, max_steps=6), cooking.tasks("train", 24)
+    ours, theirs = (
+        Rollout(engine, shipped.format, cooking, "real", options).play(tasks)
+        for engine in (torch_engine, VllmEngine(served))
+    )
+    differences = [one for pair in zip(ours, theirs, strict=True) if (one := first_difference(*pair))]
+    assert len(differences) <= 2
+    for before, our_token, their_token in differences:
+        table = true_logprobs(shipped, before, 1.0)[-1]
+        assert table[our_token].item() == pytest.approx(table[their_token].item(), abs=1e-4)
+
+
+def first_difference(ours: Trajectory, theirs: Trajectory) -> tuple[list[int], int, int] | None:
+    """Where two episodes part: the tokens before, and the next one of each."""
+    for one, other in zip(ours.tokens, theirs.tokens, strict=False):
+        for i, (our_token, their_token) in enumerate(zip(one.ids, other.ids, strict=False)):
+            if our_token != their_token:
+                return one.ids[:i], our_token, their_token
+    assert [turn.action for turn in ours.turns] == [turn.action for turn in theirs.turns]
+    return None
 
 
 def test_other_weights_take_effect_without_a_restart_and_an_engine_of_the_old_ones_is_refused(served, shipped, other):
