@@ -64,12 +64,11 @@ def ours() -> list[float]:
     vectors, demonstrations = stored()
     index.add(vectors, [Remembered("", False, one) for one in demonstrations])
     author = LanguageModelAuthor(TorchEngine(engine_weights(model), 0), format, WRITTEN)
-    dreaming = ExperienceModel(author, index, DreamOptions(num_retries=0))
     trainer = GrpoTrainer(policy, reference, options, torch.bfloat16)
     played = RolloutOptions(remember_episode=False, max_steps=NUM_TURNS, max_action_tokens=ACTION)
 
     def work() -> None:
-        dream = _Dream(dreaming)
+        dream = _Dream(ExperienceModel(author, index, DreamOptions(num_retries=0)))  # a round takes nothing from another
         episodes = Rollout(TorchEngine(engine_weights(policy), 0), format, dream, "dream", played).play(tasks())
         groups, _ = informative_groups([episodes[i : i + GROUP] for i in range(0, len(episodes), GROUP)], options)
         trainer.train(groups)
