@@ -68,8 +68,9 @@ def ours() -> list[float]:
     played = RolloutOptions(remember_episode=False, max_steps=NUM_TURNS, max_action_tokens=ACTION)
 
     def work() -> None:
-        dream = _Dream(ExperienceModel(author, index, DreamOptions(num_retries=0)))  # a round takes nothing from another
-        episodes = Rollout(TorchEngine(engine_weights(policy), 0), format, dream, "dream", played).play(tasks())
+        dreaming = ExperienceModel(author, index, DreamOptions(num_retries=0))  # that takes nothing over from other rounds
+        rollout = Rollout(TorchEngine(engine_weights(policy), 0), format, _Dream(dreaming), "dream", played)
+        episodes = rollout.play(tasks())
         groups, _ = informative_groups([episodes[i : i + GROUP] for i in range(0, len(episodes), GROUP)], options)
         trainer.train(groups)
 
