@@ -64,13 +64,13 @@ def ours() -> list[float]:
     vectors, demonstrations = stored()
     index.add(vectors, [Remembered("", False, one) for one in demonstrations])
     author = LanguageModelAuthor(TorchEngine(engine_weights(model), 0), format, WRITTEN)
+    dreaming = ExperienceModel(author, index, DreamOptions(num_retries=0))
     trainer = GrpoTrainer(policy, reference, options, torch.bfloat16)
     played = RolloutOptions(remember_episode=False, max_steps=NUM_TURNS, max_action_tokens=ACTION)
 
     def work() -> None:
-        dreaming = ExperienceModel(author, index, DreamOptions(num_retries=0))  # that takes nothing over from other rounds
-        rollout = Rollout(TorchEngine(engine_weights(policy), 0), format, _Dream(dreaming), "dream", played)
-        episodes = rollout.play(tasks())
+        dream = _Dream(dreaming)
+        episodes = Rollout(TorchEngine(engine_weights(policy), 0), format, dream, "dream", played).play(tasks())
         groups, _ = informative_groups([episodes[i : i + GROUP] for i in range(0, len(episodes), GROUP)], options)
         trainer.train(groups)
 
