@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from models.precision import matmul_dtype
 from models.transformer import (
     Layer,
     Weights,
@@ -36,8 +37,8 @@ _ROUND_TO = 32
 
 
 def engine_weights(network: Any) -> Weights:
-    """A network laid out for generation, in bfloat16: several times faster than float32 with 32 rows and more."""
-    return weights_of(network, torch.bfloat16, for_sampling=True)
+    """A network laid out for generation, in the precision that its device computes fastest with 32 rows and more."""
+    return weights_of(network, matmul_dtype(network.device), for_sampling=True)
 
 
 class TorchEngine:

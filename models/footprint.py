@@ -26,7 +26,6 @@ from schemas.records import Tokens
 _NOWHERE = torch.device("meta")
 _STATES_OF_ADAM = 2
 """Numbers that the optimiser keeps for each trained weight."""
-_SAMPLED_IN = torch.bfloat16
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,9 @@ class Footprint:
         return Footprint(weights, gradients, optimizer, self.activations)
 
 
-def of_fine_tuning(config: Any, training: TrainingRecipe, num_rows: int, prompt: int, target: int) -> Footprint:
+def of_fine_tuning(
+    config: Any, training: TrainingRecipe, num_rows: int, prompt: int, target: int, dtype: torch.dtype
+) -> Footprint:
     """Of supervised fine-tuning.
 
     Args:
@@ -61,12 +62,15 @@ def of_fine_tuning(config: Any, training: TrainingRecipe, num_rows: int, prompt:
         num_rows: Examples that are computed at a time.
         prompt: Tokens of each before what is to be learnt.
         target: Tokens of each that are to be learnt.
+        dtype: Of the matrix products.
     """
     example = Example.of(([1] * prompt, False), ([1] * target, True))
-    return _of(config, training, lambda network: sft_loss(network, [example] * num_rows, torch.bfloat16))
+    return _of(config, training, lambda network: sft_loss(network, [example] * num_rows, dtype))
 
 
-def of_update(config: Any, training: TrainingRecipe, num_rows: int, prompt: int, action: int) -> Footprint:
+def of_update(
+    config: Any, training: TrainingRecipe, num_rows: int, prompt: int, action: int, dtype: torch.dtype
+) -> Footprint:
     """Of a GRPO update on streams that have their first token in common: it takes least memory where they share more.
 
     Args:
@@ -75,13 +79,14 @@ def of_update(config: Any, training: TrainingRecipe, num_rows: int, prompt: int,
         num_rows: Streams that are computed at a time.
         prompt: Tokens of each before the action.
         action: Tokens of each that were sampled.
+        dtype: Of the matrix products.
     """
     mask, zeros = [False] * prompt + [True] * action, [0.0] * (prompt + action)
     streams = [Tokens([0, row, *[1] * (prompt + action - 2)], mask, zeros) for row in range(num_rows)]
     group = ScoredGroup(streams, [1.0] * num_rows)
 
     def loss(network: Any) -> Tensor:
-        return action_logprobs(weights_of(network, torch.bfloat16), [group], temperature=1.0).sum()
+        return action_logprobs(weights_of(network, dtype), [group], temperature=1.0).sum()
 
     return _of(config, training, loss)
 
@@ -101,11 +106,11 @@ def _of(config: Any, training: TrainingRecipe, loss: Callable[[Any], Tensor]) ->
     return Footprint(weights, trained, _STATES_OF_ADAM * trained, max(0, peak - weights - trained))
 
 
-def of_sampling(config: Any, num_rows: int, length: int) -> Footprint:
-    """Of the torch engine, with room for so many streams of a length."""
-    weights = num_weights(config) * _SAMPLED_IN.itemsize
+def of_sampling(config: Any, num_rows: int, length: int, dtype: torch.dtype) -> Footprint:
+    """Of the torch engine, with room for so many streams of a length, when weights and cache are of this dtype."""
+    weights = num_weights(config) * dtype.itemsize
     head_size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    per_token = 2 * config.num_hidden_layers * config.num_key_value_heads * head_size * _SAMPLED_IN.itemsize
+    per_token = 2 * config.num_hidden_layers * config.num_key_value_heads * head_size * dtype.itemsize
     return Footprint(weights, 0, 0, num_rows * length * per_token)
 
 

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from models.checkpoints import Checkpoints
 from models.head import target_logprobs
 from models.packed import forward
+from models.precision import matmul_dtype
 from models.sharding import gathered, num_ranks, shares, summed
 from models.transformer import weights_of
 
@@ -97,7 +98,7 @@ def fit(
     checkpoints: Checkpoints | None = None,
     max_tokens: int = 16_000,
 ) -> None:
-    """Train in place with AdamW, bfloat16 matrix products over float32 weights, and clipped gradients.
+    """Train in place with AdamW, matrix products in the device's precision over float32 weights, and clipped gradients.
 
     Args:
         network: On one rank, or sharded over several, which share the examples of every batch.
@@ -109,12 +110,13 @@ def fit(
         max_tokens: That one rank computes at a time.
     """
     optimizer = torch.optim.AdamW(network.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.01)
+    dtype = matmul_dtype(next(network.parameters()).device)
     num_done = checkpoints.resume(network, optimizer) if checkpoints else 0
     network.train()
     for update, batch in enumerate(itertools.islice(stream, num_done, num_updates), num_done):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(update, num_updates, peak_learning_rate)
-        loss = backward(network, batch, torch.bfloat16, max_tokens)
+        loss = backward(network, batch, dtype, max_tokens)
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)

@@ -12,6 +12,7 @@ from models.checkpoints import Checkpoints, load_optimizer
 from models.groups import ScoredGroup
 from models.grpo import GrpoTrainer
 from models.objective import GrpoOptions
+from models.precision import matmul_dtype
 from models.sft import Example, SftProgress, fit, repeated
 from schemas.recipe import TrainingRecipe
 
@@ -61,7 +62,7 @@ class PolicyUpdate:
         Returns:
             Metrics, and the optimiser.
         """
-        trainer = GrpoTrainer(network, reference, self.options, torch.bfloat16)
+        trainer = GrpoTrainer(network, reference, self.options, matmul_dtype(network.device))
         load_optimizer(trainer.optimizer, optimizer_state)
         return trainer.train(self.groups), trainer.optimizer
 

@@ -10,6 +10,7 @@ import torch
 from infra.settings import settings
 from models.backbone import load_architecture
 from models.footprint import Footprint, of_fine_tuning, of_sampling, of_update
+from models.precision import matmul_dtype
 from models.rollouts import RolloutOptions
 from schemas.recipe import Recipe
 from tasks.backbone import backbone_folder
@@ -60,15 +61,15 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
     backbone, where = recipe.backbone, device()
     config, format = load_architecture(backbone_folder(backbone) or backbone.model, revision=backbone.revision)
     longest = lengths(recipe, format)
-    trainings = _trainings(recipe, config, longest)
+    trainings = _trainings(recipe, config, longest, matmul_dtype(where))
     stages = {name: stage.of_each(settings().num_ranks) for name, stage in trainings.items()}
     if recipe.engine.name == "torch":
-        stages["dream"] = _dream(recipe, config, longest)
+        stages["dream"] = _dream(recipe, config, longest, matmul_dtype(where))
     kept = Footprint(_NUM_KEPT * trainings["train policy"].weights, 0, 0, 0)
     return Estimate(where, _num_bytes_of(where), kept, stages, least_seconds(recipe, plan, config, longest, where))
 
 
-def _trainings(recipe: Recipe, config: Any, longest: Lengths) -> dict[str, Footprint]:
+def _trainings(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype) -> dict[str, Footprint]:
     training, start, experience = recipe.training, recipe.start.sft, recipe.experience
     turn, predicted = (longest.moment, longest.action), (longest.situation, experience.max_new_tokens)
 
@@ -80,17 +81,17 @@ def _trainings(recipe: Recipe, config: Any, longest: Lengths) -> dict[str, Footp
         num_rows(predicted, experience.sft.tokens_per_update),
     )
     return {
-        "start policy": of_fine_tuning(config, training, num_cloned, *turn),
-        "experience model": of_fine_tuning(config, training, num_learnt, *predicted),
-        "train policy": of_update(config, training, num_rows(turn, training.tokens_per_batch), *turn),
+        "start policy": of_fine_tuning(config, training, num_cloned, *turn, dtype),
+        "experience model": of_fine_tuning(config, training, num_learnt, *predicted, dtype),
+        "train policy": of_update(config, training, num_rows(turn, training.tokens_per_batch), *turn, dtype),
     }
 
 
-def _dream(recipe: Recipe, config: Any, longest: Lengths) -> Footprint:
+def _dream(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype) -> Footprint:
     """Both engines, with every slot in use."""
     num_slots = RolloutOptions().num_slots
-    policy = of_sampling(config, num_slots, longest.moment + longest.action)
-    model = of_sampling(config, num_slots, longest.situation + recipe.experience.max_new_tokens)
+    policy = of_sampling(config, num_slots, longest.moment + longest.action, dtype)
+    model = of_sampling(config, num_slots, longest.situation + recipe.experience.max_new_tokens, dtype)
     return Footprint(policy.weights + model.weights, 0, 0, policy.activations + model.activations)
 
 

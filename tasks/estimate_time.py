@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from models.footprint import num_weights
+from models.precision import matmul_dtype
 from schemas.recipe import Recipe
 from tasks.lengths import Lengths
 
@@ -54,8 +55,8 @@ def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> di
 
 @torch.inference_mode()
 def _speed(where: str) -> float:
-    """Operations per second of a matrix product in bfloat16."""
-    matrix = torch.ones(_SIZE, _SIZE, dtype=torch.bfloat16, device=where)
+    """Operations per second of a matrix product."""
+    matrix = torch.ones(_SIZE, _SIZE, dtype=matmul_dtype(where), device=where)
     (matrix @ matrix).sum().item()
     started, count = time.perf_counter(), 0
     while time.perf_counter() - started < _MEASURED_FOR_S:

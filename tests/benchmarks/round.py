@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from models.encoders import HashingEncoder
+from models.precision import matmul_dtype
 from models.prompts import Situation
 from models.retrieval import join
 from schemas.records import AgentTask, Step
@@ -65,7 +66,7 @@ def ours() -> list[float]:
     index.add(vectors, [Remembered("", False, one) for one in demonstrations])
     author = LanguageModelAuthor(TorchEngine(engine_weights(model), 0), format, WRITTEN)
     dreaming = ExperienceModel(author, index, DreamOptions(num_retries=0))
-    trainer = GrpoTrainer(policy, reference, options, torch.bfloat16)
+    trainer = GrpoTrainer(policy, reference, options, matmul_dtype("cpu"))
     played = RolloutOptions(remember_episode=False, max_steps=NUM_TURNS, max_action_tokens=ACTION)
 
     def work() -> None:

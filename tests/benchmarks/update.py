@@ -1,4 +1,4 @@
-"""One GRPO update of four groups in bfloat16: logical tokens per second."""
+"""One GRPO update of four groups: logical tokens per second."""
 
 import tempfile
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from models.precision import matmul_dtype
 from tests.benchmarks.network import NUM_WORDS, network, rates, tokenizer
 from tests.benchmarks.single_turn import COMPLETION, GROUP, PROMPT, prompts
 
@@ -30,7 +31,7 @@ def our_update() -> Callable[[], object]:
         ScoredGroup(tokens[i : i + GROUP], group_advantages([1, 0] * (GROUP // 2))) for i in range(0, len(rows), GROUP)
     ]
     options = GrpoOptions(updates_per_round=1, kl_coefficient=0.0, learning_rate=1e-6)
-    trainer = GrpoTrainer(network(), None, options, torch.bfloat16)
+    trainer = GrpoTrainer(network(), None, options, matmul_dtype("cpu"))
     return lambda: trainer.train(groups)
 
 
@@ -58,7 +59,7 @@ def trl_trainer(model: Any, batch_size: int, **options: Any) -> Any:
         output_dir=tempfile.mkdtemp(),
         per_device_train_batch_size=batch_size,
         num_generations=GROUP,
-        bf16=True,
+        bf16=matmul_dtype("cpu") == torch.bfloat16,
         use_cpu=True,
         report_to=[],
         gradient_checkpointing=False,

@@ -33,15 +33,15 @@ def taken(training: TrainingRecipe) -> int:
 
 @pytest.mark.parametrize("training", [TrainingRecipe(), LEAN, TrainingRecipe(lora_rank=4, gradient_checkpointing=True)])
 def test_it_is_what_real_tensors_take(training):
-    found = of_fine_tuning(config(), training, NUM_ROWS, PROMPT, TARGET)
+    found = of_fine_tuning(config(), training, NUM_ROWS, PROMPT, TARGET, torch.bfloat16)
     assert found.total - found.optimizer == pytest.approx(taken(training), rel=0.2)
 
 
 def test_weights_and_what_belongs_to_each_of_them_are_counted():
     numbers = sum(weight.numel() for weight in tiny_network(num_hidden_layers=6).parameters())
-    full = of_update(config(), TrainingRecipe(), NUM_ROWS, PROMPT, TARGET)
+    full = of_update(config(), TrainingRecipe(), NUM_ROWS, PROMPT, TARGET, torch.bfloat16)
     assert (full.weights, full.gradients, full.optimizer) == (4 * numbers, 4 * numbers, 8 * numbers)
-    adapters = of_update(config(), TrainingRecipe(lora_rank=4), NUM_ROWS, PROMPT, TARGET)
+    adapters = of_update(config(), TrainingRecipe(lora_rank=4), NUM_ROWS, PROMPT, TARGET, torch.bfloat16)
     assert adapters.weights - full.weights == adapters.gradients == adapters.optimizer / 2
     assert full.of_each(2) == Footprint(2 * numbers, 2 * numbers, 4 * numbers, full.activations)
 
@@ -49,11 +49,13 @@ def test_weights_and_what_belongs_to_each_of_them_are_counted():
 def test_sampling_takes_weights_in_bfloat16_and_a_cache():
     numbers = sum(weight.numel() for weight in tiny_network(num_hidden_layers=6).parameters())
     keys_and_values = 2 * 6 * 2 * 8  # of a token: layers, heads, head size
-    assert of_sampling(config(), 3, 100) == Footprint(2 * numbers, 0, 0, 3 * 100 * keys_and_values * 2)
+    assert of_sampling(config(), 3, 100, torch.bfloat16) == Footprint(2 * numbers, 0, 0, 3 * 100 * keys_and_values * 2)
 
 
 @pytest.mark.parametrize("footprint", [of_fine_tuning, of_update])
 def test_fewer_rows_and_checkpointing_take_less(footprint):
-    plain, fewer = (footprint(config(), TrainingRecipe(), rows, PROMPT, TARGET) for rows in (NUM_ROWS, 4))
-    lean = footprint(config(), LEAN, NUM_ROWS, PROMPT, TARGET)
+    plain, fewer = (
+        footprint(config(), TrainingRecipe(), rows, PROMPT, TARGET, torch.bfloat16) for rows in (NUM_ROWS, 4)
+    )
+    lean = footprint(config(), LEAN, NUM_ROWS, PROMPT, TARGET, torch.bfloat16)
     assert max(fewer.activations, lean.activations) < 0.5 * plain.activations

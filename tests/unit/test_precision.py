@@ -1,0 +1,23 @@
+"""Which precision is chosen on which device."""
+
+import pytest
+import torch
+
+from models.engine import engine_weights
+from models.precision import matmul_dtype
+from tests.unit.tiny import tiny_network
+
+
+@pytest.mark.parametrize(
+    ("able", "chosen"),
+    [
+        ({"avx2": True, "avx512_bf16": False, "amx_bf16": False}, torch.float32),
+        ({"avx2": True, "avx512_f": True, "avx512_bf16": True}, torch.bfloat16),
+        ({"neon": True}, torch.float32),
+    ],
+)
+def test_a_processor_that_only_emulates_bfloat16_computes_in_float32(monkeypatch, able, chosen):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able)
+    assert matmul_dtype("cpu") == chosen
+    assert matmul_dtype("cuda:0") == torch.bfloat16
+    assert engine_weights(tiny_network()).dtype == chosen
