@@ -2,7 +2,7 @@
 
 The parent holds the other end of standard input; when nobody does any more, or the command itself ends, or we are sent
 SIGTERM, the command's whole group is ended. Sent SIGUSR1, the group is aborted: Python processes write down where each of
-their threads stands, and die.
+their threads stands, and die. What the command leaves in its folder for temporary files goes with it.
 """
 
 import os
@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from tempfile import TemporaryDirectory
 
 _PATIENCE_S = 10
 
@@ -20,8 +21,12 @@ _PATIENCE_S = 10
 def main(command: list[str]) -> int:
     """Its exit code; nothing of its group is left then."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    telling = {**os.environ, "PYTHONFAULTHANDLER": "1"}
-    process = subprocess.Popen(command, env=telling, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
+    with TemporaryDirectory(prefix="dreamgym-", ignore_cleanup_errors=True) as folder:
+        return _guarded(command, {**os.environ, "PYTHONFAULTHANDLER": "1", "TMPDIR": folder})
+
+
+def _guarded(command: list[str], environment: dict[str, str]) -> int:
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)  # noqa: S603
     signal.signal(signal.SIGUSR1, lambda *_: _abort(process))
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=_end, args=[process], daemon=True).start())
     threading.Thread(target=_end_with_parent, args=[process], daemon=True).start()

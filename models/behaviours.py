@@ -85,7 +85,7 @@ def _mistake(environment: RealEnvironment, slot: int, rng: random.Random) -> str
         return garbled(rng.choice([meant, *possible]), rng)
     if kind == "slip" and possible:
         return rng.choice(_slips(meant, possible))
-    actions = possible if kind == "possible" and possible else environment.near_misses(slot)
+    actions = (possible if kind == "possible" else []) or environment.near_misses(slot) or [meant]
     verb = rng.choice(sorted({action.split(" ")[0] for action in actions}))
     return rng.choice([action for action in actions if action.split(" ")[0] == verb])
 

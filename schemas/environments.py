@@ -105,6 +105,113 @@ class WebshopRecipe(BaseEnvironment):
         return ("webshop",)
 
 
+MiniwobTask = Literal[
+    "click-button",
+    "click-button-sequence",
+    "click-checkboxes",
+    "click-checkboxes-large",
+    "click-collapsible-2-nodelay",
+    "click-collapsible-nodelay",
+    "click-dialog",
+    "click-dialog-2",
+    "click-link",
+    "click-option",
+    "click-tab",
+    "click-tab-2",
+    "click-test",
+    "click-test-2",
+    "choose-list",
+    "enter-password",
+    "enter-text",
+    "enter-text-2",
+    "find-word",
+    "focus-text",
+    "focus-text-2",
+    "login-user",
+    "login-user-popup",
+    "navigate-tree",
+    "phone-book",
+    "read-table",
+    "search-engine",
+    "simple-arithmetic",
+    "use-autocomplete-nodelay",
+]
+"""MiniWoB++'s own names of its tasks, of those that can be solved by their text."""
+_ALL_TASKS: tuple[MiniwobTask, ...] = MiniwobTask.__args__
+
+
+class MiniwobRecipe(BaseEnvironment):
+    """MiniWoB++: tasks on web pages (arXiv 1802.08802), in Chromium."""
+
+    name: Literal["miniwob"] = "miniwob"
+    families: tuple[MiniwobTask, ...] = Field(default=_ALL_TASKS, min_length=1)
+    """Tasks by MiniWoB++'s names, dealt in turn; the gate looks at each."""
+    max_steps: int = Field(default=15, ge=1)
+    """Limit of an episode."""
+
+    @property
+    def family_names(self) -> tuple[str, ...]:
+        """Names of the tasks."""
+        return self.families
+
+
+ScienceworldTask = Literal[
+    "boil",
+    "melt",
+    "freeze",
+    "change-the-state-of-matter-of",
+    "use-thermometer",
+    "measure-melting-point-known-substance",
+    "measure-melting-point-unknown-substance",
+    "power-component",
+    "power-component-renewable-vs-nonrenewable-energy",
+    "test-conductivity",
+    "test-conductivity-of-unknown-substances",
+    "find-living-thing",
+    "find-non-living-thing",
+    "find-plant",
+    "find-animal",
+    "grow-plant",
+    "grow-fruit",
+    "chemistry-mix",
+    "chemistry-mix-paint-secondary-color",
+    "chemistry-mix-paint-tertiary-color",
+    "lifespan-longest-lived",
+    "lifespan-shortest-lived",
+    "lifespan-longest-lived-then-shortest-lived",
+    "identify-life-stages-1",
+    "identify-life-stages-2",
+    "inclined-plane-determine-angle",
+    "inclined-plane-friction-named-surfaces",
+    "inclined-plane-friction-unnamed-surfaces",
+    "mendelian-genetics-known-plant",
+    "mendelian-genetics-unknown-plant",
+]
+"""ScienceWorld's own names of its tasks."""
+_ALL_EXPERIMENTS: tuple[ScienceworldTask, ...] = ScienceworldTask.__args__
+
+
+class ScienceworldRecipe(BaseEnvironment):
+    """ScienceWorld: a school's science experiments in text (arXiv 2203.07540), in Java."""
+
+    name: Literal["scienceworld"] = "scienceworld"
+    families: tuple[ScienceworldTask, ...] = Field(default=_ALL_EXPERIMENTS, min_length=1)
+    """Tasks by ScienceWorld's names, dealt in turn; the gate looks at each."""
+    easy: bool = True
+    """ScienceWorld's own simplifications: doors are open, and one can go anywhere at once."""
+    num_valid_tasks: int = Field(default=60, ge=2)
+    """Tasks for calibration during training: of ScienceWorld's split `dev`."""
+    num_test_tasks: int = Field(default=90, ge=2)
+    """Held-out tasks of the test split: evaluated and reported, never trained or tuned on."""
+    max_steps: int = Field(default=60, ge=1)
+    """Limit of an episode."""
+
+    @property
+    def family_names(self) -> tuple[str, ...]:
+        """Names of the tasks."""
+        return self.families
+
+
 class PluginRecipe(BaseEnvironment):
     """An environment that another package brings: an entry point of the group `dreamgym.environments`."""
 
@@ -147,7 +254,7 @@ def entry_point(name: str) -> EntryPoint:
 
 
 _PLUGINS = "dreamgym.environments"
-_BUILT_IN = ("textworld-cooking", "alfworld", "webshop")
+_BUILT_IN = ("textworld-cooking", "alfworld", "webshop", "miniwob", "scienceworld")
 
 
 def _kind_of(environment: Any) -> str:
@@ -159,6 +266,8 @@ EnvironmentRecipe = Annotated[
     Annotated[CookingRecipe, Tag("textworld-cooking")]
     | Annotated[AlfworldRecipe, Tag("alfworld")]
     | Annotated[WebshopRecipe, Tag("webshop")]
+    | Annotated[MiniwobRecipe, Tag("miniwob")]
+    | Annotated[ScienceworldRecipe, Tag("scienceworld")]
     | Annotated[PluginRecipe, Tag("plugin")],
     Discriminator(_kind_of),
 ]

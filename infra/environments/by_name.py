@@ -2,10 +2,19 @@
 
 from functools import lru_cache
 from importlib.util import find_spec
+from shutil import which
 from typing import Any
 
 from infra.settings import settings
-from schemas.environments import AlfworldRecipe, CookingRecipe, PluginRecipe, WebshopRecipe, entry_point
+from schemas.environments import (
+    AlfworldRecipe,
+    CookingRecipe,
+    MiniwobRecipe,
+    PluginRecipe,
+    ScienceworldRecipe,
+    WebshopRecipe,
+    entry_point,
+)
 from schemas.errors import InputError
 from schemas.ports import Annotator, RealEnvironment
 from schemas.recipe import EnvironmentRecipe
@@ -26,6 +35,10 @@ def open_environment(recipe: EnvironmentRecipe) -> RealEnvironment:
             return _alfworld(recipe.model_dump_json())
         case WebshopRecipe():
             return _webshop(settings().environment_url)
+        case MiniwobRecipe():
+            return _miniwob(recipe.model_dump_json())
+        case ScienceworldRecipe():
+            return _scienceworld(recipe.model_dump_json())
         case PluginRecipe():
             return _of_a_package(recipe.model_dump_json())
 
@@ -61,6 +74,28 @@ def _webshop(url: str) -> RealEnvironment:
 
 
 @lru_cache(maxsize=1)
+def _miniwob(recipe: str) -> RealEnvironment:
+    if find_spec("miniwob") is None or find_spec("selenium") is None:
+        raise InputError("environment 'miniwob' needs packages: pip install 'dreamgym[miniwob]'")
+    from infra.environments.miniwob.browser import require_browser
+    from infra.environments.miniwob.environment import MiniwobEnvironment
+
+    require_browser()
+    return MiniwobEnvironment(MiniwobRecipe.model_validate_json(recipe))
+
+
+@lru_cache(maxsize=1)
+def _scienceworld(recipe: str) -> RealEnvironment:
+    if find_spec("scienceworld") is None:
+        raise InputError("environment 'scienceworld' needs a package: pip install 'dreamgym[scienceworld]'")
+    if which("java") is None:
+        raise InputError("environment 'scienceworld' needs Java: apt-get install default-jre-headless")
+    from infra.environments.scienceworld.environment import ScienceworldEnvironment
+
+    return ScienceworldEnvironment(ScienceworldRecipe.model_validate_json(recipe))
+
+
+@lru_cache(maxsize=1)
 def _of_a_package(recipe: str) -> Any:
     """Environment and annotator in one."""
     told = PluginRecipe.model_validate_json(recipe)
@@ -82,5 +117,13 @@ def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:
             from infra.environments.webshop.annotator import WebshopAnnotator
 
             return WebshopAnnotator()
+        case MiniwobRecipe():
+            from infra.environments.miniwob.annotator import MiniwobAnnotator
+
+            return MiniwobAnnotator()
+        case ScienceworldRecipe():
+            from infra.environments.scienceworld.annotator import ScienceworldAnnotator
+
+            return ScienceworldAnnotator()
         case PluginRecipe():
             return _of_a_package(recipe.model_dump_json())

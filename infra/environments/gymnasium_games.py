@@ -10,10 +10,11 @@ Further options: kwargs, for gymnasium.make; success_reward (1), from which on a
 from importlib.util import find_spec
 from typing import Any
 
-from infra.environments.seeded_games import SeededGame, SeededGames, state_of
+from infra.environments.seeded_games import SeededGame, SeededGames
 from infra.environments.single_games import Outcome
 from schemas.environments import PluginRecipe
 from schemas.errors import InputError
+from schemas.state_text import state_of
 
 
 class GymnasiumGames(SeededGames):

@@ -15,10 +15,11 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from infra.environments.seeded_games import SeededGame, SeededGames, state_of
+from infra.environments.seeded_games import SeededGame, SeededGames
 from infra.environments.single_games import Outcome
 from schemas.environments import PluginRecipe
 from schemas.errors import EnvironmentLost, InputError
+from schemas.state_text import state_of
 
 _ANSWER_S = 120.0
 _FIELDS = {"action": "action", "state": "state", "instruction": "instruction", "success_reward": 1}

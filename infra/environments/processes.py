@@ -1,6 +1,7 @@
 """Games in processes of their own: several in each, which is replaced after a while because games leak memory.
 
 A process that dies or hangs is killed and takes its own episodes with it, and no others; the next episode finds a new one.
+Where a game raises, the process ends the others that it plays, and begins none.
 """
 
 import os
@@ -8,7 +9,7 @@ import signal
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures import TimeoutError as StillSilent
 from concurrent.futures.process import BrokenProcessPool
@@ -16,6 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, Literal, Protocol
+
+from infra.environments.single_games import Outcome
 
 _LOOK_FOR_PARENT_EVERY_S = 1.0
 
@@ -30,7 +33,9 @@ class Seen:
     """Actions that it would accept now."""
     expert: str = ""
     """What an expert would do now."""
-    won: bool = False
+    outcome: Outcome = "continue"
+    asked: str = ""
+    """What is to be done, where only the game knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +140,7 @@ class Processes:
 
     def reset(self, games: Mapping[int, Any]) -> dict[int, Seen | Lost]:
         """Begin a game in each slot."""
-        for slot in games:
-            self._leave(slot)
+        self.leave(games)
         for slot in games:
             self._home[slot] = process = self._least_busy()
             process.take(slot)
@@ -145,6 +149,11 @@ class Processes:
     def step(self, actions: Mapping[int, str]) -> dict[int, Seen | Lost]:
         """Take an action in each slot, all of which have a game that is not lost."""
         return self._ask([("step", slot, action) for slot, action in actions.items()])
+
+    def leave(self, slots: Iterable[int]) -> None:
+        """These games are over, whatever they say."""
+        for slot in slots:
+            self._leave(slot)
 
     def close(self) -> None:
         """End all processes."""
@@ -157,7 +166,7 @@ class Processes:
             self._open.append(_Process(self._make))
         chosen = min(self._open, key=lambda one: len(one.slots))
         if chosen.num_begun + 1 == self._games_per_process:
-            self._open.remove(chosen)
+            self._retire(chosen)
         return chosen
 
     def _leave(self, slot: int) -> None:
@@ -177,9 +186,16 @@ class Processes:
         answers: dict[int, Seen | Lost] = {}
         for process, answer in asked.items():
             answers |= self._wait(process, answer, by_process[process])
-        for slot in [slot for slot, one in answers.items() if isinstance(one, Lost) or one.won]:
-            self._leave(slot)
+        for slot, one in answers.items():
+            if isinstance(one, Lost):
+                self._retire(self._home[slot])
+            if isinstance(one, Lost) or one.outcome != "continue":
+                self._leave(slot)
         return answers
+
+    def _retire(self, process: _Process) -> None:
+        """Begin no game in it any more."""
+        self._open = [one for one in self._open if one is not process]
 
     def _wait(
         self, process: _Process, answer: "Future[dict[int, Seen | Lost]]", requests: list[_Request]
@@ -191,6 +207,5 @@ class Processes:
             reason = f"no answer for {patience_s:.0f} s"
         except BrokenProcessPool:
             reason = "its process died"
-        self._open = [one for one in self._open if one is not process]
         process.end()
         return {slot: Lost(reason) for slot in process.slots}

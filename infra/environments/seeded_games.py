@@ -6,7 +6,6 @@ from functools import lru_cache
 from infra.environments.single_games import Game, GameEnvironment
 from schemas.errors import InputError
 from schemas.records import AgentTask
-from schemas.state_text import lines_of, text_of
 
 _FIRST_SEEDS = {"train": 0, "valid": 1_000_000_000, "test": 1_500_000_000}
 """Splits are ranges of seeds. Whether another seed is another task is for the environment to say."""
@@ -48,15 +47,3 @@ class SeededGames(GameEnvironment):
     def game(self, task: AgentTask) -> Game:
         """See GameEnvironment."""
         return self.begun(_FIRST_SEEDS[task.split] + task.seed)
-
-
-def state_of(text: str) -> str:
-    """A text as a state: as it is, if it is one, else its lines by number."""
-    try:
-        lines = lines_of(text)
-    except ValueError:
-        lines = {}
-    if lines:
-        return text_of(lines)
-    said = [line.strip() for line in text.splitlines() if line.strip()]
-    return text_of({f"line {number}": line for number, line in enumerate(said or ["nothing"], 1)})

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from infra.environments.verdicts import verdict
 from schemas.environments import PluginRecipe
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from schemas.state_text import lines_of
@@ -56,9 +57,7 @@ class GameEnvironment(ABC):
 
     def explain(self, turn: Turn) -> str:
         """Why an action had the effect that it had: evidence first. Say more than this, and the dream will be better."""
-        if turn.step.done:
-            return "wins." if turn.step.success else "loses."
-        return "refused." if turn.step.state == turn.state else "works."
+        return f"{verdict(turn)}."
 
     def tasks(self, split: str, num_tasks: int, first_seed: int = 0) -> list[AgentTask]:
         """See the port."""

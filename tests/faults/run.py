@@ -6,7 +6,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from tests.faults import damage, endurance, kills, outages, promotions, storage
+from tests.faults import damage, endurance, episodes, kills, outages, promotions, storage
 from tests.faults.outcome import Outcome
 
 FAULTS: dict[str, tuple[Callable[[int], Outcome], int, int]] = {
@@ -14,7 +14,8 @@ FAULTS: dict[str, tuple[Callable[[int], Outcome], int, int]] = {
     "damage": (damage.check, 40, 400),
     "storage errors": (storage.check_errors, 15, 100),
     "lost answers": (storage.check_lost_answers, 15, 100),
-    "kills": (kills.check, 10, 200),
+    "episodes": (episodes.check, 20, 1000),
+    "kills": (kills.check, 4, 200),
     "outages": (outages.check, 4, 40),
     "cycles in a row": (endurance.check, 2, 20),
 }

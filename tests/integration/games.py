@@ -4,6 +4,7 @@ import os
 import time
 
 from infra.environments.processes import Seen
+from infra.environments.single_games import Outcome
 
 
 class Counting:
@@ -21,7 +22,7 @@ class Counting:
         if action == "raise":
             raise RuntimeError("as it was told")
         self.num_steps += 1
-        return self._seen(won=action == "win")
+        return self._seen("success" if action == "win" else "continue")
 
-    def _seen(self, *, won: bool = False) -> Seen:
-        return Seen(f"{self.name} {self.num_steps}", (str(os.getpid()),), won=won)
+    def _seen(self, outcome: Outcome = "continue") -> Seen:
+        return Seen(f"{self.name} {self.num_steps}", (str(os.getpid()),), outcome=outcome)

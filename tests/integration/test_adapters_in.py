@@ -4,13 +4,13 @@ import gymnasium
 import pytest
 
 from infra.environments.by_name import open_environment
-from infra.environments.seeded_games import state_of
 from infra.environments.template import Treasures
 from infra.serving.gymnasium_environment import TextEnvironment
 from infra.serving.openenv import Limits, Served
 from schemas.environments import PluginRecipe
 from schemas.errors import EnvironmentLost, InputError
 from schemas.records import Failure
+from schemas.state_text import state_of
 from tests.integration.dream_server import serving
 
 pytestmark = pytest.mark.integration

@@ -8,8 +8,9 @@ import pytest
 
 from infra.environments.alfworld.environment import AlfworldEnvironment
 from infra.environments.alfworld.files import GameFiles
-from infra.environments.alfworld.view import NOT_BEGUN, REFUSED
+from infra.environments.alfworld.view import REFUSED
 from infra.environments.by_name import annotator_of_facts
+from infra.environments.games_in_processes import NOT_BEGUN
 from models.behaviours import collect
 from schemas.environments import AlfworldFamily, AlfworldRecipe
 from schemas.errors import InputError

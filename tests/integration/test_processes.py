@@ -42,6 +42,7 @@ def test_what_a_game_raises_is_the_end_of_its_episode_alone(two):
     after = two.step({0: "raise", 1: "x", 2: "x"})
     assert said(after) == {0: "RuntimeError: as it was told", 1: "b 1", 2: "c 1"}
     assert pids(two.step({1: "x", 2: "x"})) == {slot: pids(began)[slot] for slot in (1, 2)}
+    assert pids(two.reset({3: "d"}))[3] not in (pids(began)[0], pids(began)[1]), "the next one has a process of its own"
 
 
 @pytest.mark.parametrize(("fate", "reason"), [("die", "its process died"), ("hang", "no answer for 4 s")])

@@ -1,21 +1,15 @@
 """The door to ALFWorld: reset and step over a vector of games, which are played in processes of their own."""
 
-from collections.abc import Mapping
+from pathlib import Path
 
 from infra.environments.alfworld.dealt import deal
 from infra.environments.alfworld.files import GameFiles
-from infra.environments.alfworld.view import (
-    NOT_BEGUN,
-    actions_in,
-    generated_task_error,
-    near_misses_in,
-    state_text,
-)
-from infra.environments.processes import Game, Lost, Processes, Seen
-from infra.settings import settings
+from infra.environments.alfworld.view import actions_in, generated_task_error, near_misses_in, state_text
+from infra.environments.games_in_processes import GamesInProcesses
+from infra.environments.processes import Game, Seen
 from schemas.environments import AlfworldRecipe
 from schemas.errors import InputError
-from schemas.records import AgentTask, Failure, Step
+from schemas.records import AgentTask
 from schemas.state_text import lines_of
 
 
@@ -26,18 +20,18 @@ def new_game() -> Game:
     return AlfworldGame()
 
 
-class AlfworldEnvironment:
-    """ALFWorld's text games, with its native text and the admissible actions as state (paper, section 4.1)."""
+class AlfworldEnvironment(GamesInProcesses):
+    """ALFWorld's text games, with its native text and the admissible actions as state (paper, section 4.1).
+
+    Its expert is ALFWorld's hand-coded one, who sees what the agent sees.
+    """
 
     def __init__(self, recipe: AlfworldRecipe) -> None:
         """An environment of some of its families; processes are started with the first game."""
+        super().__init__(new_game)
         self._recipe = recipe
         self._opened: dict[str, GameFiles] = {}
         self._dealt: dict[str, list[tuple[str, str]]] = {}
-        self._processes = Processes(new_game, settings().environment_processes)
-        self._seen: dict[int, Seen] = {}
-        self._lost: dict[int, str] = {}
-        """Why a slot's game cannot go on."""
 
     def tasks(self, split: str, num_tasks: int, first_seed: int = 0) -> list[AgentTask]:
         """The first tasks of a split, dealt to the families in turn.
@@ -67,46 +61,13 @@ class AlfworldEnvironment:
     def _task(self, split: str, family: str, name: str) -> AgentTask:
         return AgentTask(f"{split}/{name}", self._files(split).instruction(name), split, family)
 
-    def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
-        """Begin each slot's game; see the port. One that cannot be begun fails at its first step."""
-        folders = {slot: self._files(task.split).folder / _name_of(task) for slot, task in tasks.items()}
-        for slot in tasks:
-            self._lost.pop(slot, None)
-        self._take(self._processes.reset(folders))
-        return {slot: NOT_BEGUN if slot in self._lost else self._state(slot) for slot in tasks}
+    def which(self, task: AgentTask) -> Path:
+        """The folder of its game."""
+        return self._files(task.split).folder / _name_of(task)
 
-    def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
-        """Take one action in each slot; a game whose process died or hangs ends as failed, and no other."""
-        alive = {slot: action for slot, action in actions.items() if slot not in self._lost}
-        self._take(self._processes.step(alive))
-        return {slot: self._failed(slot) if slot in self._lost else self._step(slot) for slot in actions}
-
-    def _take(self, answers: Mapping[int, Seen | Lost]) -> None:
-        for slot, answer in answers.items():
-            if isinstance(answer, Lost):
-                self._lost[slot] = answer.reason
-            else:
-                self._seen[slot] = answer
-
-    def _state(self, slot: int) -> str:
-        return state_text(self._seen[slot].said, self._seen[slot].admissible)
-
-    def _step(self, slot: int) -> Step:
-        won = self._seen[slot].won
-        return Step(self._state(slot), float(won), done=won, success=won)
-
-    def _failed(self, slot: int) -> Step:
-        state = self._state(slot) if slot in self._seen else NOT_BEGUN
-        reason = self._lost[slot]
-        return Step(state, 0.0, done=True, success=False, reasoning=reason, failure=Failure.ENVIRONMENT)
-
-    def close(self) -> None:
-        """End all processes."""
-        self._processes.close()
-
-    def expert(self, slot: int) -> str:
-        """The next action of ALFWorld's hand-coded expert, who sees what the agent sees."""
-        return self._seen[slot].expert
+    def state_of(self, seen: Seen) -> str:
+        """See view.py."""
+        return state_text(seen.said, seen.admissible)
 
     def admissible_actions(self, slot: int) -> list[str]:
         """Actions that ALFWorld accepts now and that are not always accepted."""

@@ -33,4 +33,5 @@ class AlfworldGame:
 
 
 def _seen(state: Any) -> Seen:
-    return Seen(state.feedback, tuple(state["admissible_commands"]), state["extra.expert_plan"][0], state["won"])
+    outcome = "success" if state["won"] else "continue"
+    return Seen(state.feedback, tuple(state["admissible_commands"]), state["extra.expert_plan"][0], outcome)

@@ -19,7 +19,6 @@ VERBS = ("go to", "open", "close", "take", "move", "use", "heat", "cool", "clean
 ALWAYS = ("look", "inventory", "help")
 REFUSED = "Nothing happens."
 """What ALFWorld says to what it does not accept."""
-NOT_BEGUN = "- saw: nothing, for the game could not be begun"
 _TOOLS = {"heat": "microwave", "cool": "fridge", "clean": "sinkbasin", "slice": "knife"}
 _THING = re.compile(r"\b[a-z]+ \d+\b")
 _ASKED = re.compile(

@@ -12,6 +12,7 @@ next state, which tells whether the action had an effect.
 import re
 from collections.abc import Sequence
 
+from infra.environments.verdicts import verdict
 from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
 
@@ -41,7 +42,7 @@ def explain(task: AgentTask, turn: Turn) -> str:
     state = lines_of(turn.state)
     recipe = _recipe(task.instruction)
     parts = _evidence(turn.action, state, recipe)
-    return ". ".join([*parts, _verdict(turn)]) + "."
+    return ". ".join([*parts, verdict(turn)]) + "."
 
 
 def _recipe(instruction: str) -> dict[str, str]:
@@ -102,9 +103,3 @@ def _line(name: str, state: dict[str, str]) -> str:
         return ways[0]
     here = state.get(state["you"], "").split()
     return f"{name} here" if name in here else "no such thing here"
-
-
-def _verdict(turn: Turn) -> str:
-    if turn.step.done:
-        return "wins" if turn.step.success else "loses"
-    return "refused" if turn.step.state == turn.state else "works"

@@ -7,6 +7,7 @@ Differs: the paper asks a strong teacher LLM; models/teacher.py does that. Here 
 
 from collections.abc import Sequence
 
+from infra.environments.verdicts import verdict
 from infra.environments.webshop.view import accepts, options
 from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
@@ -27,14 +28,8 @@ def explain(task: AgentTask, turn: Turn, earlier: Sequence[Turn]) -> str:
     evidence = ["accepted" if accepts(lines_of(turn.state), turn.action) else "not accepted here"]
     if turn.action == _BUY:
         evidence += [f"chosen: {'; '.join(_chosen(earlier)) or 'nothing'}", f"asked: {task.instruction}"]
-    return ". ".join([*evidence, _verdict(turn)]) + "."
+    return ". ".join([*evidence, verdict(turn)]) + "."
 
 
 def _chosen(turns: Sequence[Turn]) -> list[str]:
     return [name for turn in turns for name in options(lines_of(turn.state)) if turn.action == f"click[{name}]"]
-
-
-def _verdict(turn: Turn) -> str:
-    if turn.step.done:
-        return "wins" if turn.step.success else "loses"
-    return "refused" if turn.step.state == turn.state else "works"

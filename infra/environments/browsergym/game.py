@@ -1,0 +1,40 @@
+"""One task of BrowserGym after another, in a process of its own. Playwright and its browser come with BrowserGym."""
+
+from typing import Any
+
+import gymnasium
+
+from infra.environments.browsergym.view import is_action, state_text
+from infra.environments.processes import Seen
+from infra.environments.single_games import Outcome
+
+
+class BrowserGymGame:
+    """Plays tasks that Gymnasium knows by name."""
+
+    def __init__(self) -> None:
+        """Nothing open yet."""
+        self._environment: gymnasium.Env[Any, Any] | None = None
+
+    def reset(self, which: tuple[str, dict[str, Any], float]) -> Seen:
+        """Begin a task, of a name, with arguments of gymnasium.make, which is won from a reward on."""
+        name, arguments, self._success_reward = which
+        if self._environment:
+            self._environment.close()
+        self._environment = gymnasium.make(name, **arguments)
+        self._page, _ = self._environment.reset(seed=0)
+        return self._seen()
+
+    def step(self, action: str) -> Seen:
+        """Call BrowserGym; what is none of its calls, or about nothing on the page, changes nothing."""
+        if self._environment is None or not is_action(action, self._page["axtree_object"]):
+            return self._seen()
+        self._page, reward, terminated, truncated, _ = self._environment.step(action)
+        if not (terminated or truncated):
+            return self._seen()
+        return self._seen("success" if float(reward) >= self._success_reward else "failure")
+
+    def _seen(self, outcome: Outcome = "continue") -> Seen:
+        page = self._page
+        state = state_text(page["url"], page["axtree_object"], page.get("last_action_error", ""))
+        return Seen(state, (), outcome=outcome, asked=" ".join(page["goal"].split()))

@@ -1,0 +1,144 @@
+"""Chromium without a window, driven by ChromeDriver: one for all pages of a process, and gone when that is.
+
+The only file that imports Selenium. Pages cannot reach any network.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from selenium import webdriver
+from selenium.common.exceptions import ElementNotInteractableException, WebDriverException
+from selenium.webdriver.chrome.remote_connection import ChromeRemoteConnection
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.client_config import ClientConfig
+from selenium.webdriver.remote.webelement import WebElement
+from urllib3.exceptions import HTTPError
+
+from schemas.errors import EnvironmentLost, InputError
+
+_DRIVERS, _BROWSERS = ("chromedriver",), ("chromium", "chromium-browser", "google-chrome", "chrome")
+_KEYS = {"up": Keys.ARROW_UP, "down": Keys.ARROW_DOWN, "left": Keys.ARROW_LEFT, "right": Keys.ARROW_RIGHT}
+"""By our names; others are called alike."""
+_Answer = TypeVar("_Answer")
+_ANSWER_S = 15
+_SCRIPT_S = 10
+_READY = "started successfully on port "
+_OPTIONS = (
+    *("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=600,600"),
+    "--process-per-site",  # many pages in one process: a hundred of them take little more memory than one
+    *("--disable-background-timer-throttling", "--disable-renderer-backgrounding"),
+    *("--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"),
+)
+
+
+def require_browser() -> tuple[str, str]:
+    """Paths of driver and browser.
+
+    Raises:
+        InputError: one of them is not here.
+    """
+    driver, browser = (next(filter(None, map(shutil.which, names)), None) for names in (_DRIVERS, _BROWSERS))
+    if driver is None or browser is None:
+        raise InputError("environment 'miniwob' needs a browser: apt-get install chromium chromium-driver")
+    return driver, browser
+
+
+class Browser:
+    """A browser with a window for each page."""
+
+    def __init__(self) -> None:
+        """Started and ready.
+
+        Raises:
+            EnvironmentLost: it does not start.
+        """
+        driver, browser = require_browser()
+        self._process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "infra.guard", driver, "--port=0"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        address = f"http://127.0.0.1:{self._port()}"
+        told = ClientConfig(remote_server_addr=address, timeout=_ANSWER_S)
+        connection = ChromeRemoteConnection(address, client_config=told)
+        self._driver = webdriver.Remote(connection, options=_options(browser))
+        self._driver.set_script_timeout(_SCRIPT_S)
+        self._driver.set_page_load_timeout(_ANSWER_S)
+        self._first_window = self._driver.current_window_handle
+        self._lost = ""
+
+    def _port(self) -> int:
+        for line in self._process.stdout or ():
+            if _READY in line:
+                return int(line.rpartition(_READY)[2].strip(" .\n"))
+        raise EnvironmentLost("ChromeDriver does not start")
+
+    def new_window(self) -> str:
+        """Handle of an empty one."""
+        return self._in(self._first_window, self._opened)
+
+    def _opened(self) -> str:
+        self._driver.switch_to.new_window("tab")
+        as_if_in_front = {"enabled": True}
+        self._driver.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", as_if_in_front)
+        return self._driver.current_window_handle
+
+    def go(self, window: str, url: str) -> None:
+        """Load a page, to the end."""
+        self._in(window, lambda: self._driver.get(url))
+
+    def run(self, window: str, script: str, *arguments: Any) -> Any:
+        """What JavaScript answers."""
+        return self._in(window, lambda: self._driver.execute_script(script, *arguments))
+
+    def type(self, window: str, element: str, text: str) -> None:
+        """Press the keys of a text in an element, which JavaScript finds, in place of what is there."""
+        self._in(window, lambda: _type(self._driver.execute_script(element), text))
+
+    def press(self, window: str, key: str) -> None:
+        """Press a key, such as `enter`, wherever the focus is."""
+        chain = ActionChains(self._driver, duration=0).send_keys(_KEYS.get(key) or getattr(Keys, key.upper()))
+        self._in(window, chain.perform)
+
+    def _in(self, window: str, what: Callable[[], _Answer]) -> _Answer:
+        """Do something in a window; a driver that did not answer once is not asked again.
+
+        Raises:
+            EnvironmentLost: it does not answer, or the page is broken.
+        """
+        if self._lost:
+            raise EnvironmentLost(self._lost)
+        try:
+            self._driver.switch_to.window(window)
+            return what()
+        except HTTPError as error:
+            self._lost = f"the browser does not answer: {type(error).__name__}"
+            self._process.terminate()
+            raise EnvironmentLost(self._lost) from error
+        except WebDriverException as error:
+            said = (error.msg or type(error).__name__).splitlines()[0]
+            raise EnvironmentLost(f"the page cannot be played: {said}") from error
+
+
+def _type(element: WebElement, text: str) -> None:
+    with suppress(ElementNotInteractableException):  # it is disabled, or was by what the focus brought about
+        element.send_keys(Keys.CONTROL, "a")
+        element.send_keys(text)
+
+
+def _options(browser: str) -> webdriver.ChromeOptions:
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    for option in _OPTIONS:
+        options.add_argument(option)
+    if os.geteuid() == 0:  # Chromium's sandbox refuses to work for root
+        options.add_argument("--no-sandbox")
+    return options

@@ -1,0 +1,53 @@
+"""The door to MiniWoB++: reset and step over a vector of pages, in browsers that processes of their own drive."""
+
+import re
+
+from infra.environments.miniwob.view import KEYS
+from infra.environments.opened_games import OpenedGames
+from infra.environments.processes import Game
+from schemas.environments import MiniwobRecipe, MiniwobTask
+from schemas.records import AgentTask
+from schemas.state_text import lines_of
+
+_EPISODES_PER_BROWSER = 200
+_QUOTED = re.compile(r'"([^"]{3,})"')
+_SPELLING: tuple[MiniwobTask, ...] = ("click-dialog-2", "enter-text-2", "use-autocomplete-nodelay")
+"""Tasks that are about how a name is written, or whose names mean something."""
+
+
+def new_game() -> Game:
+    """In a process of its own, which has a browser."""
+    from infra.environments.miniwob.page import MiniwobPage
+
+    return MiniwobPage()
+
+
+class MiniwobEnvironment(OpenedGames):
+    """MiniWoB++'s pages as states; success is the full reward of a page.
+
+    Differs: the ten seconds that MiniWoB++ gives an episode are lifted, and its reward does not fall with time.
+    """
+
+    def __init__(self, recipe: MiniwobRecipe) -> None:
+        """An environment of some of its tasks, which are our families."""
+        super().__init__(new_game, recipe.families, games_per_process=_EPISODES_PER_BROWSER)
+
+    def which(self, task: AgentTask) -> tuple[str, str, str]:
+        """Its page, the seed of its chance, and whose words it uses: some pages have others for tests."""
+        return task.family, f"{task.split}/{task.seed}", "test" if task.split == "test" else "train"
+
+    def admissible_actions(self, slot: int) -> list[str]:
+        """Every click, every choice, and to type what the expert would, into each textbox."""
+        typed = self.expert(slot).partition("] ")[2]
+        boxes = [name.split()[0] for name in lines_of(self._state(slot)) if name.endswith(" textbox")]
+        return [*self._seen[slot].admissible, *(f"type {box} {typed}" for box in boxes if typed)]
+
+    def near_misses(self, slot: int) -> list[str]:
+        """Keys, what other pages would accept, and to type into what is no textbox."""
+        others = {action for seen in self._seen.values() for action in seen.admissible}
+        typed = {f"{action.replace('click', 'type', 1)} text" for action in others if action.startswith("click ")}
+        return sorted({*others, *typed, *(f"press {key}" for key in KEYS)})
+
+    def names(self, task: AgentTask) -> list[str]:
+        """What the task puts between quotation marks, unless it is to be written otherwise."""
+        return [] if task.family in _SPELLING else _QUOTED.findall(task.instruction)

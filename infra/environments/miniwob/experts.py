@@ -1,0 +1,229 @@
+"""How each task of MiniWoB++ is solved, by rule, from what is asked and what the page shows."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from infra.environments.miniwob.view import Element
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What an expert goes by."""
+
+    told: dict[str, str]
+    """What is asked for, in parts."""
+    elements: Sequence[Element]
+    earlier: Sequence[Element]
+    """What was acted on, as it was then."""
+
+    @property
+    def target(self) -> str:
+        """What most tasks are about."""
+        return self.told["target"]
+
+    def all(self, *roles: str) -> list[Element]:
+        """Everything in these roles, in the order of the page."""
+        return [one for one in self.elements if one.role in roles]
+
+    def named(self, name: str, *roles: str) -> Element | None:
+        """The first of these roles with this name, of any case if there is none in the same."""
+        found = self.all(*roles)
+        same = [one for one in found if one.name == name] or [one for one in found if one.name.lower() == name.lower()]
+        return same[0] if same else None
+
+    def not_clicked(self, *roles: str) -> list[Element]:
+        """Of these roles, those that were not clicked yet."""
+        clicked = {one.ref for one in self.earlier}
+        return [one for one in self.all(*roles) if one.ref not in clicked]
+
+    @property
+    def last(self) -> str:
+        """The name of what was acted on last."""
+        return self.earlier[-1].name if self.earlier else ""
+
+
+Expert = Callable[[Page], str]
+_RESULTS_PER_SHEET = 3
+
+
+def _click(element: Element | None) -> str:
+    """Nothing to click is nothing that can be done."""
+    return f"click [{element.ref}]" if element else "press escape"
+
+
+def _button(page: Page, name: str = "submit") -> str:
+    return _click(page.named(name, "button"))
+
+
+def _filled(page: Page, texts: Sequence[str], submit: str = "submit") -> str:
+    """The textboxes with these texts, in the order of the page; then the button."""
+    for box, text in zip(page.all("textbox"), texts, strict=False):
+        if box.name != text:
+            return f"type [{box.ref}] {text}"
+    return _button(page, submit)
+
+
+def _named_button(page: Page) -> str:
+    return _button(page, page.target)
+
+
+def _named_link(page: Page) -> str:
+    return _click(page.named(page.target, "link"))
+
+
+def _numbered_tab(page: Page) -> str:
+    return _click(page.named(f"Tab #{page.target}", "link"))
+
+
+def _hidden_link(*covers: str) -> Expert:
+    """One that is seen once the right cover was clicked: they are tried in turn."""
+
+    def expert(page: Page) -> str:
+        seen = page.named(page.target, "link")
+        return _click(seen or next(iter(_covers(page, covers)), None))
+
+    return expert
+
+
+def _covers(page: Page, roles: Sequence[str]) -> list[Element]:
+    return [one for one in page.not_clicked(*roles) if one.name.strip().startswith(("Tab #", "Section #"))]
+
+
+def _section(page: Page) -> str:
+    closed = page.not_clicked("heading")
+    return _click(closed[0]) if closed else _button(page)
+
+
+def _ticked(page: Page) -> str:
+    wanted = {value for key, value in page.told.items() if key.startswith("target")}
+    wrong = [one for one in page.all("checkbox", "radio") if (one.name in wanted) != one.ticked]
+    to_click = [one for one in wrong if one.role == "checkbox" or not one.ticked]
+    return _click(to_click[0]) if to_click else _button(page)
+
+
+def _one_then_two(page: Page) -> str:
+    return _button(page, "TWO" if page.last == "ONE" else "ONE")
+
+
+def _dialog(page: Page) -> str:
+    return _button(page, "close")
+
+
+def _dialog_button(page: Page) -> str:
+    return _button(page, "close" if page.target == "x" else page.target)
+
+
+def _text(page: Page) -> str:
+    return _filled(page, [page.target])
+
+
+def _text_in_case(page: Page) -> str:
+    text = page.told["text"]
+    return _filled(page, [text.upper() if page.told["case"] == "upper" else text.lower()])
+
+
+def _password_twice(page: Page) -> str:
+    return _filled(page, [page.target, page.target])
+
+
+def _login(submit: str) -> Expert:
+    def expert(page: Page) -> str:
+        if page.named("cancel", "button"):
+            return _button(page, "cancel")
+        return _filled(page, [page.told["username"], page.told["password"]], submit)
+
+    return expert
+
+
+def _nth_textbox(page: Page) -> str:
+    return _click(page.all("textbox")[int(page.told.get("target", "1")) - 1])
+
+
+def _listed(page: Page) -> str:
+    (box,) = page.all("combobox")
+    return _button(page) if box.name == page.target else f"select [{box.ref}] {page.target}"
+
+
+def _completed(page: Page) -> str:
+    (box,) = page.all("textbox")
+    start, end = page.told["start"], page.told.get("end", "")
+    if box.name.startswith(start) and box.name.endswith(end) and box.name != start:
+        return _button(page)
+    offered = [one for one in page.all("option") if one.name.startswith(start) and one.name.endswith(end)]
+    return _click(offered[0]) if offered else f"type [{box.ref}] {start}"
+
+
+def _searched(page: Page) -> str:
+    (box,) = page.all("textbox")
+    if box.name != page.told["query"]:
+        return f"type [{box.ref}] {page.told['query']}"
+    results = [one for one in page.all("link") if not re.fullmatch(r"[<>\d]", one.name)]
+    if not results:
+        return _button(page, "Search")
+    sheet, place = divmod(int(page.told["rank"]) - 1, _RESULTS_PER_SHEET)
+    turned = sheet == 0 or page.last == str(sheet + 1)
+    return _click(results[place] if turned else page.named(str(sheet + 1), "link"))
+
+
+def _in_tree(page: Page) -> str:
+    seen = page.named(page.target, "folder", "file")
+    return _click(seen or next(iter(page.not_clicked("folder")), None))
+
+
+def _in_phone_book(page: Page) -> str:
+    if page.named(page.told["name"], "text", "heading") is None:
+        return _click(page.named(">", "link"))
+    kind = page.target.removesuffix(" number")
+    details = [one for one in page.all("link") if one.name not in ("<", ">") and not one.name.isdigit()]
+    return _click(details[("phone", "email", "address").index(kind)])
+
+
+def _in_table(page: Page) -> str:
+    cells = [one.name for one in page.all("text")]
+    return _filled(page, [cells[cells.index(page.target) + 1]])
+
+
+def _word(page: Page) -> str:
+    words = " ".join(one.name for one in page.all("text")).split()
+    return _filled(page, [re.sub("[^a-zA-Z]", "", words[int(page.target) - 1])])
+
+
+def _sum(page: Page) -> str:
+    first, sign, second = re.findall(r"\d+|[-+x]", page.all("text")[0].name)
+    one, other = int(first), int(second)
+    return _filled(page, [str({"+": one + other, "-": one - other, "x": one * other}[sign])])
+
+
+EXPERTS: dict[str, Expert] = {
+    "click-button": _named_button,
+    "click-button-sequence": _one_then_two,
+    "click-checkboxes": _ticked,
+    "click-checkboxes-large": _ticked,
+    "click-collapsible-nodelay": _section,
+    "click-collapsible-2-nodelay": _hidden_link("heading"),
+    "click-dialog": _dialog,
+    "click-dialog-2": _dialog_button,
+    "click-link": _named_link,
+    "click-option": _ticked,
+    "click-tab": _numbered_tab,
+    "click-tab-2": _hidden_link("link"),
+    "click-test": lambda page: _click(page.all("button")[0]),
+    "click-test-2": _named_button,
+    "choose-list": _listed,
+    "enter-password": _password_twice,
+    "enter-text": _text,
+    "enter-text-2": _text_in_case,
+    "find-word": _word,
+    "focus-text": _nth_textbox,
+    "focus-text-2": _nth_textbox,
+    "login-user": _login("login"),
+    "login-user-popup": _login("ok"),
+    "navigate-tree": _in_tree,
+    "phone-book": _in_phone_book,
+    "read-table": _in_table,
+    "search-engine": _searched,
+    "simple-arithmetic": _sum,
+    "use-autocomplete-nodelay": _completed,
+}
+"""By task."""

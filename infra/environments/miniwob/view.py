@@ -1,0 +1,165 @@
+r"""A web page as an abstract state: a line `[id] role: name` for all that can be read or acted on (paper, section 4.1).
+
+    - [6] label: Username
+    - [7] textbox: keneth, focused
+    - [9] checkbox: remember me, unchecked
+    - [11] button: Login
+
+Actions are `click [11]`, `type [7] keneth` (in place of what is there), `select [9] France` and `press enter`. What is no action,
+or not about what is there, does nothing.
+
+Differs: the paper keeps a page's whole accessibility tree and lets a model drop what is irrelevant; here all text is kept and
+what has neither text nor use is dropped by rule.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.state_text import text_of
+
+EMPTY = "(empty)"
+KEYS = ("enter", "tab", "escape", "space", "backspace", "up", "down", "left", "right")
+MAX_TYPED = 200
+"""Characters: what is longer is no action."""
+_NOTHING_TO_SEE = {"[0] text": "nothing"}
+_ROLES = {
+    "a": "link",
+    "button": "button",
+    "input_button": "button",
+    "input_submit": "button",
+    "input_checkbox": "checkbox",
+    "input_radio": "radio",
+    "input_text": "textbox",
+    "input_password": "textbox",
+    "textarea": "textbox",
+    "select": "combobox",
+    "label": "label",
+    "h3": "heading",
+}
+"""By tag, as MiniWoB++ calls it."""
+_ROLES_BY_CLASS = {"alink": "link", "folder": "folder", "file": "file", "ui-menu-item-wrapper": "option"}
+_NOT_SHOWN = "ui-helper-hidden-accessible"
+"""A class of what is written for those who cannot see the page, and says nothing new."""
+_ONE_THING = ("link", "button")
+"""Roles whose name is all the text inside."""
+_TICKED = ("checkbox", "radio")
+_ACTION = re.compile(r"(?:(click) \[(\d+)\]|(type|select) \[(\d+)\] (.+)|(press) (.+))")
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """Something on a page."""
+
+    ref: int
+    role: str
+    name: str
+    """Its text, or what is in it."""
+    ticked: bool = False
+    focused: bool = False
+    options: tuple[str, ...] = ()
+    """That can be selected."""
+
+    @property
+    def value(self) -> str:
+        """Of its line in a state."""
+        parts = [self.name or EMPTY]
+        if self.options:
+            parts = [f"{parts[0]} of {' | '.join(self.options)}"]
+        if self.role in _TICKED:
+            parts.append("checked" if self.ticked else "unchecked")
+        return ", ".join([*parts, "focused"] if self.focused else parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What is done on a page."""
+
+    verb: str
+    ref: int = 0
+    text: str = ""
+
+
+Node = Mapping[str, Any]
+"""Of a page, as `core.getDOMInfo` of MiniWoB++ tells of it; a combobox has its `options`, too."""
+
+
+def elements_of(node: Node) -> Iterator[Element]:
+    """All that can be read or acted on in a part of a page, in its order."""
+    role, ref, children = _role(node), int(node["ref"]), node["children"]
+    if _NOT_SHOWN in _classes(node):
+        return
+    focused = bool(node.get("focused")) and role != "text"
+    if role == "textbox":
+        yield Element(ref, role, _joined([str(node["value"])]), focused=focused)
+    elif role == "combobox":
+        yield Element(ref, role, str(node["value"]), focused=focused, options=tuple(node["options"]))
+    elif role in _ONE_THING or not children or all(child["tag"] == "t" for child in children):
+        if name := _joined(_texts(node)) or (" ".join(_classes(node)[-1:]) if role in _ONE_THING else ""):
+            yield Element(ref, role, name, focused=focused)
+    else:
+        yield from _inside(node)
+
+
+def _inside(node: Node) -> Iterator[Element]:
+    """What is in it, and its own text, which is the name of what is ticked there."""
+    own = _joined(str(child["text"]) for child in node["children"] if child["tag"] == "t")
+    ticked = [child for child in node["children"] if _role(child) in _TICKED]
+    if own and not ticked:
+        yield Element(int(node["ref"]), _role(node), own)
+    for child in node["children"]:
+        if child in ticked:
+            yield Element(int(child["ref"]), _role(child), own, bool(child["value"]), bool(child.get("focused")))
+        elif child["tag"] != "t":
+            yield from elements_of(child)
+
+
+def _role(node: Node) -> str:
+    by_class = (_ROLES_BY_CLASS.get(one) for one in _classes(node))
+    return next(filter(None, by_class), _ROLES.get(str(node["tag"]).lower(), "text"))
+
+
+def _classes(node: Node) -> list[str]:
+    """The last is the most particular: all that can be said of a thing without text."""
+    return str(node.get("classes", "")).split()
+
+
+def _texts(node: Node) -> Iterator[str]:
+    if "text" in node:
+        yield str(node["text"])
+    for child in node["children"]:
+        yield from _texts(child)
+
+
+def _joined(texts: Iterator[str] | Sequence[str]) -> str:
+    return " ".join(" ".join(texts).split())
+
+
+def state_text(elements: Sequence[Element]) -> str:
+    """The state of a page with these elements."""
+    return text_of({f"[{one.ref}] {one.role}": one.value for one in elements} or _NOTHING_TO_SEE)
+
+
+def action_of(text: str, elements: Sequence[Element]) -> Action | None:
+    """What a text asks for; None if it is no action, or cannot be done on a page with these elements."""
+    match = _ACTION.fullmatch(text)
+    if match is None or not text.isprintable():
+        return None
+    if match[6]:
+        return Action("press", text=match[7]) if match[7] in KEYS else None
+    action = Action(match[1] or match[3], int(match[2] or match[4]), match[5] or "")
+    target = next((one for one in elements if one.ref == action.ref), None)
+    return action if target and _fits(action, target) else None
+
+
+def _fits(action: Action, target: Element) -> bool:
+    if action.verb == "type":
+        return target.role == "textbox" and len(action.text) <= MAX_TYPED
+    return action.verb == "click" or action.text in target.options
+
+
+def clicks(elements: Sequence[Element]) -> list[str]:
+    """Every click, and every option that is not selected yet."""
+    chosen = [f"select [{one.ref}] {option}" for one in elements for option in one.options if option != one.name]
+    return [f"click [{one.ref}]" for one in elements] + chosen

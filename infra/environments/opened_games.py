@@ -1,0 +1,92 @@
+"""Games in processes that say what they ask for only when they are begun: each is opened once to be known."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from infra.environments.games_in_processes import GamesInProcesses
+from infra.environments.processes import Game, Lost, Seen
+from schemas.errors import EnvironmentLost
+from schemas.records import AgentTask
+from schemas.state_text import lines_of
+
+_NUM_TRIES = 3
+_AT_ONCE = 64
+"""Games that are opened, in slots that nobody plays in."""
+
+
+class OpenedGames(GamesInProcesses):
+    """Tasks by family and number, dealt to the families in turn."""
+
+    def __init__(self, make: Callable[[], Game], families: Sequence[str], *, games_per_process: int) -> None:
+        """See GamesInProcesses; processes are started with the first game."""
+        super().__init__(make, games_per_process=games_per_process)
+        self._families = families
+        self._first: dict[str, Seen] = {}
+        """By task id, how it begins."""
+
+    @abstractmethod
+    def which(self, task: AgentTask) -> tuple[Any, ...]:
+        """What a process is told, to begin the game of a task that may have no instruction yet."""
+
+    def tasks(self, split: str, num_tasks: int, first_seed: int = 0) -> list[AgentTask]:
+        """The first of a split.
+
+        Raises:
+            EnvironmentLost: a game cannot be begun.
+        """
+        places = range(first_seed, first_seed + num_tasks)
+        bare = [self._bare(split, place) for place in places]
+        self._open(bare)
+        return [replace(task, instruction=self._first[task.task_id].asked) for task in bare]
+
+    def _bare(self, split: str, place: int) -> AgentTask:
+        seed, family = divmod(place, len(self._families))
+        name = self._families[family]
+        return AgentTask(_task_id(name, split, seed), "", split, name, seed)
+
+    def _open(self, tasks: Sequence[AgentTask]) -> None:
+        unknown = [task for task in tasks if task.task_id not in self._first]
+        for start in range(0, len(unknown), _AT_ONCE):
+            self._open_some(unknown[start : start + _AT_ONCE])
+
+    def _open_some(self, tasks: Sequence[AgentTask]) -> None:
+        lost = ""
+        for _ in range(_NUM_TRIES):
+            left = {-1 - i: task for i, task in enumerate(tasks) if task.task_id not in self._first}
+            for slot, begun in self._processes.reset({slot: self.which(task) for slot, task in left.items()}).items():
+                if isinstance(begun, Lost):
+                    lost = f"{left[slot].task_id} cannot be begun: {begun.reason}"
+                else:
+                    self._first[left[slot].task_id] = begun
+            self._processes.leave(left)
+        if any(task.task_id not in self._first for task in tasks):
+            raise EnvironmentLost(lost)
+
+    def names(self, task: AgentTask) -> list[str]:
+        """None, unless an environment knows some; see the port."""
+        return []
+
+    def task_error(self, task: AgentTask) -> str | None:
+        """See the port; of a generated task only whether it begins in a state at all."""
+        if task.generated:
+            return _generated_task_error(task)
+        if task.family not in self._families or task.task_id != _task_id(task.family, task.split, task.seed):
+            return f"no task of these families is called {task.task_id!r}"
+        self._open([task])
+        begun = self._first[task.task_id]
+        if task.instruction != begun.asked:
+            return f"task {task.task_id!r} asks for something else"
+        return None if task.initial_state in ("", self.state_of(begun)) else "it starts in another state"
+
+
+def _task_id(family: str, split: str, seed: int) -> str:
+    return f"{family}/{split}/{seed}"
+
+
+def _generated_task_error(task: AgentTask) -> str | None:
+    try:
+        return None if task.instruction and lines_of(task.initial_state) else "nothing is asked for, or it has no state"
+    except ValueError as error:
+        return str(error)

@@ -1,0 +1,41 @@
+"""The door to ScienceWorld: reset and step over a vector of games, which are played in processes of their own."""
+
+from infra.environments.opened_games import OpenedGames
+from infra.environments.processes import Game
+from infra.environments.scienceworld.view import ALWAYS
+from schemas.environments import ScienceworldRecipe
+from schemas.records import AgentTask
+
+_GAMES_PER_JAVA = 200
+_EASY = "easy"
+
+
+def new_game() -> Game:
+    """In a process of its own, which has a Java machine."""
+    from infra.environments.scienceworld.game import ScienceworldGame
+
+    return ScienceworldGame()
+
+
+class ScienceworldEnvironment(OpenedGames):
+    """ScienceWorld's rooms as states; success is its full score. Its experts follow its own solutions.
+
+    Differs: ScienceWorld scores parts of a task, too, and here, as in the paper, only the whole is a reward.
+    """
+
+    def __init__(self, recipe: ScienceworldRecipe) -> None:
+        """An environment of some of its tasks, which are our families; valid tasks are those of its split `dev`."""
+        super().__init__(new_game, recipe.families, games_per_process=_GAMES_PER_JAVA)
+        self._simplifications = _EASY if recipe.easy else ""
+
+    def which(self, task: AgentTask) -> tuple[str, str, int, str]:
+        """Its name, split and number, and how it is made easier."""
+        return task.family, task.split, task.seed, self._simplifications
+
+    def admissible_actions(self, slot: int) -> list[str]:
+        """A few of each kind, of hundreds."""
+        return list(self._seen[slot].admissible)
+
+    def near_misses(self, slot: int) -> list[str]:
+        """What other games would accept."""
+        return sorted({*ALWAYS, *(action for seen in self._seen.values() for action in seen.admissible)})

@@ -1,0 +1,59 @@
+"""The adapter to BrowserGym, on a stand-in of ours that speaks as it does; the real benchmarks need websites."""
+
+import pytest
+
+from infra.environments.browsergym.view import ACTIONS, is_action
+from infra.environments.by_name import annotator_of_facts, open_environment
+from models.behaviours import collect
+from schemas.environments import PluginRecipe
+from schemas.errors import InputError
+from schemas.records import Step, Trajectory, Turn
+
+pytestmark = pytest.mark.integration
+
+FIRST = {"train": 0, "valid": 2, "test": 4}
+OPTIONS = {"id": "tests.integration.stand_in_browser:Shop{number}-v0", "first": FIRST}
+SHOP = PluginRecipe(name="browsergym", families=("shop",), options=OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def shop():
+    environment = open_environment(SHOP)
+    yield environment
+    environment.close()  # type: ignore[attr-defined]
+
+
+def test_tasks_are_numbers_and_pages_are_states(shop):
+    tasks = shop.tasks("train", 2) + shop.tasks("test", 2)
+    assert [task.instruction for task in tasks] == [f"Find lamp {n} and add it to the cart." for n in (0, 1, 4, 5)]
+    assert shop.reset({0: tasks[0]})[0] == (
+        "- page: http://shop/\n- [b2] textbox: Search, focused\n- [b3] button: Add to Cart\n- [b4] StaticText: Lamps and more"
+    )
+
+
+def test_calls_act_and_what_is_no_call_changes_nothing(shop):
+    (task,) = shop.tasks("train", 1)
+    before = shop.reset({0: task})[0]
+    for nonsense in ("buy it", "click('z9')", "fill('b2')", "__import__('os')", "click(b2)", "noop()\x00", 9_000 * "("):
+        assert shop.step({0: nonsense})[0] == Step(before, 0.0, done=False, success=False)
+    assert "- error: Timeout" in shop.step({0: "hover('b3')"})[0].state
+    filled = shop.step({0: "fill('b2', 'lamp 0')"})[0]
+    assert "[b2] textbox: Search, value 'lamp 0', focused" in filled.state
+    bought = shop.step({0: "click('b3')"})[0]
+    assert (bought.done, bought.success, bought.reward) == (True, True, 1.0)
+    trajectory = Trajectory(task, "real", [Turn(filled.state, "click('b3')", bought)])
+    assert annotator_of_facts(SHOP).annotate([trajectory]) == [["[b3] button: Add to Cart. wins."]]
+
+
+def test_all_thirteen_calls_are_known():
+    tree = {"nodes": [{"browsergym_id": "a"}]}
+    calls = [f"{name}({', '.join(repr('a') for _ in range(least))})" for name, (least, _) in ACTIONS.items()]
+    assert len(calls) == 13
+    assert all(is_action(call, tree) for call in calls)
+
+
+def test_it_has_no_expert_and_says_which_options_it_needs(shop):
+    with pytest.raises(InputError, match=r"no expert to fill the logs: set ingest\.path"):
+        collect(shop, shop.tasks("train", 1), [0.0], 0, 3)
+    with pytest.raises(InputError, match=r"needs environment\.options\.first and id"):
+        open_environment(PluginRecipe(name="browsergym"))

@@ -1,0 +1,155 @@
+"""MiniWoB++, played for real: its own pages, in Chromium."""
+
+import signal
+
+import psutil
+import pytest
+
+from infra.environments.by_name import annotator_of_facts, open_environment
+from infra.environments.miniwob.environment import MiniwobEnvironment
+from infra.environments.miniwob.experts import EXPERTS
+from infra.settings import settings
+from models.behaviours import collect
+from schemas.environments import MiniwobRecipe, MiniwobTask
+from schemas.errors import InputError
+from schemas.records import AgentTask, Failure
+from tests.command_line import TOY, changed, dreamgym
+from tests.miniwob import require_chromium
+
+pytestmark = pytest.mark.integration
+
+FORMS: tuple[MiniwobTask, ...] = ("login-user", "click-button")
+
+
+@pytest.fixture(scope="module")
+def pages():
+    require_chromium()
+    environment = MiniwobEnvironment(MiniwobRecipe(families=FORMS))
+    yield environment
+    environment.close()
+
+
+def browsers() -> list[psutil.Process]:
+    """All that belongs to browsers of ours."""
+    ours = psutil.Process().children(recursive=True)
+    return [process for process in ours if "chrom" in process.name()]
+
+
+def test_there_is_an_expert_for_every_task():
+    assert set(EXPERTS) == set(MiniwobTask.__args__)
+
+
+def test_experts_win_and_the_pages_are_the_same_again():
+    require_chromium()
+    everything = MiniwobEnvironment(MiniwobRecipe())
+    tasks = everything.tasks("train", 2 * len(EXPERTS))
+    episodes = collect(everything, tasks, [0.0], seed=0, max_steps=15)
+    everything.close()
+    assert [one.task.task_id for one in episodes if not one.success] == []
+    assert len({(one.task.instruction, one.turns[0].state) for one in episodes}) > len(EXPERTS)
+
+
+def test_a_form_is_filled_in_and_the_annotator_says_why(pages):
+    (task,) = pages.tasks("test", 1)
+    (episode,) = collect(pages, [task], [0.0], seed=0, max_steps=5)
+    name = episode.actions[0].rpartition(" ")[2]
+    assert f'"{name}"' in task.instruction
+    assert f"textbox: {name}, focused" in episode.turns[0].step.state
+    (traces,) = annotator_of_facts(MiniwobRecipe()).annotate([episode])
+    assert traces[0].endswith("textbox: (empty). works.")
+    assert traces[-1].endswith(
+        f"textbox: {name}. [10] textbox: {episode.actions[1].rpartition(' ')[2]}, focused. asked: {task.instruction}. wins."
+    )
+
+
+def test_splits_and_seeds_are_other_tasks_and_the_same_each_time(pages):
+    tasks = pages.tasks("train", 4) + pages.tasks("valid", 4) + pages.tasks("test", 4)
+    assert len({task.task_id for task in tasks}) == 12
+    assert [task.family for task in tasks[:4]] == [*FORMS, *FORMS]
+    assert pages.tasks("train", 2, first_seed=2) == tasks[2:4]
+    assert len({task.instruction for task in tasks if task.family == "login-user"}) == 6
+    again = MiniwobEnvironment(MiniwobRecipe(families=FORMS))
+    assert again.tasks("train", 2) == tasks[:2]
+    assert again.reset({0: tasks[0]}) == pages.reset({0: tasks[0]})
+    again.close()
+
+
+def test_what_is_no_action_changes_nothing(pages):
+    (task,) = pages.tasks("train", 1)
+    before = pages.reset({0: task})[0]
+    for nonsense in (
+        "fly",
+        "click [99]",
+        "type [7] \x00\x1b[2J",
+        "type [7] " + 100_000 * "x",
+        "click [7]\n",
+        "press F5",
+        "",
+    ):
+        step = pages.step({0: nonsense})[0]
+        assert (step.state, step.done, step.failure) == (before, False, None)
+    assert "textbox: öß, focused" in pages.step({0: "type [7] öß"})[0].state
+    assert "textbox: anew, focused" in pages.step({0: "type [7] anew"})[0].state
+
+
+def test_a_wrong_answer_loses(pages):
+    login, _ = pages.tasks("train", 2)
+    pages.reset({0: login})
+    (step,) = pages.step({0: "click [11]"}).values()
+    assert (step.done, step.success, step.reward, step.failure) == (True, False, 0.0, None)
+
+
+def test_logged_and_generated_tasks_are_looked_at(pages):
+    (task,) = pages.tasks("train", 1)
+    assert pages.task_error(task) is None
+    assert "asks for something else" in str(pages.task_error(AgentTask(task.task_id, "x", "train", task.family)))
+    assert "is called" in str(pages.task_error(AgentTask("login-user/train/x", "x", "train", task.family)))
+    began = AgentTask(task.task_id, task.instruction, "train", task.family, initial_state="- [1] text: other")
+    assert pages.task_error(began) == "it starts in another state"
+
+
+@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_browser_that_dies_or_hangs_fails_its_episodes_and_the_next_ones_go_on(pages, fault):
+    (task,) = pages.tasks("train", 1)
+    pages.reset({0: task})
+    for process in browsers():
+        if fault == signal.SIGKILL or process.name().startswith("chromedriver"):
+            process.send_signal(fault)
+    step = pages.step({0: "type [7] a"})[0]
+    assert (step.failure, step.done, step.success) == (Failure.ENVIRONMENT, True, False)
+    assert "EnvironmentLost" in step.reasoning
+    failures = []
+    for _ in range(settings().environment_processes):  # each of which has lost its browser, and is replaced
+        pages.reset({0: task})
+        failures.append(pages.step({0: "type [7] a"})[0].failure)
+    assert failures[-1] is None
+
+
+def test_nothing_is_left_of_browsers():
+    require_chromium()
+    before = set(browsers())
+    environment = MiniwobEnvironment(MiniwobRecipe(families=FORMS))
+    environment.tasks("train", 2)
+    started = set(browsers()) - before
+    assert started
+    environment.close()
+    _, left = psutil.wait_procs(started, timeout=20)
+    assert left == []
+
+
+def test_without_a_browser_it_is_said_what_to_do(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(InputError, match="apt-get install chromium chromium-driver"):
+        open_environment(MiniwobRecipe(families=("click-test",)))
+
+
+@pytest.mark.e2e
+def test_a_whole_cycle_runs_in_a_browser(tmp_path):
+    require_chromium()
+    recipe = tmp_path / "forms.toml"
+    recipe.write_text(
+        'name = "forms"\n[environment]\nname = "miniwob"\nfamilies = ["click-test-2", "enter-text"]\nmax_steps = 6\n'
+    )
+    done = dreamgym(tmp_path / "home", "run", str(recipe), *changed(*TOY))
+    assert done.returncode in (0, 3), done.stderr
+    assert "starting policy" in done.stdout

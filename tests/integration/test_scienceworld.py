@@ -1,0 +1,96 @@
+"""ScienceWorld, played for real: its own experiments, in Java."""
+
+import shutil
+import signal
+
+import psutil
+import pytest
+
+from infra.environments.by_name import annotator_of_facts, open_environment
+from infra.environments.scienceworld.environment import ScienceworldEnvironment
+from infra.settings import settings
+from models.behaviours import collect
+from schemas.environments import ScienceworldRecipe, ScienceworldTask
+from schemas.errors import EnvironmentLost, InputError
+from schemas.records import Failure
+from schemas.state_text import lines_of
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(shutil.which("java") is None, reason="no Java: apt-get install default-jre-headless"),
+]
+
+SHORT: tuple[ScienceworldTask, ...] = ("find-living-thing", "lifespan-longest-lived")
+
+
+@pytest.fixture(scope="module")
+def science():
+    environment = ScienceworldEnvironment(ScienceworldRecipe(families=SHORT))
+    yield environment
+    environment.close()
+
+
+def test_experts_win_and_the_annotator_says_why(science):
+    tasks = science.tasks("train", 4) + science.tasks("test", 2)
+    episodes = collect(science, tasks, [0.0], seed=0, max_steps=40)
+    assert [one.task.task_id for one in episodes if not one.success] == []
+    (traces,) = annotator_of_facts(ScienceworldRecipe()).annotate(episodes[:1])
+    assert traces[-1].endswith(" wins.")
+    focus = next(
+        trace for turn, trace in zip(episodes[0].turns, traces, strict=True) if turn.action.startswith("focus")
+    )
+    assert f"asked: {tasks[0].instruction}" in focus
+
+
+def test_games_beside_each_other_do_not_mix(science):
+    tasks = science.tasks("train", 4)
+    together = collect(science, tasks, [0.3], seed=1, max_steps=12)
+    assert len({one.turns[0].state for one in together}) > 1
+    for episode in together:
+        alone = [science.reset({0: episode.task})[0]]
+        alone += [science.step({0: turn.action})[0].state for turn in episode.turns]
+        assert alone == [turn.state for turn in episode.turns] + [episode.turns[-1].step.state]
+
+
+def test_a_state_is_what_is_in_sight_and_not_what_could_be_done(science):
+    (task,) = science.tasks("train", 1)
+    lines = lines_of(science.reset({0: task})[0])
+    assert {"said", "room", "see"} <= lines.keys()
+    assert "the agent" not in lines["see"].split("; ")
+    assert 10 < len(science.admissible_actions(0)) < 100
+
+
+def test_what_is_no_action_changes_nothing_but_what_is_said(science):
+    (task,) = science.tasks("train", 1)
+    before = lines_of(science.reset({0: task})[0])
+    for nonsense in ("fly", "open\x00door", "take " + 100_000 * "x", ""):
+        step = science.step({0: nonsense})[0]
+        assert lines_of(step.state) | {"said": ""} == before | {"said": ""}
+        assert not step.done
+    assert "No known action matches that input" in lines_of(science.step({0: "fly"})[0].state)["said"]
+
+
+def test_a_java_machine_that_dies_fails_its_episodes_and_the_next_ones_go_on(science):
+    (task,) = science.tasks("train", 1)
+    science.reset({0: task})
+    for process in psutil.Process().children(recursive=True):
+        if process.name() == "java":
+            process.send_signal(signal.SIGKILL)
+    step = science.step({0: "look around"})[0]
+    assert (step.failure, step.done) == (Failure.ENVIRONMENT, True)
+    failures = []
+    for _ in range(settings().environment_processes):  # each of which has lost its machine, and is replaced
+        science.reset({0: task})
+        failures.append(science.step({0: "look around"})[0].failure)
+    assert failures[-1] is None
+
+
+def test_too_many_tasks_are_refused_with_how_many_there_are(science):
+    with pytest.raises(EnvironmentLost, match=r"ScienceWorld has \d+ train games of '[a-z-]+'"):
+        science.tasks("train", 2, first_seed=2 * 5_000)
+
+
+def test_without_java_it_is_said_what_to_do(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(InputError, match="apt-get install default-jre-headless"):
+        open_environment(ScienceworldRecipe(families=SHORT))

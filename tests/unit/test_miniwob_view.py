@@ -1,0 +1,59 @@
+"""How a page of MiniWoB++ is written as a state, and what is taken for an action on it."""
+
+from infra.environments.miniwob.view import Action, action_of, clicks, elements_of, state_text
+from schemas.state_text import lines_of
+
+
+def node(tag: str, ref: int, *children: dict, **more) -> dict:
+    return {"tag": tag, "ref": ref, "children": list(children), **more}
+
+
+FORM = node(
+    "BODY",
+    1,
+    node("LABEL", 2, text="Username"),
+    node("INPUT_text", 3, value="keneth ", focused=True, text=""),
+    node(
+        "LABEL",
+        4,
+        node("INPUT_checkbox", 5, value=True, text=""),
+        {"tag": "t", "ref": -1, "children": [], "text": " me "},
+    ),
+    node("SELECT", 6, value="Chad", options=["Chad", "Cuba"]),
+    node("P", 7, {"tag": "t", "ref": -2, "children": [], "text": "see"}, node("SPAN", 8, classes="alink", text="here")),
+    node("BUTTON", 9, node("SPAN", 10, text=""), classes="ui-button ui-close"),
+    node("DIV", 11, node("DIV", 12, text="a menu is open"), classes="ui-helper-hidden-accessible"),
+    node("SPAN", 13, text=""),
+)
+
+
+def test_a_page_is_a_line_for_all_that_can_be_read_or_acted_on():
+    assert state_text(list(elements_of(FORM))) == (
+        "- [2] label: Username\n"
+        "- [3] textbox: keneth, focused\n"
+        "- [5] checkbox: me, checked\n"
+        "- [6] combobox: Chad of Chad | Cuba\n"
+        "- [7] text: see\n"
+        "- [8] link: here\n"
+        "- [9] button: ui-close"
+    )
+
+
+def test_an_empty_page_is_a_state_too():
+    assert lines_of(state_text([])) == {"[0] text": "nothing"}
+
+
+def test_only_what_can_be_done_on_the_page_is_an_action():
+    page = list(elements_of(FORM))
+    assert action_of("click [9]", page) == Action("click", 9)
+    assert action_of("type [3] a b", page) == Action("type", 3, "a b")
+    assert action_of("select [6] Cuba", page) == Action("select", 6, "Cuba")
+    assert action_of("press enter", page) == Action("press", text="enter")
+    impossible = ("", "click", "click [10]", "click [9] now", "type [9] a", "type [3] ", "select [6] Peru", "press F5")
+    garbled = ("type [3] a\x00b", "type [3] \x1b[2J", "type [3] " + 100_000 * "x", "click [9]\nclick [9]", "click [٩]x")
+    assert [text for text in (*impossible, *garbled) if action_of(text, page)] == []
+
+
+def test_clicks_are_all_that_is_there_and_all_that_is_not_chosen_yet():
+    possible = clicks(list(elements_of(FORM)))
+    assert possible == [*(f"click [{ref}]" for ref in (2, 3, 5, 6, 7, 8, 9)), "select [6] Cuba"]
