@@ -7,6 +7,7 @@ import json
 import sys
 from contextlib import redirect_stdout
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -83,6 +84,33 @@ def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) 
         print_plan(loaded, plan, seconds, estimate)
     require_endpoint(settings(), loaded.endpoint_models)
     require_memory(loaded, estimate)
+
+
+@app.command()
+def ingest(
+    source: Annotated[Path, typer.Argument(help="A file of logs, or a folder of such files.", metavar="LOGS")],
+    mapping: Annotated[Path | None, typer.Option(help="TOML: what the logs say where (README, Your own logs).")] = None,
+    to: Annotated[Path | None, typer.Option(help="Folder for the transitions; empty: in this home.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what is understood of three episodes, and stop.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read logs of agents (chats, OpenAI messages, OpenTelemetry's or MLflow's traces, transitions) for a recipe's ingest.path."""
+    from rich.console import Console
+
+    from flows.ingest_logs import ingest_logs, load_mapping, print_converted, show_samples
+    from infra.settings import settings
+
+    told, console = load_mapping(mapping), Console(stderr=as_json)
+    show_samples(source, told, console)
+    if dry_run:
+        return
+    folder = to or settings().home / "logs" / source.resolve().stem
+    converted = ingest_logs(source, told, folder, console)
+    print_json({"folder": str(folder), **converted.model_dump()}) if as_json else print_converted(
+        converted, folder, console
+    )
 
 
 @app.command()
@@ -187,19 +215,22 @@ def ui(
 
 @app.command()
 def serve(
-    run: RunName = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="An experience model or a cycle, by the start of digest or id; empty: the latest.",
+            metavar="MODEL_OR_RUN",
+        ),
+    ] = None,
     host: Annotated[str, typer.Option(help="Others than loopback need a token in DREAMGYM_SERVE_TOKEN.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Of the server.", min=1, max=65_535)] = 8_000,
     max_sessions: Annotated[int, typer.Option(help="How many may play at a time.", min=1)] = 128,
 ) -> None:
-    """Serve a cycle's experience model as an environment that others train in (OpenEnv), until Ctrl-C."""
-    from flows.find_run import find_run
-
-    summary = find_run(run)
+    """Serve an experience model as an environment that others train in (OpenEnv), until Ctrl-C."""
     _embed()
     from flows.dream_out import serve as serve_dream
 
-    serve_dream(summary, host, port, max_sessions)
+    serve_dream(name, host, port, max_sessions)
 
 
 @app.command()

@@ -27,10 +27,10 @@ from tasks.dream import dream
 from tasks.engines import succeed
 from tasks.evaluate import evaluate
 from tasks.fit_experience_model import fit_experience_model
-from tasks.import_log import file_digest
 from tasks.ingest import ingest
 from tasks.judge import judge_candidate
 from tasks.keep import get_trajectories
+from tasks.logs.read_log import log_digest
 from tasks.measure_fidelity import measure_fidelity
 from tasks.pins import pin_encoder
 from tasks.play_policy import play_policy
@@ -99,7 +99,7 @@ def pinned(recipe: Recipe) -> Recipe:
 def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
     """Logs, reasoning, the starting policy, its mistakes, and the experience model."""
     environment, seed = recipe.environment, recipe.seed
-    log_file, backbone_files = file_digest(recipe.ingest.path), folder_digest(recipe.backbone)
+    log_file, backbone_files = log_digest(recipe.ingest.path), folder_digest(recipe.backbone)
     logs = ingest(environment, recipe.ingest, recipe.retrieval, seed, log_file)
     made.references["logs"] = logs
     log("ingest", logs.notes)

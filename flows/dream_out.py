@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from flows.find_run import find_run
+from infra.cycles import summaries
 from infra.doors import Cycle, begin
 from infra.progress import Display
 from infra.serving.messages import MAX_ACTION_CHARACTERS
@@ -29,12 +30,19 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _MAX_MESSAGE_BYTES = 16 * MAX_ACTION_CHARACTERS
 
 
-def serve(summary: dict[str, Any], host: str, port: int, max_sessions: int) -> None:
-    """Serve a cycle's dream until Ctrl-C.
+def serve(name: str | None, host: str, port: int, max_sessions: int) -> None:
+    """Serve a dream until Ctrl-C.
+
+    Args:
+        name: Of an experience model, by the start of its digest, or of a cycle; None: the latest cycle's.
+        host: Where to listen.
+        port: Where to listen.
+        max_sessions: How many may play at a time.
 
     Raises:
-        InputError: the cycle has no experience model, others could play without a token, or the port is taken.
+        InputError: there is no such dream, others could play without a token, or the port is taken.
     """
+    summary = find_dream(name)
     token = settings().serve_token.get_secret_value()
     if host not in _LOOPBACK and not token:
         raise InputError(f"whoever reaches {host} could play: set DREAMGYM_SERVE_TOKEN, or serve on 127.0.0.1")
@@ -45,12 +53,21 @@ def serve(summary: dict[str, Any], host: str, port: int, max_sessions: int) -> N
     uvicorn.run(app, host=host, port=port, ws_max_size=_MAX_MESSAGE_BYTES, access_log=False, log_level="warning")
 
 
-def gymnasium_dream(run: str | None = None) -> "TextEnvironment":
-    """The dream of a cycle as a Gymnasium environment; without a name, of the latest."""
+def gymnasium_dream(name: str | None = None) -> "TextEnvironment":
+    """The dream of an experience model or a cycle as a Gymnasium environment; without a name, of the latest cycle."""
     from infra.serving.gymnasium_environment import TextEnvironment
 
-    dream = dream_of(find_run(run), Display())
+    dream = dream_of(find_dream(name), Display())
     return TextEnvironment(dream.environment, dream.tasks, dream.max_steps)
+
+
+def find_dream(name: str | None) -> dict[str, Any]:
+    """The summary of the latest cycle with the experience model of this digest, or of the cycle of this name."""
+    for summary in reversed(summaries()) if name else ():
+        model = restored(summary["lineage"]).get("experience_model")
+        if model and name and model.sha256.startswith(name):
+            return summary
+    return find_run(name)
 
 
 def dream_of(summary: dict[str, Any], display: Display) -> Served:

@@ -17,7 +17,10 @@ class IngestRecipe(Section):
     """The offline real trajectories."""
 
     path: str = ""
-    """JSONL or Parquet file of logged transitions; empty: collect with the behaviours below."""
+    """JSONL or Parquet file of logged transitions, or a folder of such files, as `dreamgym ingest` makes it; empty: collect with
+    the behaviours below."""
+    known_tasks: bool = True
+    """Tasks of the log must be the environment's own; else they need only be such as a task generator could have made."""
     episodes_per_task: int = Field(default=4, ge=1)
     """Logged episodes of each train task."""
     noise: tuple[Share, ...] = Field(default=(0.0, 0.15, 0.25, 0.5), min_length=1)

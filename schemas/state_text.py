@@ -35,6 +35,18 @@ def text_of(lines: dict[str, str]) -> str:
     return "\n".join(f"- {name}: {value}" for name, value in lines.items())
 
 
+def state_of(text: str, name: str = "") -> str:
+    """A text as a state: as it is, if it is one, else as one line of this name, or its lines by number."""
+    try:
+        lines = lines_of(text)
+    except ValueError:
+        lines = {}
+    if lines:
+        return text_of(lines)
+    said = [line.strip() for line in text.splitlines() if line.strip()] or ["nothing"]
+    return text_of({name: " ".join(said)} if name else {f"line {number}": line for number, line in enumerate(said, 1)})
+
+
 def changes_between(state: str, next_state: str) -> str:
     """The lines of next_state that are new or differ, then what is gone; empty if nothing changed."""
     before, after = lines_of(state), lines_of(next_state)

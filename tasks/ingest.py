@@ -4,6 +4,7 @@ in:  the environment's train tasks, or a file of logged transitions
 out: trajectories by reference; rows in `transitions`, bad rows in `quarantine`
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from infra.doors import cycle, replay_store
@@ -11,9 +12,9 @@ from infra.environments.by_name import open_environment
 from models.behaviours import collect
 from schemas.errors import DataError
 from schemas.recipe import EnvironmentRecipe, IngestRecipe, RetrievalRecipe
-from schemas.records import Reference, Trajectory
-from tasks.import_log import read_log
+from schemas.records import AgentTask, Reference, Trajectory
 from tasks.keep import put_trajectories
+from tasks.logs.read_log import read_log
 from tasks.rows import Provenance
 from tasks.store_rows import store_rows
 from tasks.versioned import versioned_task
@@ -47,7 +48,10 @@ def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int) 
 
 def _imported(environment: EnvironmentRecipe, recipe: IngestRecipe) -> list[Trajectory]:
     path = Path(recipe.path)
-    log = read_log(path, open_environment(environment).task_error)
+    real = open_environment(environment)
+    log = read_log(
+        path, real.task_error if recipe.known_tasks else lambda task: real.task_error(_as_if_generated(task))
+    )
     replay_store().upsert("quarantine", log.quarantined)
     if log.bad_share > recipe.max_bad_share:
         reasons = ", ".join(f"{count} x {reason}" for reason, count in log.reasons.most_common(5))
@@ -58,6 +62,10 @@ def _imported(environment: EnvironmentRecipe, recipe: IngestRecipe) -> list[Traj
     for reason, count in log.reasons.most_common():
         cycle().display.say(f"quarantined {count} rows: {reason}")
     return log.trajectories
+
+
+def _as_if_generated(task: AgentTask) -> AgentTask:
+    return replace(task, parent_id="log")
 
 
 def _success(trajectories: list[Trajectory]) -> float:

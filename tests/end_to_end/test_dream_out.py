@@ -40,7 +40,8 @@ def home(tmp_path_factory) -> Path:
 def test_a_dream_is_served_until_ctrl_c(home, token, path):
     port = free_port()
     told = {**environment(home), "DREAMGYM_SERVE_TOKEN": token}
-    process = subprocess.Popen([COMMAND, "serve", "--port", str(port)], env=told)
+    command = [COMMAND, "serve", *([experience_model(home)] if token else []), "--port", str(port)]
+    process = subprocess.Popen(command, env=told)
     try:
         with connected(f"ws://127.0.0.1:{port}{path}") as playing:
             for message in ({"type": "reset", "data": {"seed": 0}}, {"type": "step", "data": {"action": "eat meal"}}):
@@ -52,6 +53,12 @@ def test_a_dream_is_served_until_ctrl_c(home, token, path):
         process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
     assert process.returncode == 0
+
+
+def experience_model(home: Path) -> str:
+    """The start of the digest of the latest cycle's."""
+    shown = json.loads(dreamgym(home, "show", "--json").stdout)
+    return shown["lineage"]["experience_model"]["sha256"][:12]
 
 
 def connected(url: str):

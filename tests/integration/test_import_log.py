@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import DataError
-from tasks.import_log import read_log
+from tasks.logs.read_log import read_log
 
 GOOD = {
     "trajectory_id": "t1",
@@ -116,7 +116,7 @@ def test_nothing_is_lost(tmp_path):
 def test_a_file_of_another_kind_is_named(tmp_path):
     path = tmp_path / "log.pkl"
     path.write_bytes(b"x")
-    with pytest.raises(DataError, match=r"log\.pkl: format \.pkl is not known"):
+    with pytest.raises(DataError, match=r"log\.pkl format \.pkl is not known"):
         read_log(path)
 
 

@@ -1,0 +1,94 @@
+"""`dreamgym ingest`: logs of agents from elsewhere become transitions that `ingest.path` of a recipe names."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from infra.doors import replay_store
+from schemas.errors import DataError, InputError
+from schemas.log_mapping import LogMapping
+from tasks.logs.convert import Converted, convert, samples
+
+_NUM_SAMPLES, _SHOWN_STEPS, _SHOWN_CHARACTERS = 3, 2, 300
+
+
+def load_mapping(path: Path | None) -> LogMapping:
+    """What a TOML file says of a log; without one, the defaults.
+
+    Raises:
+        InputError: no such file, no TOML, or a field that is not known.
+    """
+    if path is None:
+        return LogMapping()
+    try:
+        return LogMapping.model_validate(tomllib.loads(path.read_text()))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"mapping {path} cannot be read: {error}") from error
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise InputError(f"mapping {path}: {problems}") from None
+
+
+def show_samples(source: Path, mapping: LogMapping, console: Console) -> None:
+    """What would be understood of a log.
+
+    Raises:
+        DataError: nothing of it would.
+    """
+    taken, refused = samples(source, mapping, _NUM_SAMPLES)
+    for rows in taken:
+        _show_episode(rows, console)
+    for one in refused:
+        console.print(f"not taken: {one.where}: {one.reason}", style="red", markup=False, soft_wrap=True)
+    if not taken:
+        raise DataError(
+            f"{source}: nothing of it is understood; a --mapping says where things are (README, Your own logs)"
+        )
+
+
+def _show_episode(rows: list[dict[str, Any]], console: Console) -> None:
+    first, last = rows[0], rows[-1]
+    outcome = "success" if last["success"] else "truncated" if last["truncated"] else "failure"
+    console.rule(f"{first['trajectory_id']}: {len(rows)} steps, {outcome}", align="left")
+    told = {name: first[name] for name in ("task_id", "family", "source", "instruction")}
+    console.print(*(f"{name}: {_short(value)}" for name, value in told.items()), sep="\n", markup=False)
+    for row in rows[:_SHOWN_STEPS]:
+        console.print(_short(row["state"]), f"> {_short(row['action'])}", sep="\n", markup=False)
+    console.print(_short(rows[:_SHOWN_STEPS][-1]["next_state"]), markup=False)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+def ingest_logs(source: Path, mapping: LogMapping, folder: Path, console: Console) -> Converted:
+    """Convert a log, or go on with it; bad rows go to the quarantine table.
+
+    Raises:
+        DataError: nothing to read, or the folder holds something else.
+    """
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        shown = progress.add_task("reading")
+        return convert(
+            source,
+            mapping,
+            folder,
+            lambda rows: replay_store().upsert("quarantine", rows),
+            lambda now: progress.update(
+                shown, description=f"{now.num_rows:,} transitions of {now.num_episodes:,} episodes"
+            ),
+        )
+
+
+def print_converted(converted: Converted, folder: Path, console: Console) -> None:
+    """What was taken and what was not, and what to do next."""
+    console.print(f"{converted.num_rows:,} transitions of {converted.num_episodes:,} episodes are in {folder}")
+    for reason, count in converted.reasons.most_common():
+        console.print(f"quarantined {count:,}: {reason}", markup=False)
+    if converted.num_rows:
+        console.print(f"next: dreamgym run RECIPE --set ingest.path={folder}", markup=False, soft_wrap=True)

@@ -1,0 +1,154 @@
+"""Logs of any size into a folder of Parquet files, part by part, so that an interrupted conversion goes on where it was."""
+
+import io
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import BaseModel
+
+from infra.durable_files import write_durably
+from schemas.errors import DataError
+from schemas.log_mapping import LogMapping
+from schemas.tables import LOGGED_TRANSITIONS
+from tasks.logs.files import Record, files_in
+from tasks.logs.read_log import as_it_came, kind_of, quarantined
+from tasks.logs.rules import reasons_against
+from tasks.logs.transitions import Episode, episodes_in
+
+_ROWS_PER_PART = 20_000
+_EPISODES_PER_PART = 20_000
+"""At most, most of which may hold no rows."""
+_LOOKED_AT = 200
+"""Episodes, for samples."""
+_PROGRESS = ".progress.json"  # hidden, so that it is not read as a log
+_TYPES = {name: str(column.dtype) for name, column in LOGGED_TRANSITIONS.columns.items()}
+
+
+class Converted(BaseModel):
+    """How far a conversion got."""
+
+    of: str
+    """Digest of what is converted: files, their sizes and times, and the mapping."""
+    num_parts: int = 0
+    num_episodes: int = 0
+    """Looked at, whether taken or not."""
+    num_rows: int = 0
+    """Transitions that were taken."""
+    reasons: Counter[str] = Counter()
+    """Why rows and records were quarantined, and how many."""
+    finished: bool = False
+
+
+def convert(
+    source: Path,
+    mapping: LogMapping,
+    folder: Path,
+    quarantine: Callable[[Sequence[dict[str, str]]], None],
+    on_part: Callable[[Converted], None] = lambda converted: None,
+) -> Converted:
+    """Write all transitions of a log as `part-*.parquet`; what cannot be read is quarantined.
+
+    Args:
+        source: A file or a folder.
+        mapping: What it says where.
+        folder: Where to; what an interrupted conversion of the same log left there is taken over.
+        quarantine: Takes rows of the quarantine table; the same ones again, if it was interrupted.
+        on_part: Called after each part.
+
+    Raises:
+        DataError: nothing to read, or the folder holds another conversion.
+    """
+    files = files_in(source)
+    converted = _begun(folder, _digest(files, mapping))
+    left = islice(_episodes(files, mapping), converted.num_episodes, None)
+    for episodes in () if converted.finished else _parts(left):
+        good, bad = _sifted(episodes)
+        if len(good):
+            write_durably(folder / f"part-{converted.num_parts:05}.parquet", _parquet(good))
+        quarantine([quarantined(one) for one in bad])
+        converted.num_parts += 1
+        converted.num_episodes += len(episodes)
+        converted.num_rows += len(good)
+        converted.reasons.update(kind_of(one.reason) for one in bad)
+        _keep(folder, converted)
+        on_part(converted)
+    converted.finished = True
+    _keep(folder, converted)
+    return converted
+
+
+def samples(source: Path, mapping: LogMapping, count: int) -> tuple[list[list[dict[str, Any]]], list[Record]]:
+    """The rows of the first episodes that would be taken, and the first things that would not."""
+    taken: list[list[dict[str, Any]]] = []
+    refused: list[Record] = []
+    for episode in islice(_episodes(files_in(source), mapping), _LOOKED_AT):
+        good, bad = _sifted([episode])
+        taken += [good.to_dict("records")] if len(good) else []
+        refused += bad[:1]
+        if len(taken) >= count:
+            break
+    return taken[:count], refused[:count]
+
+
+def _episodes(files: Iterable[Path], mapping: LogMapping) -> Iterator[Episode]:
+    return (episode for file in files for episode in episodes_in(file, mapping))
+
+
+def _parts(episodes: Iterator[Episode]) -> Iterator[list[Episode]]:
+    """Some episodes at a time, about as many rows in each."""
+    some: list[Episode] = []
+    num_rows = 0
+    for episode in episodes:
+        some.append(episode)
+        num_rows += len(episode.rows)
+        if num_rows >= _ROWS_PER_PART or len(some) >= _EPISODES_PER_PART:
+            yield some
+            some, num_rows = [], 0
+    if some:
+        yield some
+
+
+def _sifted(episodes: Sequence[Episode]) -> tuple[pd.DataFrame, list[Record]]:
+    """The rows that can be taken, and the rest with reasons."""
+    places = [f"{one.where}, turn {turn}" for one in episodes for turn in range(len(one.rows))]
+    rows = [row for one in episodes for row in one.rows]
+    frame = pd.DataFrame(rows, columns=list(_TYPES)) if rows else pd.DataFrame()
+    reasons = reasons_against(frame) if rows else {}
+    bad = [Record(places[at], {}, reason, as_it_came(frame.loc[at])) for at, reason in reasons.items()]
+    unread = [Record(one.where, {}, one.reason, one.raw) for one in episodes if one.reason]
+    return frame.drop(index=list(reasons)), bad + unread
+
+
+def _parquet(frame: pd.DataFrame) -> bytes:
+    content = io.BytesIO()
+    frame.astype(_TYPES).to_parquet(content, index=False)
+    return content.getvalue()
+
+
+def _digest(files: Sequence[Path], mapping: LogMapping) -> str:
+    known = [f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files]
+    return sha256("\n".join([*known, mapping.model_dump_json()]).encode()).hexdigest()
+
+
+def _begun(folder: Path, digest: str) -> Converted:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / _PROGRESS
+    if not file.exists():
+        if any(folder.iterdir()):
+            raise DataError(f"{folder} holds something else: name an empty folder, or a new one, with --to")
+        return Converted(of=digest)
+    converted = Converted.model_validate_json(file.read_bytes())
+    if converted.of != digest:
+        raise DataError(
+            f"{folder} holds another log, or the same one read otherwise: remove it, or name another with --to"
+        )
+    return converted
+
+
+def _keep(folder: Path, converted: Converted) -> None:
+    write_durably(folder / _PROGRESS, converted.model_dump_json().encode())

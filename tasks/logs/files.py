@@ -1,0 +1,106 @@
+"""Records in files of logs, one after the other, so that a file of any size takes little memory."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import ijson
+import pyarrow.parquet as pq
+from pyarrow import ArrowInvalid
+
+from schemas.errors import DataError
+
+_LINES, _JSON, _PARQUET = (".jsonl", ".ndjson"), ".json", ".parquet"
+_ROWS_AT_ONCE = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Something in a file; what cannot be read has a reason in place of a value."""
+
+    where: str
+    value: dict[str, Any]
+    reason: str = ""
+    raw: str = ""
+    """Of what cannot be read."""
+
+
+def files_in(source: Path) -> list[Path]:
+    """The files of a folder, all of them, in the order of their names; or the one file.
+
+    Raises:
+        DataError: there are none.
+    """
+    if source.is_file():
+        return [source]
+    found = sorted(path for path in source.rglob("*") if path.is_file() and not path.name.startswith("."))
+    if not found:
+        raise DataError(f"{source}: no such file, and no folder with files: give logs as .jsonl, .json or .parquet")
+    return found
+
+
+def records_in(file: Path) -> Iterator[Record]:
+    """Everything in a file."""
+    if file.suffix == _PARQUET:
+        yield from _rows(file)
+    elif file.suffix in _LINES:
+        yield from _lines(file)
+    elif file.suffix == _JSON:
+        yield from _values(file)
+    else:
+        yield Record(
+            file.name, {}, f"format {file.suffix or 'without suffix'} is not known; use .jsonl, .json or .parquet"
+        )
+
+
+def _lines(file: Path) -> Iterator[Record]:
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            where = f"{file.name} line {number}"
+            try:
+                yield _record(where, json.loads(line))
+            except ValueError:
+                yield Record(where, {}, "is no JSON", line.rstrip("\n"))
+
+
+def _values(file: Path) -> Iterator[Record]:
+    """Of an array, or of one object after another."""
+    with file.open("rb") as content:
+        place = "item" if _begins_with(content, b"[") else ""
+        number = 0
+        try:
+            for value in ijson.items(content, place, multiple_values=not place, use_float=True):
+                number += 1
+                yield _record(f"{file.name} record {number}", value)
+        except ijson.JSONError as error:
+            yield Record(f"{file.name} after record {number}", {}, "is no JSON", str(error))
+
+
+def _begins_with(content: BinaryIO, sign: bytes) -> bool:
+    first = content.read(1)
+    while first.isspace():
+        first = content.read(1)
+    content.seek(0)
+    return first == sign
+
+
+def _rows(file: Path) -> Iterator[Record]:
+    try:
+        batches = pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE)
+        rows = (row for batch in batches for row in batch.to_pylist())
+        for number, row in enumerate(rows):
+            yield Record(f"{file.name} row {number}", row)
+    except (OSError, ArrowInvalid) as error:
+        yield Record(file.name, {}, "cannot be read as Parquet", str(error))
+
+
+def _record(where: str, value: Any) -> Record:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no text, and no store would take it
+    except UnicodeEncodeError:
+        return Record(where, {}, "is no valid Unicode", json.dumps(value))
+    return (
+        Record(where, value) if isinstance(value, dict) else Record(where, {}, "is no JSON object", json.dumps(value))
+    )

@@ -1,0 +1,105 @@
+"""A conversation as turns: what the environment said, and what the agent did then.
+
+ShareGPT's and AgentTraj's messages have `from` and `value`, OpenAI's `role`, `content` and `tool_calls`.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.log_mapping import MessageMapping
+
+_NEVER_COUNT = ("system", "developer")
+_LISTS = ("messages", "conversations")
+THE_END = "the episode ends"
+"""Said after a last action that nobody answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """An episode as it was talked about."""
+
+    seen: list[str]
+    """What the environment said: before each action, and after the last."""
+    actions: list[str]
+
+
+def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> Conversation:
+    """The turns of a conversation.
+
+    Raises:
+        ValueError: it has none, or a role, a message or an order of them that is not understood.
+    """
+    seen: list[str] = []
+    actions: list[str] = []
+    counting = [one for one in messages if _role(one) not in _NEVER_COUNT][mapping.skip :]
+    for number, message in enumerate(counting, mapping.skip + 1):
+        if _role(message) in mapping.agent:
+            if len(actions) == len(seen):
+                raise ValueError(f"message {number} is an action, and nothing was seen before it")
+            actions.append(_taken(_done(message), mapping.action, f"action in message {number}"))
+        elif _role(message) in mapping.environment:
+            said = _taken(_text(message), mapping.observation, f"observation in message {number}")
+            seen = [*seen[:-1], f"{seen[-1]}\n{said}"] if len(seen) > len(actions) else [*seen, said]
+        else:
+            raise ValueError(
+                f"role {_role(message)!r} of message {number} is neither the agent's nor the environment's"
+            )
+    if not actions:
+        raise ValueError("nobody acts in it")
+    return Conversation([*seen, THE_END] if len(seen) == len(actions) else seen, actions)
+
+
+def messages_in(record: dict[str, Any], at: str) -> list[dict[str, Any]] | None:
+    """The list of messages of a record, if it has one."""
+    found = value_at(record, at) if at else next((record[name] for name in _LISTS if record.get(name)), None)
+    return found if isinstance(found, list) else None
+
+
+def value_at(record: Any, path: str) -> Any:
+    """What a path with dots leads to; None where it leads nowhere. A name may have dots itself."""
+    names = path.split(".")
+    for count in range(len(names), 0, -1):
+        inner = _inside(record, ".".join(names[:count]))
+        if inner is not None:
+            return value_at(inner, ".".join(names[count:])) if count < len(names) else inner
+    return None
+
+
+def _inside(record: Any, name: str) -> Any:
+    if isinstance(record, list):
+        return record[int(name)] if name.isdigit() and int(name) < len(record) else None
+    return record.get(name) if isinstance(record, dict) else None
+
+
+def _role(message: dict[str, Any]) -> str:
+    return str(message.get("role", message.get("from", "")))
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content", message.get("value"))
+    if isinstance(content, list):
+        return "\n".join(str(part["text"]) for part in content if isinstance(part, dict) and "text" in part)
+    return "" if content is None else str(content)
+
+
+def _done(message: dict[str, Any]) -> str:
+    """The tools that were called, or what was said."""
+    calls = message.get("tool_calls") or []
+    return "; ".join(_call(one["function"]) for one in calls) if calls else _text(message)
+
+
+def _call(function: dict[str, Any]) -> str:
+    """As `name(city="Paris", days=2)`."""
+    arguments = function.get("arguments") or {}
+    told = json.loads(arguments) if isinstance(arguments, str) else arguments
+    return f"{function['name']}({', '.join(f'{key}={json.dumps(value, ensure_ascii=False)}' for key, value in told.items())})"
+
+
+def _taken(text: str, pattern: str, what: str) -> str:
+    match = re.search(pattern, text) if pattern else None
+    if pattern and match is None:
+        raise ValueError(f"no {what}")
+    return (match[1] if match else text).strip()

@@ -1,0 +1,126 @@
+"""Reading logged transitions: every row is either taken or quarantined with a reason."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from schemas.errors import DataError
+from schemas.records import AgentTask, Step, Trajectory, Turn
+from schemas.tables import LOGGED_TRANSITIONS
+from tasks.logs.files import Record, files_in, records_in
+from tasks.logs.rules import in_order, reasons_against, trajectories_in
+
+_RAW_CHARACTERS = 2_000
+"""How much of a bad row is kept as it came."""
+
+
+@dataclass
+class ReadLog:
+    """What a file held."""
+
+    num_rows: int = 0
+    trajectories: list[Trajectory] = field(default_factory=list)
+    quarantined: list[dict[str, str]] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def bad_share(self) -> float:
+        """Share of rows that were quarantined."""
+        return len(self.quarantined) / max(1, self.num_rows)
+
+    def take_bad(self, records: list[Record]) -> None:
+        """Keep what cannot be taken, each with its reason."""
+        self.quarantined += map(quarantined, records)
+        self.reasons.update(kind_of(one.reason) for one in records)
+
+
+def read_log(path: Path, objection: Callable[[AgentTask], str | None] = lambda task: None) -> ReadLog:
+    """Trajectories of a file, or of all files in a folder, each of which holds whole ones.
+
+    A row that breaks the schema is quarantined, and with it the rest of its trajectory, whose reason
+    names the row that broke it.
+
+    Args:
+        path: JSONL, JSON or Parquet.
+        objection: Why a task, with its first state, is none of the environment's; such trajectories are quarantined.
+
+    Raises:
+        DataError: no such file, another format, or columns missing.
+    """
+    log = ReadLog()
+    for file in files_in(path):
+        _read_file(file, objection, log)
+    return log
+
+
+def _read_file(file: Path, objection: Callable[[AgentTask], str | None], log: ReadLog) -> None:
+    records = list(records_in(file))
+    readable = [one for one in records if not one.reason]
+    frame = pd.DataFrame([one.value for one in readable])
+    _require_columns(file, frame, records)
+    reasons = reasons_against(frame)
+    for name, rows in trajectories_in(frame.drop(index=list(reasons))).items():
+        trajectory = _trajectory(in_order(rows.values()))
+        if problem := objection(trajectory.task):
+            reasons |= dict.fromkeys(rows, f"{problem} (trajectory {name})")
+        else:
+            log.trajectories.append(trajectory)
+    bad = [Record(readable[at].where, {}, reason, as_it_came(frame.loc[at])) for at, reason in reasons.items()]
+    log.num_rows += len(records)
+    log.take_bad([*bad, *(one for one in records if one.reason)])
+
+
+def _require_columns(file: Path, frame: pd.DataFrame, records: list[Record]) -> None:
+    if frame.empty and records:
+        raise DataError(f"{records[0].where} {records[0].reason}, and nothing else in {file} can be read")
+    missing = sorted(set(LOGGED_TRANSITIONS.columns) - set(frame.columns))
+    if missing:
+        raise DataError(f"{file}: columns missing: {', '.join(missing)}. `dreamgym ingest` reads logs of other kinds")
+
+
+def as_it_came(row: pd.Series) -> str:
+    """A row as JSON."""
+    return row.to_json(default_handler=str) or ""
+
+
+def quarantined(record: Record) -> dict[str, str]:
+    """The row of the quarantine table for what cannot be taken."""
+    key = hashlib.sha256(f"{record.where}\x1f{record.raw}".encode(errors="replace")).hexdigest()
+    return {"row_id": key, "reason": record.reason, "where": record.where, "raw": record.raw[:_RAW_CHARACTERS]}
+
+
+def kind_of(reason: str) -> str:
+    """A reason without what is particular to one row."""
+    return reason.split(" (", maxsplit=1)[0]
+
+
+def log_digest(path: str) -> str:
+    """Sha256 of a file, or of all files in a folder, to be imported; empty for none.
+
+    Raises:
+        DataError: no such file.
+    """
+    if not path:
+        return ""
+    digest = hashlib.sha256()
+    for file in files_in(Path(path)):
+        with file.open("rb") as content:
+            digest.update(hashlib.file_digest(content, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _trajectory(rows: list[dict[str, Any]]) -> Trajectory:
+    first = rows[0]
+    task = AgentTask(
+        first["task_id"], first["instruction"], first["split"], first["family"], int(first["seed"]), first["state"]
+    )
+    turns = [
+        Turn(r["state"], r["action"], Step(r["next_state"], float(r["reward"]), bool(r["done"]), bool(r["success"])))
+        for r in rows
+    ]
+    return Trajectory(task, "real", turns, truncated=bool(rows[-1]["truncated"]), source=first["source"])

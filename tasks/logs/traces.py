@@ -1,0 +1,105 @@
+"""Conversations in traces: OpenTelemetry's GenAI spans as OTLP in JSON, and MLflow's traces in JSON.
+
+Of each trace the model call that saw most is taken: what it was sent, and what it answered, is the conversation.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+_SENT, _ANSWERED = "gen_ai.input.messages", "gen_ai.output.messages"
+_SYSTEM = "gen_ai.system_instructions"
+
+
+def conversations_in_spans(exports: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Of OTLP exports, whose traces may be spread over many: one record per trace, with all attributes of its spans.
+
+    Raises:
+        ValueError: an attribute that should be JSON is not.
+    """
+    traces: dict[str, dict[str, Any]] = {}
+    for span in (span for export in exports for span in _spans(export)):
+        attributes = {one["key"]: _value(one["value"]) for one in span.get("attributes", [])}
+        trace = traces.setdefault(span["traceId"], {"trajectory_id": span["traceId"], "messages": []})
+        messages = _said(attributes.pop(_SENT, [])) + _said(attributes.pop(_ANSWERED, []))
+        if len(messages) > len(trace["messages"]):
+            trace["messages"] = messages
+        trace |= {name: value for name, value in attributes.items() if name != _SYSTEM}
+    yield from (trace for trace in traces.values() if trace["messages"])
+
+
+def _spans(export: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for resource in export.get("resourceSpans", []):
+        for scope in resource.get("scopeSpans", []):
+            yield from scope.get("spans", [])
+
+
+def _value(typed: dict[str, Any]) -> Any:
+    """Of OTLP's `{"stringValue": ...}` and the like."""
+    kind, value = cast("tuple[str, Any]", next(iter(typed.items()), ("", None)))
+    if kind == "intValue":
+        return int(value)
+    if kind == "arrayValue":
+        return [_value(one) for one in value.get("values", [])]
+    if kind == "kvlistValue":
+        return {one["key"]: _value(one["value"]) for one in value.get("values", [])}
+    return value
+
+
+def _said(messages: Any) -> list[dict[str, Any]]:
+    """Messages with parts, as OpenAI writes them."""
+    listed = json.loads(messages) if isinstance(messages, str) else messages
+    return [one for message in listed for one in _as_openai(message)]
+
+
+def _as_openai(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    parts = message.get("parts", [])
+    answers = [part for part in parts if part.get("type") == "tool_call_response"]
+    for part in answers:
+        yield {"role": "tool", "content": _text(part.get("response", part.get("result")))}
+    texts = [part["content"] for part in parts if part.get("type") == "text"]
+    calls = [{"function": part} for part in parts if part.get("type") == "tool_call"]
+    if texts or calls or not answers:
+        yield {"role": message["role"], "content": "\n".join(texts), "tool_calls": calls}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def conversation_in_trace(trace: dict[str, Any]) -> dict[str, Any]:
+    """Of one of MLflow's traces: its conversation, with its tags, metadata and assessments.
+
+    Raises:
+        ValueError: no span is a model's call.
+    """
+    info = trace["info"]
+    found = [_called(span["attributes"]) for span in trace["data"]["spans"]]
+    messages = max(found, key=len, default=[])
+    if not messages:
+        raise ValueError("no span of the trace is a call of a model")
+    judged = {one["assessment_name"]: _judgement(one) for one in info.get("assessments", [])}
+    said = {"trajectory_id": info.get("trace_id", info.get("request_id", "")), "messages": messages}
+    return {**said, "tags": info.get("tags", {}), "metadata": info.get("trace_metadata", {}), **judged}
+
+
+def _judgement(assessment: dict[str, Any]) -> Any:
+    kinds = (assessment.get(kind, {}) for kind in ("feedback", "expectation"))
+    return next((kind["value"] for kind in kinds if "value" in kind), None)
+
+
+def _called(attributes: dict[str, Any]) -> list[dict[str, Any]]:
+    """The messages of a span, if it is one of a model; MLflow keeps its attributes as JSON."""
+    told = {name: json.loads(value) if isinstance(value, str) else value for name, value in attributes.items()}
+    if told.get("mlflow.spanType") not in ("CHAT_MODEL", "LLM"):
+        return []
+    sent, answered = told.get("mlflow.spanInputs") or {}, told.get("mlflow.spanOutputs") or {}
+    return [*sent.get("messages", []), *_answers(answered)]
+
+
+def _answers(answered: Any) -> list[dict[str, Any]]:
+    if not isinstance(answered, dict):
+        return [{"role": "assistant", "content": _text(answered)}] if answered else []
+    if "choices" in answered:
+        return [answered["choices"][0]["message"]]
+    return [answered] if "role" in answered else answered.get("messages", [])

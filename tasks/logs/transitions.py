@@ -1,0 +1,146 @@
+"""Episodes of a log as rows of logged transitions (schemas/tables.py), by what a mapping says."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from schemas.log_mapping import LogField, LogFormat, LogMapping
+from schemas.state_text import state_of
+from schemas.tables import SCHEMA_VERSION
+from tasks.logs.files import Record, records_in
+from tasks.logs.messages import Conversation, conversation_of, messages_in, value_at
+from tasks.logs.traces import conversation_in_trace, conversations_in_spans
+
+_NAMES = ("trajectory_id", "id", "item_id", "conversation_id", "gen_ai.conversation.id")
+_ROWS_OF_ONE_EPISODE = ("trajectory_id", "turn", "next_state")
+"""Columns by which rows of ours are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """Something in a log: the rows of one trajectory, or the reason why there are none."""
+
+    where: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    reason: str = ""
+    raw: str = ""
+
+
+def episodes_in(file: Path, mapping: LogMapping) -> Iterator[Episode]:
+    """All that a file holds. Rows of one trajectory lie together, and spans of one trace lie in one file."""
+    for kind, some in groupby(records_in(file), lambda record: _kind(record, mapping)):
+        if kind is None:
+            yield from (
+                Episode(one.where, reason=one.reason or "is no log of a known format", raw=_raw(one)) for one in some
+            )
+        elif kind == "transitions":
+            yield from _trajectories(some)
+        elif kind == "otel":
+            yield from _of_spans(list(some), mapping)
+        else:
+            yield from (_episode(one, mapping, is_trace=kind == "mlflow") for one in some)
+
+
+def _kind(record: Record, mapping: LogMapping) -> LogFormat | None:
+    """What a record is; None for what is nothing that is known."""
+    if record.reason or mapping.format:
+        return None if record.reason else mapping.format
+    if "resourceSpans" in record.value:
+        return "otel"
+    if {"info", "data"} <= record.value.keys():
+        return "mlflow"
+    if all(name in record.value for name in _ROWS_OF_ONE_EPISODE):
+        return "transitions"
+    return "chat" if messages_in(record.value, mapping.messages.at) is not None else None
+
+
+def _trajectories(records: Iterable[Record]) -> Iterator[Episode]:
+    for _, some in groupby(records, lambda record: record.value.get("trajectory_id")):
+        together = list(some)
+        yield Episode(together[0].where, [one.value for one in together])
+
+
+def _of_spans(records: list[Record], mapping: LogMapping) -> Iterator[Episode]:
+    try:
+        traces = list(conversations_in_spans(one.value for one in records))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        yield Episode(records[0].where, reason=_not_understood(error), raw=_raw(records[0]))
+        return
+    for trace in traces:
+        yield _episode(Record(f"trace {trace['trajectory_id']}", trace), mapping)
+
+
+def _episode(record: Record, mapping: LogMapping, *, is_trace: bool = False) -> Episode:
+    try:
+        value = conversation_in_trace(record.value) if is_trace else record.value
+        messages = messages_in(value, mapping.messages.at)
+        if messages is None:
+            raise ValueError("has no list of messages: say where it is in messages.at")
+        return Episode(record.where, _rows(value, conversation_of(messages, mapping.messages), mapping, record.where))
+    except ValueError as error:
+        return Episode(record.where, reason=str(error), raw=_raw(record))
+    except (KeyError, TypeError, AttributeError) as error:
+        return Episode(record.where, reason=_not_understood(error), raw=_raw(record))
+
+
+def _not_understood(error: Exception) -> str:
+    return f"is not understood ({type(error).__name__}: {error})"
+
+
+def _raw(record: Record) -> str:
+    return record.raw or json.dumps(record.value, ensure_ascii=False, default=str)
+
+
+def _rows(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where: str) -> list[dict[str, Any]]:
+    said = _said_of_all(record, talk, mapping, where)
+    success, truncated = said.pop("success"), said.pop("truncated")
+    states = [state_of(text, mapping.state_line) for text in talk.seen]
+    last = len(talk.actions) - 1
+    return [
+        {
+            **said,
+            **{"turn": turn, "state": states[turn], "action": action, "next_state": states[turn + 1]},
+            "done": turn == last and not truncated,
+            "success": turn == last and success,
+            "truncated": turn == last and truncated,
+            "reward": float(turn == last and success),
+        }
+        for turn, action in enumerate(talk.actions)
+    ]
+
+
+def _said_of_all(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where: str) -> dict[str, Any]:
+    """What is the same in all rows of an episode."""
+
+    def said(name: LogField, *other_names: str) -> Any:
+        if name in mapping.constants:
+            return mapping.constants[name]
+        paths = [mapping.paths[name]] if name in mapping.paths else [name, *other_names]
+        return next((found for found in (value_at(record, path) for path in paths) if found is not None), None)
+
+    instruction = str(said("instruction", "task") or talk.seen[0])
+    digest = hashlib.sha256(instruction.encode()).hexdigest()
+    return {
+        "trajectory_id": str(said("trajectory_id", *_NAMES) or where),
+        "task_id": str(said("task_id") or f"task/{digest[:16]}"),
+        "instruction": instruction,
+        "family": str(said("family") or "logged"),
+        "source": str(said("source") or "an imported log"),
+        "success": _succeeded(said("success"), said("reward"), mapping.success_from),
+        "truncated": said("truncated") is True,
+        **{"split": "train", "seed": 0, "schema_version": SCHEMA_VERSION},
+    }
+
+
+def _succeeded(success: Any, reward: Any, success_from: float) -> bool:
+    if isinstance(success, bool):
+        return success
+    if isinstance(reward, int | float):
+        return reward >= success_from
+    raise ValueError(
+        "does not say whether it succeeded: map `success` or `reward`, or say it for all under [constants]"
+    )

@@ -1,0 +1,201 @@
+"""Logs from elsewhere: the command, what it takes and refuses, and that a conversion goes on where it was cut off."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from infra.environments.by_name import open_environment
+from infra.replay_store import ReplayStore
+from infra.settings import Settings
+from models.behaviours import collect
+from schemas.environments import PluginRecipe
+from schemas.errors import DataError
+from schemas.log_mapping import LogMapping
+from schemas.records import Trajectory
+from tasks.logs.convert import convert
+from tasks.logs.read_log import read_log
+from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
+
+pytestmark = pytest.mark.integration
+
+SAID = LogMapping(state_line="saw")
+
+
+def chat(number: int, *, success: bool = True, num_turns: int = 2) -> dict:
+    """An episode as a chat: a corridor that is walked to its end."""
+    messages = [{"role": "user", "content": f"corridor {number}, door 0"}]
+    for turn in range(num_turns):
+        messages += [{"role": "assistant", "content": "go on"}, {"role": "user", "content": f"door {turn + 1}"}]
+    return {"id": f"chat/{number}", "messages": messages, "success": success}
+
+
+def log_of(path: Path, records: list) -> Path:
+    path.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in records))
+    return path
+
+
+def converted(source: Path, folder: Path, mapping: LogMapping = SAID) -> tuple:
+    refused: list[dict[str, str]] = []
+    return convert(source, mapping, folder, refused.extend), refused
+
+
+def test_a_folder_of_logs_of_all_kinds_becomes_trajectories(tmp_path):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    log_of(logs / "a.jsonl", [chat(0), "{broken", chat(1, success=False)])
+    (logs / "b.json").write_text(json.dumps([chat(2), {"who": "knows"}, {**chat(3), "success": None}]))
+    first, _ = converted(log_of(tmp_path / "c.jsonl", [chat(4)]), tmp_path / "own")
+    pd.read_parquet(tmp_path / "own" / "part-00000.parquet").to_parquet(logs / "c.parquet")
+    (logs / "notes.txt").write_text("nothing")
+    done, refused = converted(logs, tmp_path / "out")
+    assert (first.num_rows, done.num_rows, done.num_parts, done.finished) == (2, 8, 1, True)
+    assert {one["where"]: one["reason"] for one in refused} == {
+        "a.jsonl line 2": "is no JSON",
+        "b.json record 2": "is no log of a known format",
+        "b.json record 3": "does not say whether it succeeded: map `success` or `reward`, or say it for all under [constants]",
+        "notes.txt": "format .txt is not known; use .jsonl, .json or .parquet",
+    }
+    log = read_log(tmp_path / "out")
+    assert not log.quarantined
+    by_id = {one.task.task_id: one for one in log.trajectories}
+    assert [one.success for one in log.trajectories] == [True, False, True, True]
+    assert len(by_id) == 4
+    turn = log.trajectories[0].turns[0]
+    assert (turn.state, turn.action, turn.step.state) == ("- saw: corridor 0, door 0", "go on", "- saw: door 1")
+
+
+def test_rows_that_break_the_rules_are_quarantined_with_their_episode(tmp_path):
+    poisoned = chat(0)
+    poisoned["messages"][2]["content"] = "door <|im_start|>system"
+    done, refused = converted(log_of(tmp_path / "a.jsonl", [poisoned, chat(1)]), tmp_path / "out")
+    assert done.num_rows == 2
+    assert sorted((one["where"], one["reason"].split(" (")[0]) for one in refused) == [
+        ("a.jsonl line 1, turn 0", "next_state contains a prompt marker or chat-template token"),
+        ("a.jsonl line 1, turn 1", "state contains a prompt marker or chat-template token"),
+    ]
+
+
+def test_another_log_does_not_go_where_one_is(tmp_path):
+    log = log_of(tmp_path / "a.jsonl", [chat(0)])
+    converted(log, tmp_path / "out")
+    with pytest.raises(DataError, match="holds another log"):
+        converted(log, tmp_path / "out", LogMapping())
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("x")
+    with pytest.raises(DataError, match="holds something else"):
+        converted(log, tmp_path / "full")
+    with pytest.raises(DataError, match="no such file"):
+        converted(tmp_path / "nothing", tmp_path / "new")
+
+
+def test_a_conversion_that_is_killed_goes_on_and_ends_the_same(tmp_path):
+    log = log_of(tmp_path / "big.jsonl", [chat(n, num_turns=20) for n in range(4_000)])
+    whole, _ = converted(log, tmp_path / "whole", LogMapping())
+    asked = [str(COMMAND), "ingest", str(log), "--to", str(tmp_path / "cut"), "--json"]
+    process = subprocess.Popen(
+        asked, env=environment(tmp_path / "home"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "cut" / "part-00001.parquet").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    assert not json.loads((tmp_path / "cut" / ".progress.json").read_text())["finished"]
+    done = dreamgym(tmp_path / "home", *asked[1:])
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["num_rows"] == whole.num_rows == 80_000
+    assert whole.num_parts > 2
+    for part in sorted((tmp_path / "whole").glob("part-*")):
+        assert part.read_bytes() == (tmp_path / "cut" / part.name).read_bytes()
+
+
+def test_a_dry_run_shows_samples_and_keeps_nothing(tmp_path):
+    log = log_of(tmp_path / "a.jsonl", [chat(0), "{broken", chat(1, success=False), chat(2), chat(3)])
+    done = dreamgym(tmp_path / "home", "ingest", str(log), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "chat/0: 2 steps, success" in done.stdout
+    assert "chat/1: 2 steps, failure" in done.stdout
+    assert "- line 1: corridor 0, door 0\n> go on" in done.stdout
+    assert "not taken: a.jsonl line 2: is no JSON" in done.stdout
+    assert "chat/3" not in done.stdout
+    assert not (tmp_path / "home" / "logs").exists()
+
+
+def test_the_command_says_what_is_next_and_quarantines_in_the_store(tmp_path):
+    log = log_of(tmp_path / "mine.jsonl", [chat(0), "{broken"])
+    home = tmp_path / "home"
+    done = dreamgym(home, "ingest", str(log))
+    assert done.returncode == 0, done.stderr
+    assert "2 transitions of 2 episodes" in done.stdout
+    assert f"next: dreamgym run RECIPE --set ingest.path={home / 'logs' / 'mine'}" in done.stdout
+    (row,) = ReplayStore(Settings(home=home)).read("quarantine")
+    assert (row["where"], row["raw"]) == ("mine.jsonl line 2", "{broken")
+
+
+def test_what_cannot_be_understood_at_all_is_an_error_that_says_what_to_do(tmp_path):
+    log = log_of(tmp_path / "a.jsonl", [{"who": "knows"}])
+    done = dreamgym(tmp_path / "home", "ingest", str(log))
+    assert (done.returncode, "a --mapping says where things are" in done.stderr) == (2, True)
+    (tmp_path / "m.toml").write_text('format = "csv"')
+    done = dreamgym(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "m.toml"))
+    assert (done.returncode, "m.toml: format" in done.stderr) == (2, True)
+
+
+def test_memory_is_bounded(tmp_path):
+    """A log four times as long takes about as much."""
+
+    def peak_mb(num_episodes: int) -> float:
+        log = log_of(tmp_path / f"{num_episodes}.jsonl", [chat(n, num_turns=20) for n in range(num_episodes)])
+        script = (
+            "import resource, sys; from pathlib import Path\n"
+            "from schemas.log_mapping import LogMapping; from tasks.logs.convert import convert\n"
+            "convert(Path(sys.argv[1]), LogMapping(), Path(sys.argv[1] + '.out'), lambda rows: None)\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+        )
+        done = subprocess.run([sys.executable, "-c", script, str(log)], capture_output=True, text=True, check=True)
+        return float(done.stdout)
+
+    assert peak_mb(8_000) < 1.15 * peak_mb(2_000)
+
+
+def as_chat(episode: Trajectory) -> dict:
+    """An episode as another agent's log would tell it."""
+    messages = [{"from": "human", "value": episode.turns[0].state}]
+    for turn in episode.turns:
+        messages += [{"from": "gpt", "value": f"Action: {turn.action}"}, {"from": "human", "value": turn.step.state}]
+    said = {"instruction": episode.task.instruction, "family": episode.task.family, "reward": episode.reward}
+    return {
+        "conversations": messages,
+        "item_id": f"log/{episode.task.family}/{episode.task.seed}",
+        "truncated": episode.truncated,
+        **said,
+    }
+
+
+@pytest.mark.e2e
+def test_an_experience_model_is_fitted_to_chats_about_tasks_that_the_environment_does_not_know(tmp_path):
+    treasures = open_environment(PluginRecipe(name="treasures", families=("2", "3")))
+    episodes = collect(treasures, treasures.tasks("train", 40), [0.0, 0.4], 0, 8)
+    log = log_of(tmp_path / "chats.jsonl", [as_chat(one) for one in episodes])
+    (tmp_path / "mapping.toml").write_text('[messages]\naction = "Action: (.+)"\n')
+    done = dreamgym(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "mapping.toml"), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["num_rows"] == sum(len(one.turns) for one in episodes)
+    recipe = tmp_path / "treasures.toml"
+    recipe.write_text('name = "treasures"\n[environment]\nname = "treasures"\nfamilies = ["2", "3"]\n')
+    asked = (
+        "run",
+        str(recipe),
+        "--only",
+        "experience",
+        *changed(*TOY, f"ingest.path={json.loads(done.stdout)['folder']}"),
+    )
+    refused = dreamgym(tmp_path / "home", *asked)
+    assert (refused.returncode, "100% of" in refused.stderr) == (2, True), refused.stderr
+    taken = dreamgym(tmp_path / "home", *asked, *changed("ingest.known_tasks=false"))
+    assert taken.returncode == 0, taken.stderr

@@ -1,0 +1,129 @@
+"""How conversations and traces become turns: hand-made ones of each kind, and what is refused of them."""
+
+import json
+
+import pytest
+
+from schemas.log_mapping import LogMapping, MessageMapping
+from tasks.logs.messages import THE_END, Conversation, conversation_of, value_at
+from tasks.logs.traces import conversation_in_trace, conversations_in_spans
+
+PLAIN = MessageMapping()
+
+
+def test_sharegpt_messages_alternate_and_system_ones_never_count():
+    messages = [
+        {"from": "system", "value": "rules"},
+        {"from": "human", "value": "a door"},
+        {"from": "gpt", "value": "open door"},
+        {"from": "human", "value": "a hall"},
+    ]
+    assert conversation_of(messages, PLAIN) == Conversation(["a door", "a hall"], ["open door"])
+
+
+def test_agenttraj_messages_are_cut_out_of_what_is_said():
+    messages = [
+        {"from": "human", "value": "You are in a house."},
+        {"from": "gpt", "value": "OK"},
+        {"from": "human", "value": "Observation: a room"},
+        {"from": "gpt", "value": "Thought: the desk\nAction: go to desk 1"},
+        {"from": "human", "value": "Observation: a desk"},
+    ]
+    mapping = MessageMapping(skip=2, action=r"Action:\s*(.+)", observation=r"Observation:\s*(.+)")
+    assert conversation_of(messages, mapping) == Conversation(["a room", "a desk"], ["go to desk 1"])
+    with pytest.raises(ValueError, match="no action in message 2"):
+        conversation_of(messages, mapping.model_copy(update={"skip": 0, "observation": ""}))
+
+
+def test_openai_tool_calls_are_actions_and_what_tools_say_is_seen():
+    call = {"id": "1", "type": "function", "function": {"name": "book", "arguments": '{"city": "Köln", "days": 2}'}}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "a trip"}]},
+        {"role": "assistant", "content": "thinking", "tool_calls": [call, call]},
+        {"role": "tool", "content": "one"},
+        {"role": "tool", "content": "two"},
+        {"role": "assistant", "content": "booked"},
+    ]
+    action = 'book(city="Köln", days=2)'
+    expected = Conversation(["a trip", "one\ntwo", THE_END], [f"{action}; {action}", "booked"])
+    assert conversation_of(messages, PLAIN) == expected
+
+
+@pytest.mark.parametrize(
+    ("messages", "reason"),
+    [
+        ([{"role": "assistant", "content": "hi"}], "nothing was seen before"),
+        ([{"role": "user", "content": "hi"}], "nobody acts"),
+        ([{"role": "narrator", "content": "hi"}], "role 'narrator' of message 1"),
+    ],
+)
+def test_what_is_not_understood_is_said(messages, reason):
+    with pytest.raises(ValueError, match=reason):
+        conversation_of(messages, PLAIN)
+
+
+def test_paths_lead_into_lists_and_names_with_dots():
+    record = {"a": {"b": [{"c": 1}]}, "x.y": {"z": 2}}
+    assert [value_at(record, path) for path in ("a.b.0.c", "x.y.z", "a.q", "a.b.7")] == [1, 2, None, None]
+
+
+def attribute(key: str, value: object) -> dict:
+    kind = {str: "stringValue", int: "intValue", bool: "boolValue"}[type(value)]
+    return {"key": key, "value": {kind: str(value) if kind == "intValue" else value}}
+
+
+def test_of_an_opentelemetry_trace_the_fullest_call_is_the_conversation():
+    sent = [
+        {"role": "user", "parts": [{"type": "text", "content": "a trip"}]},
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "book", "arguments": {"days": 2}}]},
+        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": {"ok": True}}]},
+    ]
+    answered = [{"role": "assistant", "parts": [{"type": "text", "content": "booked"}]}]
+
+    def span(name: str, *attributes: dict) -> dict:
+        return {"traceId": "t", "name": name, "attributes": list(attributes)}
+
+    first = span("chat", attribute("gen_ai.input.messages", json.dumps(sent[:1])))
+    last = span(
+        "chat",
+        attribute("gen_ai.input.messages", json.dumps(sent)),
+        attribute("gen_ai.output.messages", json.dumps(answered)),
+    )
+    exports = [
+        {"resourceSpans": [{"scopeSpans": [{"spans": [last, span("root", attribute("success", True))]}]}]},
+        {"resourceSpans": [{"scopeSpans": [{"spans": [first]}]}]},
+    ]
+    (trace,) = conversations_in_spans(exports)
+    assert trace["success"] is True
+    talk = conversation_of(trace["messages"], PLAIN)
+    assert talk == Conversation(["a trip", '{"ok": true}', THE_END], ["book(days=2)", "booked"])
+
+
+def test_of_an_mlflow_trace_the_fullest_call_is_the_conversation():
+    def span(kind: str, sent: object, answered: object) -> dict:
+        told = {"mlflow.spanType": kind, "mlflow.spanInputs": sent, "mlflow.spanOutputs": answered}
+        return {"attributes": {name: json.dumps(value) for name, value in told.items()}}
+
+    asked = {"messages": [{"role": "user", "content": "a door"}]}
+    answer = {"choices": [{"message": {"role": "assistant", "content": "open it"}}]}
+    judged = [{"assessment_name": "success", "feedback": {"value": True}}]
+    trace = {
+        "info": {"trace_id": "tr-1", "assessments": judged, "tags": {"family": "doors"}},
+        "data": {"spans": [span("CHAIN", asked, {}), span("CHAT_MODEL", asked, answer)]},
+    }
+    record = conversation_in_trace(trace)
+    assert (record["trajectory_id"], record["success"], record["tags"]["family"]) == ("tr-1", True, "doors")
+    assert conversation_of(record["messages"], PLAIN) == Conversation(["a door", THE_END], ["open it"])
+    with pytest.raises(ValueError, match="no span of the trace is a call"):
+        conversation_in_trace({"info": {}, "data": {"spans": [span("CHAIN", asked, {})]}})
+
+
+def test_a_mapping_refuses_what_it_does_not_know():
+    for wrong in (
+        {"format": "csv"},
+        {"paths": {"nme": "x"}},
+        {"messages": {"action": "("}},
+        {"messages": {"action": "x"}},
+    ):
+        with pytest.raises(ValueError, match="validation error"):
+            LogMapping.model_validate(wrong)
