@@ -19,6 +19,9 @@ from schemas.ports import DemonstrationQuery, Encoder
 TASK_WEIGHT, STATE_WEIGHT, ACTION_WEIGHT = 0.35, 0.25, 0.4
 _GRAPH_FROM = 20_000
 """Stored vectors from which a graph index is worth its building."""
+_BEAM, _BEAM_AT = 32, 100_000
+"""Candidates that a search of the graph keeps, for so many vectors; they grow with the root of their number. Nineteen of twenty
+nearest are found so among 100,000 and among a million."""
 _SPARE = 16
 """Neighbours looked at beyond k, so that some can be passed over."""
 _CROWD = 64
@@ -71,6 +74,8 @@ class ReplayIndex:
             self._index = _graph_over(self._index, self._size)
         self._index.add(np.ascontiguousarray(vectors_ND, dtype=np.float32))
         self._entries += entries
+        if isinstance(self._index, faiss.IndexHNSWFlat):
+            self._index.hnsw.efSearch = round(_BEAM * max(1, len(self) / _BEAM_AT) ** 0.5)
 
     def search(self, vectors_QD: np.ndarray, k: int) -> np.ndarray:
         """Row numbers of the k nearest, [Q, k], nearest first; -1 where there are fewer."""
@@ -111,7 +116,7 @@ class ReplayIndex:
 
 def _graph_over(flat: faiss.Index, size: int) -> faiss.Index:
     graph = faiss.IndexHNSWFlat(size, 32, faiss.METRIC_INNER_PRODUCT)
-    graph.hnsw.efConstruction, graph.hnsw.efSearch = 80, 128
+    graph.hnsw.efConstruction = 80
     if flat.ntotal:
         graph.add(flat.reconstruct_n(0, flat.ntotal))
     return graph

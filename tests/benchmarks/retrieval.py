@@ -13,6 +13,7 @@ import numpy as np
 SIZE, NUM_QUERIES = 384, 50
 _ROWS_AT_ONCE, _PAUSE_S = 64, 0.05
 _MIN_RECALL = 0.95
+_WIDTHS = (16, 24, 32, 48, 64, 96, 128, 192, 256)
 _SMALL, _LARGE = 100_000, 1_000_000
 
 
@@ -37,12 +38,12 @@ def lancedb_large() -> list[float]:
 
 
 def faiss() -> list[float]:
-    """FAISS HNSW as it comes, 100,000 vectors."""
+    """FAISS HNSW, 100,000 vectors."""
     return _faiss(_SMALL)
 
 
 def faiss_large() -> list[float]:
-    """FAISS HNSW as it comes, a million vectors."""
+    """FAISS HNSW, a million vectors."""
     return _faiss(_LARGE)
 
 
@@ -68,17 +69,24 @@ def _ours(count: int) -> list[float]:
     stored = vectors(count)
     index, entry = ReplayIndex(HashingEncoder()), Remembered("", False, "")
     index.add(stored, [entry] * count)
-    _require_recall("ours", stored, lambda queries: index.search(queries, 5))
+    recall = _recall(stored, lambda queries: index.search(queries, 5))
+    sys.stderr.write(f"recall@5 of ours at {count:,}: {recall:.3f}\n")
+    if recall < _MIN_RECALL:
+        raise SystemExit(f"recall@5 is below its floor of {_MIN_RECALL}")
     return _measured(stored, lambda q: index.search(q[None], 5), lambda rows: index.add(rows, [entry] * len(rows)))
 
 
 def _faiss(count: int) -> list[float]:
+    """As it comes, but for a search that is as wide as our least recall needs."""
     import faiss
 
     stored = vectors(count)
     index = faiss.IndexHNSWFlat(SIZE, 32, faiss.METRIC_INNER_PRODUCT)
     index.add(stored)
-    _require_recall("FAISS", stored, lambda queries: index.search(queries, 5)[1], least=0)
+    for width in _WIDTHS:
+        index.hnsw.efSearch = width
+        if _recall(stored, lambda queries: index.search(queries, 5)[1]) >= _MIN_RECALL:
+            break
     return _measured(stored, lambda q: index.search(q[None], 5), index.add)
 
 
@@ -101,15 +109,11 @@ def _arrow(rows: np.ndarray) -> Any:
     return pa.table({"vector": pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), SIZE)})
 
 
-def _require_recall(
-    name: str, stored: np.ndarray, search: Callable[[np.ndarray], np.ndarray], least: float = _MIN_RECALL
-) -> None:
+def _recall(stored: np.ndarray, search: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Share of the five nearest that are found."""
     queries = queries_near(stored)
     exact = np.argsort(-queries @ stored.T, axis=1)[:, :5]
-    recall = np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, search(queries), strict=True)])
-    sys.stderr.write(f"recall@5 of {name} at {len(stored):,}: {recall:.3f}\n")
-    if recall < least:
-        raise SystemExit(f"recall@5 is below its floor of {least}")
+    return float(np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, search(queries), strict=True)]))
 
 
 def _measured(
