@@ -9,6 +9,7 @@ class Sampling:
 
     max_new_tokens: int
     end_id: int
+    """Token that ends what is sampled; negative: none does."""
     temperature: float = 1.0
     """0 is greedy."""
     top_p: float = 1.0

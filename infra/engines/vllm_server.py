@@ -148,7 +148,8 @@ class VllmServer:
                 "max_tokens": sampling.max_new_tokens,
                 "temperature": sampling.temperature,
                 "top_p": sampling.top_p,
-                "stop_token_ids": [sampling.end_id],
+                "stop_token_ids": [sampling.end_id] if sampling.end_id >= 0 else [],
+                "ignore_eos": True,  # the end is what we say
                 "logprobs": 0,
                 "return_token_ids": True,
             },
