@@ -58,7 +58,7 @@ def test_a_dream_is_served_until_ctrl_c(home, token, path):
 def experience_model(home: Path) -> str:
     """The start of the digest of the latest cycle's."""
     shown = json.loads(dreamgym(home, "show", "--json").stdout)
-    return shown["lineage"]["experience_model"]["sha256"][:12]
+    return shown["lineage"]["experience_model"]["__reference__"]["sha256"][:12]
 
 
 def connected(url: str):

@@ -37,8 +37,8 @@ def check(num_episodes: int) -> Outcome:
                 outcome.tried(*([] if episode.turns else [f"{episode.task.task_id} was not played"]))
             readings.append(_held())
             if start == num_episodes // 2 // _AT_ONCE * _AT_ONCE:
-                random.choice(psutil.Process().children(recursive=True)).kill()
-        left = psutil.Process().children(recursive=True)
+                random.choice(_playing()).kill()
+        left = _playing()
         environment.close()
         outcome.broken += _growth(type(environment).__name__, readings) + _survivors(left)
     return outcome
@@ -60,10 +60,19 @@ def _played(environment: GamesInProcesses, start: int) -> list[Trajectory]:
     return collect(environment, tasks, [0.0, _NOISE], start, _MAX_STEPS)  # type: ignore[arg-type]
 
 
+def _playing() -> list[psutil.Process]:
+    """All that we started, but multiprocessing's bookkeeper, which lives as long as we do."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            found += [process] if "resource_tracker" not in " ".join(process.cmdline()) else []
+    return found
+
+
 def _held() -> int:
     """Bytes of all processes that play."""
     held = 0
-    for process in psutil.Process().children(recursive=True):
+    for process in _playing():
         with suppress(psutil.Error):
             held += process.memory_full_info().uss
     return held
