@@ -81,6 +81,7 @@ def _summary(recipe: Recipe, cycle_id: str, made: Lineage, time: Timesheet) -> d
         "results": results_of(made, time),
         "stage_seconds": time.stage_seconds,
         "stage_tokens": time.stage_tokens,
+        "stage_failures": time.stage_failures,
         "endpoint_costs": time.endpoint_costs,
         "lineage": plain(made.references | _successes(made)),
         "gate": plain(made.gate),

@@ -90,11 +90,12 @@ def _cost_table(summary: dict[str, Any]) -> Table:
     table = Table(
         title=f"Time and tokens ({results['seconds']:.0f} s in all, {results['overhead_share']:.1%} orchestration and storage)"
     )
-    for heading in ("stage", "seconds", "tokens"):
+    for heading in ("stage", "seconds", "tokens", "failed episodes"):
         table.add_column(heading, justify="left" if heading == "stage" else "right")
+    all_failures = summary.get("stage_failures", {})  # which older cycles did not count
     for stage, seconds in summary["stage_seconds"].items():
-        tokens = summary["stage_tokens"].get(stage)
-        table.add_row(stage, f"{seconds:.1f}", f"{tokens:,}" if tokens else "")
+        tokens, failures = summary["stage_tokens"].get(stage), sum(all_failures.get(stage, {}).values())
+        table.add_row(stage, f"{seconds:.1f}", f"{tokens:,}" if tokens else "", f"{failures:,}" if failures else "")
     for model, cost in summary["endpoint_costs"].items():
         asked = f"{model} at the endpoint: {cost['num_requests']:,} requests, {cost['num_cached']:,} kept answers"
         table.add_row(asked, "", f"{cost['num_prompt_tokens'] + cost['num_completion_tokens']:,}")

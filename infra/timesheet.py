@@ -1,4 +1,4 @@
-"""What a cycle has cost so far: seconds and tokens by stage, over all processes that worked on it."""
+"""What a cycle has cost so far: seconds, tokens and failed episodes by stage, over all processes that worked on it."""
 
 import json
 import time
@@ -20,6 +20,8 @@ class Timesheet:
         """An empty sheet, kept nowhere."""
         self.stage_seconds: dict[str, float] = {}
         self.stage_tokens: dict[str, int] = {}
+        self.stage_failures: dict[str, dict[str, int]] = {}
+        """Episodes without an outcome, by reason."""
         self.endpoint_costs: dict[str, dict[str, int]] = {}
         """Requests, kept answers and tokens, by model at the endpoint."""
         self.working_seconds = 0.0
@@ -40,7 +42,7 @@ class Timesheet:
         file.parent.mkdir(parents=True, exist_ok=True)
         earlier = json.loads(file.read_text()) if file.exists() else {}
         self.stage_seconds, self.stage_tokens = earlier.get("stage_seconds", {}), earlier.get("stage_tokens", {})
-        self.endpoint_costs = earlier.get("endpoint_costs", {})
+        self.stage_failures, self.endpoint_costs = earlier.get("stage_failures", {}), earlier.get("endpoint_costs", {})
         self.working_seconds = earlier.get("working_seconds", 0.0)
         self._earlier_s, self._started = earlier.get("seconds", 0.0), time.monotonic()
         self._file = file
@@ -75,14 +77,21 @@ class Timesheet:
             self.stage_tokens[stage] = self.stage_tokens.get(stage, 0) + num_tokens
             self._save()
 
+    def failed(self, stage: str, failures: Mapping[str, int]) -> None:
+        """Add episodes of a stage that have no outcome, by reason."""
+        self._add(self.stage_failures, stage, failures)
+
     def asked(self, model: str, cost: Mapping[str, int]) -> None:
         """Add what a model at the endpoint was asked."""
+        self._add(self.endpoint_costs, model, cost)
+
+    def _add(self, counts: dict[str, dict[str, int]], name: str, more: Mapping[str, int]) -> None:
         with self._one_at_a_time:
-            earlier = self.endpoint_costs.get(model, {})
-            self.endpoint_costs[model] = {name: earlier.get(name, 0) + number for name, number in cost.items()}
+            earlier = counts.get(name, {})
+            counts[name] = earlier | {of: earlier.get(of, 0) + number for of, number in more.items()}
             self._save()
 
     def _save(self) -> None:
         if self._file is not None:
-            names = ("seconds", "working_seconds", "stage_seconds", "stage_tokens", "endpoint_costs")
+            names = ("seconds", "working_seconds", "stage_seconds", "stage_tokens", "stage_failures", "endpoint_costs")
             write_durably(self._file, json.dumps({name: getattr(self, name) for name in names}).encode())

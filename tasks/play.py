@@ -1,6 +1,7 @@
 """Playing: how tasks set up a rollout in the dream or in the real environment."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -85,6 +86,8 @@ def play(
 
         trajectories = rollout.play(tasks, show)
     cycle().display.used(stage, rollout.num_tokens)
+    if failures := Counter(one.failure.value for one in trajectories if one.failure):
+        cycle().display.time.failed(stage, failures)
     return trajectories
 
 

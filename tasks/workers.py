@@ -42,6 +42,7 @@ class _Answer:
     made: Reference
     notes: Notes
     stage_tokens: dict[str, int]
+    stage_failures: dict[str, dict[str, int]]
     endpoint_costs: dict[str, dict[str, int]]
 
 
@@ -77,6 +78,8 @@ def _received(answer: _Answer) -> Reference:
     answer.notes.log_into(cycle().tracker)
     for stage, num_tokens in answer.stage_tokens.items():
         cycle().display.used(stage, num_tokens)
+    for stage, failures in answer.stage_failures.items():
+        cycle().display.time.failed(stage, failures)
     for model, cost in answer.endpoint_costs.items():
         cycle().display.time.asked(model, cost)
     return answer.made
@@ -92,7 +95,8 @@ def work(payload: bytes) -> bytes:
     function = getattr(import_module(call.module), call.function)
     arguments = [kind.validate_python(plain) for kind, plain in zip(_kinds(function), call.arguments, strict=True)]
     made = function(*arguments)
-    return _ANSWER.dump_json(_Answer(made, notes, display.time.stage_tokens, display.time.endpoint_costs))
+    spent = display.time
+    return _ANSWER.dump_json(_Answer(made, notes, spent.stage_tokens, spent.stage_failures, spent.endpoint_costs))
 
 
 def _kinds(function: Callable[..., Any]) -> list[TypeAdapter[Any]]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from infra.doors import cycle
 from infra.environments.by_name import open_environment
 from infra.environments.cooking.environment import CookingEnvironment
 from schemas.errors import EnvironmentLost
@@ -32,6 +33,7 @@ def test_episodes_in_which_it_failed_are_played_anew(policy, monkeypatch):
     episodes = play_real("evaluate", policy, RECIPE, tasks, 0.0, 0)
     assert [episode.task for episode in episodes] == tasks
     assert not any(episode.failure for episode in episodes)
+    assert cycle().display.time.stage_failures == {"evaluate": {Failure.ENVIRONMENT: 5}}
     undisturbed = play_real("evaluate", policy, RECIPE, tasks, 0.0, 0)
     assert [episode.actions for episode in episodes] == [episode.actions for episode in undisturbed]
 

@@ -15,14 +15,17 @@ def test_a_killed_process_leaves_what_it_had_counted(tmp_path):
         time.sleep(0.05)
     first.used("dream", 100)
     first.asked("teacher", {"num_requests": 2, "num_cached": 0})
+    first.failed("dream", {"context is full": 1})
     second = Timesheet()
     second.keep_in(file)
     with second.stage("dream"):
         time.sleep(0.1)
     second.used("train", 7)
     assert second.stage_seconds == {"dream": pytest.approx(0.15, abs=0.04)}
+    second.failed("dream", {"context is full": 1, "environment raised an error": 3})
     second.asked("teacher", {"num_requests": 1, "num_cached": 2})
     assert second.stage_tokens == {"dream": 100, "train": 7}
+    assert second.stage_failures == {"dream": {"context is full": 2, "environment raised an error": 3}}
     assert second.endpoint_costs == {"teacher": {"num_requests": 3, "num_cached": 2}}
     assert second.seconds == pytest.approx(0.15, abs=0.04)
 
