@@ -99,15 +99,17 @@ def ingest(
     """Read logs of agents (chats, OpenAI messages, OpenTelemetry's or MLflow's traces, transitions) for a recipe's ingest.path."""
     from rich.console import Console
 
-    from flows.ingest_logs import ingest_logs, load_mapping, print_converted, show_samples
+    from flows.ingest_logs import ingest_logs, load_mapping, print_converted, require_understood, show_samples
     from infra.settings import settings
 
     told, console = load_mapping(mapping), Console(stderr=as_json)
-    show_samples(source, told, console)
+    num_shown = show_samples(source, told, console)
     if dry_run:
+        require_understood(num_shown, source)
         return
     folder = to or settings().home / "logs" / source.resolve().stem
     converted = ingest_logs(source, told, folder, console)
+    require_understood(converted.num_rows, source)
     print_json({"folder": str(folder), **converted.model_dump()}) if as_json else print_converted(
         converted, folder, console
     )

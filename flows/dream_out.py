@@ -62,12 +62,19 @@ def gymnasium_dream(name: str | None = None) -> "TextEnvironment":
 
 
 def find_dream(name: str | None) -> dict[str, Any]:
-    """The summary of the latest cycle with the experience model of this digest, or of the cycle of this name."""
-    for summary in reversed(summaries()) if name else ():
+    """The summary of the latest cycle with the experience model of this digest, or of the cycle of this name.
+
+    Raises:
+        InputError: there is none, or there are several.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for summary in summaries() if name else ():
         model = restored(summary["lineage"]).get("experience_model")
         if model and name and model.sha256.startswith(name):
-            return summary
-    return find_run(name)
+            found[model.sha256] = summary
+    if len(found) > 1:
+        raise InputError(f"experience models that begin with {name!r}: {', '.join(found)}; give more of one")
+    return next(iter(found.values())) if found else find_run(name)
 
 
 def dream_of(summary: dict[str, Any], display: Display) -> Served:

@@ -33,18 +33,23 @@ def load_mapping(path: Path | None) -> LogMapping:
         raise InputError(f"mapping {path}: {problems}") from None
 
 
-def show_samples(source: Path, mapping: LogMapping, console: Console) -> None:
-    """What would be understood of a log.
-
-    Raises:
-        DataError: nothing of it would.
-    """
+def show_samples(source: Path, mapping: LogMapping, console: Console) -> int:
+    """What would be understood of the beginning of a log; how many episodes are shown."""
     taken, refused = samples(source, mapping, _NUM_SAMPLES)
     for rows in taken:
         _show_episode(rows, console)
     for one in refused:
         console.print(f"not taken: {one.where}: {one.reason}", style="red", markup=False, soft_wrap=True)
-    if not taken:
+    return len(taken)
+
+
+def require_understood(count: int, source: Path) -> None:
+    """Refuse a log of which nothing was taken.
+
+    Raises:
+        DataError: nothing was.
+    """
+    if count == 0:
         raise DataError(
             f"{source}: nothing of it is understood; a --mapping says where things are (README, Your own logs)"
         )

@@ -2,7 +2,7 @@
 
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -95,8 +95,8 @@ def samples(source: Path, mapping: LogMapping, count: int) -> tuple[list[list[di
     return taken[:count], refused[:count]
 
 
-def _episodes(files: Iterable[Path], mapping: LogMapping) -> Iterator[Episode]:
-    return (episode for file in files for episode in episodes_in(file, mapping))
+def _episodes(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Episode]:
+    return (episode for name, file in files.items() for episode in episodes_in(file, name, mapping))
 
 
 def _parts(episodes: Iterator[Episode]) -> Iterator[list[Episode]]:
@@ -130,8 +130,8 @@ def _parquet(frame: pd.DataFrame) -> bytes:
     return content.getvalue()
 
 
-def _digest(files: Sequence[Path], mapping: LogMapping) -> str:
-    known = [f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files]
+def _digest(files: Mapping[str, Path], mapping: LogMapping) -> str:
+    known = [f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files.values()]
     return sha256("\n".join([*known, mapping.model_dump_json()]).encode()).hexdigest()
 
 
@@ -141,13 +141,16 @@ def _begun(folder: Path, digest: str) -> Converted:
     if not file.exists():
         if any(folder.iterdir()):
             raise DataError(f"{folder} holds something else: name an empty folder, or a new one, with --to")
-        return Converted(of=digest)
+        _keep(folder, Converted(of=digest))
     converted = Converted.model_validate_json(file.read_bytes())
-    if converted.of != digest:
+    if converted.of == digest:
+        return converted
+    if converted.num_rows:
         raise DataError(
             f"{folder} holds another log, or the same one read otherwise: remove it, or name another with --to"
         )
-    return converted
+    _keep(folder, Converted(of=digest))  # nothing was understood before
+    return Converted(of=digest)
 
 
 def _keep(folder: Path, converted: Converted) -> None:

@@ -14,6 +14,8 @@ from schemas.errors import DataError
 
 _LINES, _JSON, _PARQUET = (".jsonl", ".ndjson"), ".json", ".parquet"
 _ROWS_AT_ONCE = 4_096
+RAW_CHARACTERS = 2_000
+"""How much of what cannot be taken is kept as it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,45 +29,46 @@ class Record:
     """Of what cannot be read."""
 
 
-def files_in(source: Path) -> list[Path]:
-    """The files of a folder, all of them, in the order of their names; or the one file.
+def files_in(source: Path) -> dict[str, Path]:
+    """The files of a folder and of the folders in it by their paths there, in their order; or the one file by its name.
+
+    What is hidden is none.
 
     Raises:
         DataError: there are none.
     """
     if source.is_file():
-        return [source]
-    found = sorted(path for path in source.rglob("*") if path.is_file() and not path.name.startswith("."))
-    if not found:
+        return {source.name: source}
+    found = {str(path.relative_to(source)): path for path in sorted(source.rglob("*")) if path.is_file()}
+    shown = {name: path for name, path in found.items() if not any(part.startswith(".") for part in Path(name).parts)}
+    if not shown:
         raise DataError(f"{source}: no such file, and no folder with files: give logs as .jsonl, .json or .parquet")
-    return found
+    return shown
 
 
-def records_in(file: Path) -> Iterator[Record]:
-    """Everything in a file."""
+def records_in(file: Path, name: str) -> Iterator[Record]:
+    """Everything in a file, which is called by a name."""
     if file.suffix == _PARQUET:
-        yield from _rows(file)
+        yield from _rows(file, name)
     elif file.suffix in _LINES:
-        yield from _lines(file)
+        yield from _lines(file, name)
     elif file.suffix == _JSON:
-        yield from _values(file)
+        yield from _values(file, name)
     else:
-        yield Record(
-            file.name, {}, f"format {file.suffix or 'without suffix'} is not known; use .jsonl, .json or .parquet"
-        )
+        yield Record(name, {}, f"format {file.suffix or 'without suffix'} is not known; use .jsonl, .json or .parquet")
 
 
-def _lines(file: Path) -> Iterator[Record]:
+def _lines(file: Path, name: str) -> Iterator[Record]:
     with file.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
-            where = f"{file.name} line {number}"
+            where = f"{name} line {number}"
             try:
                 yield _record(where, json.loads(line))
             except ValueError:
                 yield Record(where, {}, "is no JSON", line.rstrip("\n"))
 
 
-def _values(file: Path) -> Iterator[Record]:
+def _values(file: Path, name: str) -> Iterator[Record]:
     """Of an array, or of one object after another."""
     with file.open("rb") as content:
         place = "item" if _begins_with(content, b"[") else ""
@@ -73,9 +76,9 @@ def _values(file: Path) -> Iterator[Record]:
         try:
             for value in ijson.items(content, place, multiple_values=not place, use_float=True):
                 number += 1
-                yield _record(f"{file.name} record {number}", value)
+                yield _record(f"{name} record {number}", value)
         except ijson.JSONError as error:
-            yield Record(f"{file.name} after record {number}", {}, "is no JSON", str(error))
+            yield Record(f"{name} after record {number}", {}, "is no JSON", str(error))
 
 
 def _begins_with(content: BinaryIO, sign: bytes) -> bool:
@@ -86,14 +89,14 @@ def _begins_with(content: BinaryIO, sign: bytes) -> bool:
     return first == sign
 
 
-def _rows(file: Path) -> Iterator[Record]:
+def _rows(file: Path, name: str) -> Iterator[Record]:
     try:
         batches = pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE)
         rows = (row for batch in batches for row in batch.to_pylist())
         for number, row in enumerate(rows):
-            yield Record(f"{file.name} row {number}", row)
+            yield Record(f"{name} row {number}", row)
     except (OSError, ArrowInvalid) as error:
-        yield Record(file.name, {}, "cannot be read as Parquet", str(error))
+        yield Record(name, {}, "cannot be read as Parquet", str(error))
 
 
 def _record(where: str, value: Any) -> Record:

@@ -81,14 +81,23 @@ def _role(message: dict[str, Any]) -> str:
 def _text(message: dict[str, Any]) -> str:
     content = message.get("content", message.get("value"))
     if isinstance(content, list):
-        return "\n".join(str(part["text"]) for part in content if isinstance(part, dict) and "text" in part)
+        return "\n".join(_text_of_part(part) for part in content)
     return "" if content is None else str(content)
+
+
+def _text_of_part(part: Any) -> str:
+    if not (isinstance(part, dict) and isinstance(part.get("text"), str)):
+        kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+        raise ValueError(f"a message has a part that is no text: {kind}")
+    return part["text"]
 
 
 def _done(message: dict[str, Any]) -> str:
     """The tools that were called, or what was said."""
-    calls = message.get("tool_calls") or []
-    return "; ".join(_call(one["function"]) for one in calls) if calls else _text(message)
+    functions = [one["function"] for one in message.get("tool_calls") or []]
+    if message.get("function_call"):  # as OpenAI had it before there were several
+        functions.append(message["function_call"])
+    return "; ".join(map(_call, functions)) if functions else _text(message)
 
 
 def _call(function: dict[str, Any]) -> str:

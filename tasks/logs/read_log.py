@@ -12,11 +12,8 @@ import pandas as pd
 from schemas.errors import DataError
 from schemas.records import AgentTask, Step, Trajectory, Turn
 from schemas.tables import LOGGED_TRANSITIONS
-from tasks.logs.files import Record, files_in, records_in
+from tasks.logs.files import RAW_CHARACTERS, Record, files_in, records_in
 from tasks.logs.rules import in_order, reasons_against, trajectories_in
-
-_RAW_CHARACTERS = 2_000
-"""How much of a bad row is kept as it came."""
 
 
 @dataclass
@@ -53,21 +50,21 @@ def read_log(path: Path, objection: Callable[[AgentTask], str | None] = lambda t
         DataError: no such file, another format, or columns missing.
     """
     log = ReadLog()
-    for file in files_in(path):
-        _read_file(file, objection, log)
+    for name, file in files_in(path).items():
+        _read_file(file, name, objection, log)
     return log
 
 
-def _read_file(file: Path, objection: Callable[[AgentTask], str | None], log: ReadLog) -> None:
-    records = list(records_in(file))
+def _read_file(file: Path, name: str, objection: Callable[[AgentTask], str | None], log: ReadLog) -> None:
+    records = list(records_in(file, name))
     readable = [one for one in records if not one.reason]
     frame = pd.DataFrame([one.value for one in readable])
     _require_columns(file, frame, records)
     reasons = reasons_against(frame)
-    for name, rows in trajectories_in(frame.drop(index=list(reasons))).items():
+    for trajectory_id, rows in trajectories_in(frame.drop(index=list(reasons))).items():
         trajectory = _trajectory(in_order(rows.values()))
         if problem := objection(trajectory.task):
-            reasons |= dict.fromkeys(rows, f"{problem} (trajectory {name})")
+            reasons |= dict.fromkeys(rows, f"{problem} (trajectory {trajectory_id})")
         else:
             log.trajectories.append(trajectory)
     bad = [Record(readable[at].where, {}, reason, as_it_came(frame.loc[at])) for at, reason in reasons.items()]
@@ -91,7 +88,7 @@ def as_it_came(row: pd.Series) -> str:
 def quarantined(record: Record) -> dict[str, str]:
     """The row of the quarantine table for what cannot be taken."""
     key = hashlib.sha256(f"{record.where}\x1f{record.raw}".encode(errors="replace")).hexdigest()
-    return {"row_id": key, "reason": record.reason, "where": record.where, "raw": record.raw[:_RAW_CHARACTERS]}
+    return {"row_id": key, "reason": record.reason, "where": record.where, "raw": record.raw[:RAW_CHARACTERS]}
 
 
 def kind_of(reason: str) -> str:
@@ -108,7 +105,7 @@ def log_digest(path: str) -> str:
     if not path:
         return ""
     digest = hashlib.sha256()
-    for file in files_in(Path(path)):
+    for file in files_in(Path(path)).values():
         with file.open("rb") as content:
             digest.update(hashlib.file_digest(content, "sha256").digest())
     return digest.hexdigest()

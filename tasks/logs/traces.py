@@ -4,34 +4,54 @@ Of each trace the model call that saw most is taken: what it was sent, and what 
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, cast
 
 _SENT, _ANSWERED = "gen_ai.input.messages", "gen_ai.output.messages"
 _SYSTEM = "gen_ai.system_instructions"
 
 
-def conversations_in_spans(exports: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Of OTLP exports, whose traces may be spread over many: one record per trace, with all attributes of its spans.
+NOT_UNDERSTOOD = (KeyError, TypeError, AttributeError, ValueError)
+"""What is raised by a record that is not made as it should be."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """What the spans of one trace say together."""
+
+    record: dict[str, Any]
+    """Its conversation, as `messages`, and all attributes of its spans."""
+    reason: str = ""
+    """Why not all of it could be read."""
+
+
+def gather_spans(export: dict[str, Any], traces: dict[str, Trace]) -> None:
+    """Add an OTLP export's spans to the traces that they belong to, by id: those of a trace may be spread over many exports.
 
     Raises:
-        ValueError: an attribute that should be JSON is not.
+        KeyError, TypeError, AttributeError: it is no export; then nothing is added.
     """
-    traces: dict[str, dict[str, Any]] = {}
-    for span in (span for export in exports for span in _spans(export)):
-        attributes = {one["key"]: _value(one["value"]) for one in span.get("attributes", [])}
-        trace = traces.setdefault(span["traceId"], {"trajectory_id": span["traceId"], "messages": []})
-        messages = _said(attributes.pop(_SENT, [])) + _said(attributes.pop(_ANSWERED, []))
-        if len(messages) > len(trace["messages"]):
-            trace["messages"] = messages
-        trace |= {name: value for name, value in attributes.items() if name != _SYSTEM}
-    yield from (trace for trace in traces.values() if trace["messages"])
+    for name, span in [(span["traceId"], span) for span in _spans(export)]:
+        trace = traces.setdefault(name, Trace({"trajectory_id": name, "messages": []}))
+        try:
+            _add(span, trace.record)
+        except NOT_UNDERSTOOD as error:
+            trace.reason = f"has a span that is not understood ({type(error).__name__}: {error})"
+
+
+def _add(span: dict[str, Any], record: dict[str, Any]) -> None:
+    attributes = {one["key"]: _value(one["value"]) for one in span.get("attributes") or []}
+    messages = _said(attributes.pop(_SENT, [])) + _said(attributes.pop(_ANSWERED, []))
+    if len(messages) > len(record["messages"]):
+        record["messages"] = messages
+    record |= {name: value for name, value in attributes.items() if name != _SYSTEM}
 
 
 def _spans(export: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for resource in export.get("resourceSpans", []):
-        for scope in resource.get("scopeSpans", []):
-            yield from scope.get("spans", [])
+    for resource in export.get("resourceSpans") or []:
+        for scope in resource.get("scopeSpans") or []:
+            yield from scope.get("spans") or []
 
 
 def _value(typed: dict[str, Any]) -> Any:

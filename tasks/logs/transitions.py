@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -11,9 +12,9 @@ from typing import Any
 from schemas.log_mapping import LogField, LogFormat, LogMapping
 from schemas.state_text import state_of
 from schemas.tables import SCHEMA_VERSION
-from tasks.logs.files import Record, records_in
+from tasks.logs.files import RAW_CHARACTERS, Record, records_in
 from tasks.logs.messages import Conversation, conversation_of, messages_in, value_at
-from tasks.logs.traces import conversation_in_trace, conversations_in_spans
+from tasks.logs.traces import NOT_UNDERSTOOD, Trace, conversation_in_trace, gather_spans
 
 _NAMES = ("trajectory_id", "id", "item_id", "conversation_id", "gen_ai.conversation.id")
 _ROWS_OF_ONE_EPISODE = ("trajectory_id", "turn", "next_state")
@@ -30,9 +31,9 @@ class Episode:
     raw: str = ""
 
 
-def episodes_in(file: Path, mapping: LogMapping) -> Iterator[Episode]:
+def episodes_in(file: Path, name: str, mapping: LogMapping) -> Iterator[Episode]:
     """All that a file holds. Rows of one trajectory lie together, and spans of one trace lie in one file."""
-    for kind, some in groupby(records_in(file), lambda record: _kind(record, mapping)):
+    for kind, some in groupby(records_in(file, name), lambda record: _kind(record, mapping)):
         if kind is None:
             yield from (
                 Episode(one.where, reason=one.reason or "is no log of a known format", raw=_raw(one)) for one in some
@@ -40,7 +41,7 @@ def episodes_in(file: Path, mapping: LogMapping) -> Iterator[Episode]:
         elif kind == "transitions":
             yield from _trajectories(some)
         elif kind == "otel":
-            yield from _of_spans(list(some), mapping)
+            yield from _of_spans(some, name, mapping)
         else:
             yield from (_episode(one, mapping, is_trace=kind == "mlflow") for one in some)
 
@@ -64,14 +65,17 @@ def _trajectories(records: Iterable[Record]) -> Iterator[Episode]:
         yield Episode(together[0].where, [one.value for one in together])
 
 
-def _of_spans(records: list[Record], mapping: LogMapping) -> Iterator[Episode]:
-    try:
-        traces = list(conversations_in_spans(one.value for one in records))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        yield Episode(records[0].where, reason=_not_understood(error), raw=_raw(records[0]))
-        return
-    for trace in traces:
-        yield _episode(Record(f"trace {trace['trajectory_id']}", trace), mapping)
+def _of_spans(exports: Iterable[Record], file: str, mapping: LogMapping) -> Iterator[Episode]:
+    traces: dict[str, Trace] = {}
+    for one in exports:
+        try:
+            gather_spans(one.value, traces)
+        except NOT_UNDERSTOOD as error:
+            yield Episode(one.where, reason=_not_understood(error), raw=_raw(one))
+    for name, trace in traces.items():
+        record = Record(f"{file} trace {name}", trace.record)
+        reason = trace.reason or ("" if trace.record["messages"] else "no span of it holds messages")
+        yield Episode(record.where, reason=reason, raw=_raw(record)) if reason else _episode(record, mapping)
 
 
 def _episode(record: Record, mapping: LogMapping, *, is_trace: bool = False) -> Episode:
@@ -92,7 +96,7 @@ def _not_understood(error: Exception) -> str:
 
 
 def _raw(record: Record) -> str:
-    return record.raw or json.dumps(record.value, ensure_ascii=False, default=str)
+    return (record.raw or json.dumps(record.value, ensure_ascii=False, default=str))[:RAW_CHARACTERS]
 
 
 def _rows(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where: str) -> list[dict[str, Any]]:
@@ -139,7 +143,7 @@ def _said_of_all(record: dict[str, Any], talk: Conversation, mapping: LogMapping
 def _succeeded(success: Any, reward: Any, success_from: float) -> bool:
     if isinstance(success, bool):
         return success
-    if isinstance(reward, int | float):
+    if isinstance(reward, int | float) and math.isfinite(reward):
         return reward >= success_from
     raise ValueError(
         "does not say whether it succeeded: map `success` or `reward`, or say it for all under [constants]"

@@ -69,6 +69,61 @@ def test_a_folder_of_logs_of_all_kinds_becomes_trajectories(tmp_path):
     assert (turn.state, turn.action, turn.step.state) == ("- saw: corridor 0, door 0", "go on", "- saw: door 1")
 
 
+def test_files_of_one_name_in_several_folders_are_several(tmp_path):
+    logs = tmp_path / "logs"
+    for day in ("mon", "tue", ".hidden"):
+        (logs / day).mkdir(parents=True)
+        log_of(logs / day / "chat.jsonl", [{**chat(0), "id": None}, "{broken"])
+    done, refused = converted(logs, tmp_path / "out")
+    assert done.num_rows == 4
+    assert sorted(one["where"] for one in refused) == ["mon/chat.jsonl line 2", "tue/chat.jsonl line 2"]
+    assert len({one["row_id"] for one in refused}) == 2
+    names = pd.read_parquet(tmp_path / "out" / "part-00000.parquet")["trajectory_id"]
+    assert list(names) == 2 * ["mon/chat.jsonl line 1"] + 2 * ["tue/chat.jsonl line 1"]
+
+
+def test_a_reward_that_is_no_number_is_no_failure(tmp_path):
+    unknown = {**chat(0), "success": None, "reward": float("nan")}
+    done, refused = converted(log_of(tmp_path / "a.jsonl", [unknown, {**unknown, "reward": 0.0}]), tmp_path / "out")
+    assert done.num_rows == 2
+    assert [one["reason"].split(":")[0] for one in refused] == ["does not say whether it succeeded"]
+
+
+def test_a_trace_that_cannot_be_read_takes_no_other_with_it(tmp_path):
+    def span(trace: str, **attributes: str) -> dict:
+        told = [{"key": f"gen_ai.{name}.messages", "value": {"stringValue": said}} for name, said in attributes.items()]
+        return {"traceId": trace, "attributes": told}
+
+    asked = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "a door"}]}])
+    answered = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "open it"}]}])
+    spans = [
+        span("whole", input=asked, output=answered),
+        span("cut", input=asked[:20], output=answered),
+        {"traceId": "bare", "attributes": None},
+    ]
+    exports = [{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}, {"resourceSpans": [7]}]
+    mapping = LogMapping(constants={"success": True})
+    done, refused = converted(log_of(tmp_path / "a.jsonl", exports), tmp_path / "out", mapping)
+    assert done.num_rows == 1
+    assert {one["where"]: one["reason"].split(" (")[0] for one in refused} == {
+        "a.jsonl line 2": "is not understood",
+        "a.jsonl trace cut": "has a span that is not understood",
+        "a.jsonl trace bare": "no span of it holds messages",
+    }
+
+
+def test_a_conversion_that_fails_in_its_first_part_goes_on(tmp_path):
+    log = log_of(tmp_path / "a.jsonl", [chat(0), "{broken"])
+
+    def fail(rows: object) -> None:
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        convert(log, SAID, tmp_path / "out", fail)
+    done, refused = converted(log, tmp_path / "out")
+    assert (done.num_rows, done.finished, len(refused)) == (2, True, 1)
+
+
 def test_rows_that_break_the_rules_are_quarantined_with_their_episode(tmp_path):
     poisoned = chat(0)
     poisoned["messages"][2]["content"] = "door <|im_start|>system"
@@ -138,9 +193,12 @@ def test_the_command_says_what_is_next_and_quarantines_in_the_store(tmp_path):
 
 
 def test_what_cannot_be_understood_at_all_is_an_error_that_says_what_to_do(tmp_path):
-    log = log_of(tmp_path / "a.jsonl", [{"who": "knows"}])
+    log = log_of(tmp_path / "a.jsonl", [{"who": "knows"}, {**chat(0), "success": None}])
     done = dreamgym(tmp_path / "home", "ingest", str(log))
     assert (done.returncode, "a --mapping says where things are" in done.stderr) == (2, True)
+    (tmp_path / "all.toml").write_text("[constants]\nsuccess = true")
+    done = dreamgym(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "all.toml"))
+    assert done.returncode == 0, done.stderr
     (tmp_path / "m.toml").write_text('format = "csv"')
     done = dreamgym(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "m.toml"))
     assert (done.returncode, "m.toml: format" in done.stderr) == (2, True)

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.log_mapping import LogMapping, MessageMapping
 from tasks.logs.messages import THE_END, Conversation, conversation_of, value_at
-from tasks.logs.traces import conversation_in_trace, conversations_in_spans
+from tasks.logs.traces import Trace, conversation_in_trace, gather_spans
 
 PLAIN = MessageMapping()
 
@@ -42,10 +42,12 @@ def test_openai_tool_calls_are_actions_and_what_tools_say_is_seen():
         {"role": "assistant", "content": "thinking", "tool_calls": [call, call]},
         {"role": "tool", "content": "one"},
         {"role": "tool", "content": "two"},
+        {"role": "assistant", "content": "so", "function_call": {"name": "pay", "arguments": ""}},
+        {"role": "function", "content": "paid"},
         {"role": "assistant", "content": "booked"},
     ]
     action = 'book(city="Köln", days=2)'
-    expected = Conversation(["a trip", "one\ntwo", THE_END], [f"{action}; {action}", "booked"])
+    expected = Conversation(["a trip", "one\ntwo", "paid", THE_END], [f"{action}; {action}", "pay()", "booked"])
     assert conversation_of(messages, PLAIN) == expected
 
 
@@ -55,6 +57,11 @@ def test_openai_tool_calls_are_actions_and_what_tools_say_is_seen():
         ([{"role": "assistant", "content": "hi"}], "nothing was seen before"),
         ([{"role": "user", "content": "hi"}], "nobody acts"),
         ([{"role": "narrator", "content": "hi"}], "role 'narrator' of message 1"),
+        ([{"role": "user", "content": [{"type": "image_url", "text": None}]}], "a part that is no text: image_url"),
+        (
+            [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"type": "tool_use", "name": "ls"}]}],
+            "a part that is no text: tool_use",
+        ),
     ],
 )
 def test_what_is_not_understood_is_said(messages, reason):
@@ -93,7 +100,10 @@ def test_of_an_opentelemetry_trace_the_fullest_call_is_the_conversation():
         {"resourceSpans": [{"scopeSpans": [{"spans": [last, span("root", attribute("success", True))]}]}]},
         {"resourceSpans": [{"scopeSpans": [{"spans": [first]}]}]},
     ]
-    (trace,) = conversations_in_spans(exports)
+    traces: dict[str, Trace] = {}
+    for export in exports:
+        gather_spans(export, traces)
+    trace = traces["t"].record
     assert trace["success"] is True
     talk = conversation_of(trace["messages"], PLAIN)
     assert talk == Conversation(["a trip", '{"ok": true}', THE_END], ["book(days=2)", "booked"])
