@@ -199,6 +199,8 @@ class ScienceworldRecipe(BaseEnvironment):
     """Tasks by ScienceWorld's names, dealt in turn; the gate looks at each."""
     easy: bool = True
     """ScienceWorld's own simplifications: doors are open, and one can go anywhere at once."""
+    num_train_tasks: int = Field(default=120, ge=2)
+    """Tasks to learn from and to train on: every family has four; some have hundreds."""
     num_valid_tasks: int = Field(default=60, ge=2)
     """Tasks for calibration during training: of ScienceWorld's split `dev`."""
     num_test_tasks: int = Field(default=90, ge=2)

@@ -1,28 +1,28 @@
 """Games in processes that say what they ask for only when they are begun: each is opened once to be known."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from infra.environments.games_in_processes import GamesInProcesses
 from infra.environments.processes import Game, Lost, Seen
-from schemas.errors import EnvironmentLost
+from schemas.errors import EnvironmentLost, InputError
 from schemas.records import AgentTask
 from schemas.state_text import lines_of
 
 _NUM_TRIES = 3
-_AT_ONCE = 64
-"""Games that are opened, in slots that nobody plays in."""
 
 
 class OpenedGames(GamesInProcesses):
     """Tasks by family and number, dealt to the families in turn."""
 
-    def __init__(self, make: Callable[[], Game], families: Sequence[str], *, games_per_process: int) -> None:
-        """See GamesInProcesses; processes are started with the first game."""
+    def __init__(
+        self, make: Callable[[], Game], families: Sequence[str], *, games_per_process: int, at_once: int = 32
+    ) -> None:
+        """See GamesInProcesses; so many games are opened at once, in slots that nobody plays in."""
         super().__init__(make, games_per_process=games_per_process)
-        self._families = families
+        self._families, self._at_once = families, at_once
         self._first: dict[str, Seen] = {}
         """By task id, how it begins."""
 
@@ -34,6 +34,7 @@ class OpenedGames(GamesInProcesses):
         """The first of a split.
 
         Raises:
+            InputError: there are not so many.
             EnvironmentLost: a game cannot be begun.
         """
         places = range(first_seed, first_seed + num_tasks)
@@ -48,21 +49,20 @@ class OpenedGames(GamesInProcesses):
 
     def _open(self, tasks: Sequence[AgentTask]) -> None:
         unknown = [task for task in tasks if task.task_id not in self._first]
-        for start in range(0, len(unknown), _AT_ONCE):
-            self._open_some(unknown[start : start + _AT_ONCE])
+        for start in range(0, len(unknown), self._at_once):
+            self._open_some(unknown[start : start + self._at_once])
 
     def _open_some(self, tasks: Sequence[AgentTask]) -> None:
-        lost = ""
+        lost: dict[str, Lost] = {}
         for _ in range(_NUM_TRIES):
             left = {-1 - i: task for i, task in enumerate(tasks) if task.task_id not in self._first}
-            for slot, begun in self._processes.reset({slot: self.which(task) for slot, task in left.items()}).items():
-                if isinstance(begun, Lost):
-                    lost = f"{left[slot].task_id} cannot be begun: {begun.reason}"
-                else:
-                    self._first[left[slot].task_id] = begun
+            begun = self._processes.reset({slot: self.which(task) for slot, task in left.items()})
             self._processes.leave(left)
-        if any(task.task_id not in self._first for task in tasks):
-            raise EnvironmentLost(lost)
+            lost = {left[slot].task_id: seen for slot, seen in begun.items() if isinstance(seen, Lost)}
+            self._first |= {left[slot].task_id: seen for slot, seen in begun.items() if isinstance(seen, Seen)}
+            _refuse(lost)
+        for name, one in lost.items():
+            raise EnvironmentLost(f"{name} cannot be begun: {one.reason}")
 
     def names(self, task: AgentTask) -> list[str]:
         """None, unless an environment knows some; see the port."""
@@ -74,11 +74,20 @@ class OpenedGames(GamesInProcesses):
             return _generated_task_error(task)
         if task.family not in self._families or task.task_id != _task_id(task.family, task.split, task.seed):
             return f"no task of these families is called {task.task_id!r}"
-        self._open([task])
+        try:
+            self._open([task])
+        except InputError as there_is_none:
+            return str(there_is_none)
         begun = self._first[task.task_id]
         if task.instruction != begun.asked:
             return f"task {task.task_id!r} asks for something else"
         return None if task.initial_state in ("", self.state_of(begun)) else "it starts in another state"
+
+
+def _refuse(lost: Mapping[str, Lost]) -> None:
+    for name, one in lost.items():
+        if one.refused:
+            raise InputError(f"{name}: {one.reason}")
 
 
 def _task_id(family: str, split: str, seed: int) -> str:

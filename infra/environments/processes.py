@@ -19,6 +19,7 @@ from multiprocessing import get_context
 from typing import Any, Literal, Protocol
 
 from infra.environments.single_games import Outcome
+from schemas.errors import InputError
 
 _LOOK_FOR_PARENT_EVERY_S = 1.0
 
@@ -43,21 +44,32 @@ class Lost:
     """Why there is nothing to be seen any more."""
 
     reason: str
+    refused: bool = False
+    """There is no such game; the process is as good as before."""
 
 
 class Game(Protocol):
     """One game after another, in a process where nothing else waits for it. Whatever it raises ends its episode."""
 
     def reset(self, which: Any) -> Seen:
-        """Begin a game."""
+        """Begin a game.
+
+        Raises:
+            InputError: there is no such game.
+        """
         ...
 
     def step(self, action: str) -> Seen:
         """Take an action in it."""
         ...
 
+    def close(self) -> None:
+        """Give back what it holds of its process; nobody plays it any more."""
+        ...
 
-_Request = tuple[Literal["reset", "step"], int, Any]
+
+_Verb = Literal["reset", "step", "close"]
+_Request = tuple[_Verb, int, Any]
 """What to do in which slot, with what."""
 _maker: list[Callable[[], Game]] = []
 """The one that makes games, in a process that plays them."""
@@ -81,13 +93,23 @@ def _answer(requests: list[_Request]) -> dict[int, Seen | Lost]:
     return {slot: _answer_one(verb, slot, what) for verb, slot, what in requests}
 
 
-def _answer_one(verb: Literal["reset", "step"], slot: int, what: Any) -> Seen | Lost:
+def _answer_one(verb: _Verb, slot: int, what: Any) -> Seen | Lost:
     try:
+        if verb == "close":
+            return _close(slot)
         game = _games[slot] = _games.get(slot) or _maker[0]()
         return game.reset(what) if verb == "reset" else game.step(what)
+    except InputError as error:
+        return Lost(str(error), refused=True)
     except Exception as error:
         _games.pop(slot, None)
         return Lost(f"{type(error).__name__}: {error}")
+
+
+def _close(slot: int) -> Lost:
+    if game := _games.pop(slot, None):
+        game.close()
+    return Lost("nobody plays it any more")
 
 
 class _Process:
@@ -139,8 +161,9 @@ class Processes:
         self._home: dict[int, _Process] = {}
 
     def reset(self, games: Mapping[int, Any]) -> dict[int, Seen | Lost]:
-        """Begin a game in each slot."""
-        self.leave(games)
+        """Begin a game in each slot, whatever was played there."""
+        for slot in games:
+            self._leave(slot)
         for slot in games:
             self._home[slot] = process = self._least_busy()
             process.take(slot)
@@ -151,8 +174,10 @@ class Processes:
         return self._ask([("step", slot, action) for slot, action in actions.items()])
 
     def leave(self, slots: Iterable[int]) -> None:
-        """These games are over, whatever they say."""
+        """Nobody plays in these slots any more."""
         for slot in slots:
+            if process := self._home.get(slot):
+                process.ask([("close", slot, None)])
             self._leave(slot)
 
     def close(self) -> None:
@@ -187,7 +212,7 @@ class Processes:
         for process, answer in asked.items():
             answers |= self._wait(process, answer, by_process[process])
         for slot, one in answers.items():
-            if isinstance(one, Lost):
+            if isinstance(one, Lost) and not one.refused:
                 self._retire(self._home[slot])
             if isinstance(one, Lost) or one.outcome != "continue":
                 self._leave(slot)

@@ -24,5 +24,8 @@ class Counting:
         self.num_steps += 1
         return self._seen("success" if action == "win" else "continue")
 
+    def close(self) -> None:
+        """It holds nothing."""
+
     def _seen(self, outcome: Outcome = "continue") -> Seen:
         return Seen(f"{self.name} {self.num_steps}", (str(os.getpid()),), outcome=outcome)

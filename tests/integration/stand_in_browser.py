@@ -37,10 +37,12 @@ class Shop(gymnasium.Env[Any, Any]):
     def _page(self, error: str = "") -> dict[str, Any]:
         nodes = [
             _node(None, "RootWebArea", "Shop"),
-            _node("b1", "generic", ""),
+            {**_node("b1", "paragraph", ""), "nodeId": "1"},
+            {**_node(None, "generic", ""), "nodeId": "2", "parentId": "1"},
+            {**_node(None, "StaticText", "Lamps\n and more"), "nodeId": "3", "parentId": "2"},
             _node("b2", "textbox", "Search", self._searched, focused=True),
-            _node("b3", "button", "Add to Cart", disabled=False),
-            _node("b4", "StaticText", "Lamps\n and more"),
+            {**_node("b3", "button", "Add to Cart", disabled=False), "nodeId": "4"},
+            {**_node(None, "StaticText", "Add to Cart"), "nodeId": "5", "parentId": "4"},
         ]
         goal = f"Find {self._wanted} and add it to the cart."
         return {"goal": goal, "url": "http://shop/", "axtree_object": {"nodes": nodes}, "last_action_error": error}

@@ -81,6 +81,7 @@ def test_what_is_no_action_changes_nothing(pages):
         "fly",
         "click [99]",
         "type [7] \x00\x1b[2J",
+        "type [7] \N{GRINNING FACE}",
         "type [7] " + 100_000 * "x",
         "click [7]\n",
         "press F5",

@@ -2,6 +2,7 @@
 
 import shutil
 import signal
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -11,7 +12,7 @@ from infra.environments.scienceworld.environment import ScienceworldEnvironment
 from infra.settings import settings
 from models.behaviours import collect
 from schemas.environments import ScienceworldRecipe, ScienceworldTask
-from schemas.errors import EnvironmentLost, InputError
+from schemas.errors import InputError
 from schemas.records import Failure
 from schemas.state_text import lines_of
 
@@ -86,8 +87,40 @@ def test_a_java_machine_that_dies_fails_its_episodes_and_the_next_ones_go_on(sci
 
 
 def test_too_many_tasks_are_refused_with_how_many_there_are(science):
-    with pytest.raises(EnvironmentLost, match=r"ScienceWorld has \d+ train games of '[a-z-]+'"):
+    with pytest.raises(InputError, match=r"ScienceWorld has \d+ train games of '[a-z-]+'"):
         science.tasks("train", 2, first_seed=2 * 5_000)
+
+
+def test_a_logged_task_that_there_is_not_is_objected_to(science):
+    (task,) = science.tasks("train", 1)
+    assert science.task_error(task) is None
+    impossible = replace(task, task_id=f"{task.family}/train/500", seed=500)
+    assert "ask for fewer tasks" in str(science.task_error(impossible))
+
+
+def test_every_experiment_has_the_tasks_that_a_recipe_asks_for(science):
+    recipe = ScienceworldRecipe()
+    everything = ScienceworldEnvironment(recipe)
+    last = {"train": recipe.num_train_tasks, "valid": recipe.num_valid_tasks, "test": recipe.num_test_tasks}
+    for split, count in last.items():
+        hardest = recipe.families.index("identify-life-stages-2")
+        everything.tasks(split, 1, first_seed=count - len(recipe.families) + hardest)
+    everything.close()
+
+
+def test_chance_is_a_games_own(science):
+    """Animals wander; a game beside another is what it is alone."""
+    animals = ScienceworldEnvironment(ScienceworldRecipe(families=("find-animal", "grow-fruit")))
+    one, other = animals.tasks("train", 2)
+    alone = [animals.reset({0: one})[0], *(animals.step({0: "wait1"})[0].state for _ in range(6))]
+    beside = [animals.reset({0: one})[0]]
+    animals.reset({1: other})
+    for number in range(6):
+        beside.append(animals.step({0: "wait1", 1: "wait1"})[0].state)
+        if number == 2:
+            animals.reset({1: other})
+    animals.close()
+    assert alone == beside
 
 
 def test_without_java_it_is_said_what_to_do(monkeypatch):

@@ -49,10 +49,10 @@ def _condition(thing: str | None, earlier: Sequence[Turn]) -> list[str]:
 
 
 def _worked(turn: Turn) -> bool:
-    return lines_of(turn.step.state)["saw"] != REFUSED
+    return lines_of(turn.step.state).get("saw") != REFUSED
 
 
 def _verdict(turn: Turn) -> str:
     if turn.step.done:
-        return "wins"
+        return "wins" if turn.step.success else "loses"
     return "works" if _worked(turn) else "refused"

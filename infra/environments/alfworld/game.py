@@ -31,6 +31,10 @@ class AlfworldGame:
         state, _, _ = self._game.step(action)
         return _seen(state)
 
+    def close(self) -> None:
+        """End the game."""
+        self._game.close()
+
 
 def _seen(state: Any) -> Seen:
     outcome = "success" if state["won"] else "continue"

@@ -21,11 +21,11 @@ from schemas.errors import InputError
 from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
 
-_TASKS_PER_PROCESS = 50
+_TASKS_PER_PROCESS, _OPENED_AT_ONCE = 50, 4
 
 
 def new_game() -> Game:
-    """In a process of its own, which has a browser."""
+    """In a process of its own, where every game has browsers of its own."""
     from infra.environments.browsergym.game import BrowserGymGame
 
     return BrowserGymGame()
@@ -40,7 +40,7 @@ class BrowserGymEnvironment(OpenedGames):
         Raises:
             InputError: an option or a package is missing.
         """
-        super().__init__(new_game, recipe.families, games_per_process=_TASKS_PER_PROCESS)
+        super().__init__(new_game, recipe.families, games_per_process=_TASKS_PER_PROCESS, at_once=_OPENED_AT_ONCE)
         self._options = recipe.options
         if missing := {"id", "first"} - recipe.options.keys():
             raise InputError(f"environment 'browsergym' needs environment.options.{' and '.join(sorted(missing))}")

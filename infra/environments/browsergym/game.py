@@ -19,8 +19,7 @@ class BrowserGymGame:
     def reset(self, which: tuple[str, dict[str, Any], float]) -> Seen:
         """Begin a task, of a name, with arguments of gymnasium.make, which is won from a reward on."""
         name, arguments, self._success_reward = which
-        if self._environment:
-            self._environment.close()
+        self.close()
         self._environment = gymnasium.make(name, **arguments)
         self._page, _ = self._environment.reset(seed=0)
         return self._seen()
@@ -33,6 +32,12 @@ class BrowserGymGame:
         if not (terminated or truncated):
             return self._seen()
         return self._seen("success" if float(reward) >= self._success_reward else "failure")
+
+    def close(self) -> None:
+        """End its browser."""
+        if self._environment:
+            self._environment.close()
+            self._environment = None
 
     def _seen(self, outcome: Outcome = "continue") -> Seen:
         page = self._page

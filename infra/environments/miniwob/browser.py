@@ -91,6 +91,10 @@ class Browser:
         self._driver.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", as_if_in_front)
         return self._driver.current_window_handle
 
+    def close(self, window: str) -> None:
+        """Close a window."""
+        self._in(window, self._driver.close)
+
     def go(self, window: str, url: str) -> None:
         """Load a page, to the end."""
         self._in(window, lambda: self._driver.get(url))

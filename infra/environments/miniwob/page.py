@@ -78,6 +78,10 @@ class MiniwobPage:
         self._earlier += [one for one in self._elements if one.ref == meant.ref]
         return self._look()
 
+    def close(self) -> None:
+        """Close its window."""
+        _browser().close(self._window)
+
     def _do(self, action: Action) -> None:
         if action.verb == "click":
             self._run("return core.elementClick(arguments[0])", action.ref)

@@ -23,6 +23,8 @@ EMPTY = "(empty)"
 KEYS = ("enter", "tab", "escape", "space", "backspace", "up", "down", "left", "right")
 MAX_TYPED = 200
 """Characters: what is longer is no action."""
+_LAST_TYPED = "\uffff"
+"""Character: ChromeDriver types none beyond it."""
 _NOTHING_TO_SEE = {"[0] text": "nothing"}
 _ROLES = {
     "a": "link",
@@ -155,8 +157,12 @@ def action_of(text: str, elements: Sequence[Element]) -> Action | None:
 
 def _fits(action: Action, target: Element) -> bool:
     if action.verb == "type":
-        return target.role == "textbox" and len(action.text) <= MAX_TYPED
+        return target.role == "textbox" and _can_be_typed(action.text)
     return action.verb == "click" or action.text in target.options
+
+
+def _can_be_typed(text: str) -> bool:
+    return len(text) <= MAX_TYPED and max(text, default="") <= _LAST_TYPED
 
 
 def clicks(elements: Sequence[Element]) -> list[str]:

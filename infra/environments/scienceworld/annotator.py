@@ -35,4 +35,4 @@ def explain(task: AgentTask, turn: Turn) -> str:
 def _verdict(turn: Turn) -> str:
     if turn.step.done:
         return "wins" if turn.step.success else "loses"
-    return "refused" if lines_of(turn.step.state)["said"].startswith(REFUSED) else "works"
+    return "refused" if lines_of(turn.step.state).get("said", "").startswith(REFUSED) else "works"

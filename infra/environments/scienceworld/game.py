@@ -5,6 +5,7 @@ The only file that imports scienceworld.
 
 import json
 import random
+import zlib
 from functools import lru_cache
 from typing import Any
 
@@ -26,12 +27,22 @@ def _java() -> ScienceWorldEnv:
     return ScienceWorldEnv()
 
 
+def _singleton(package: Any, name: str) -> Any:
+    """A Scala object."""
+    return getattr(getattr(package, f"{name}$"), "MODULE$")
+
+
 class ScienceworldGame:
-    """Plays games, with their solutions beside it."""
+    """Plays games, with their solutions beside it.
+
+    All games of a Java machine draw from one source of chance and number their things in one row. So that no game depends
+    on those beside it, each sets both before its turn to what they would be if it were alone.
+    """
 
     def __init__(self) -> None:
         """Nothing loaded yet."""
         java: Any = _java()._gateway.jvm
+        self._chance, self._numbering = _singleton(java.scala.util, "Random"), _singleton(java.util, "UniqueIdentifier")
         self._server = java.scienceworld.runtime.pythonapi.PythonInterface()
         self._variations: dict[tuple[str, str], list[int]] = {}
 
@@ -43,13 +54,13 @@ class ScienceworldGame:
         """
         name, split, number, simplifications = which
         variations = self._of_split(name, split)
-        if number >= len(variations):
+        if not 0 <= number < len(variations):
             raise InputError(f"ScienceWorld has {len(variations)} {split} games of {name!r}: ask for fewer tasks")
         self._server.load(name, variations[number], simplifications, True)
-        self._server.reset()
         self._gold = list(self._server.getGoldActionSequence())
-        self._rng = random.Random(f"{name}/{split}/{number}")
-        return self._look(self._server.step("look around"))
+        self._name, self._num_turns, self._num_things = f"{name}/{split}/{number}", 0, self._numbering.count()
+        self._rng = random.Random(self._name)
+        return self._look(self._turn("look around"))
 
     def _of_split(self, name: str, split: str) -> list[int]:
         if (name, split) not in self._variations:
@@ -64,7 +75,19 @@ class ScienceworldGame:
             return self._seen
         if self._gold and action == self._gold[0]:
             self._gold.pop(0)
-        return self._look(self._server.step(action))
+        return self._look(self._turn(action))
+
+    def close(self) -> None:
+        """It holds nothing but memory."""
+
+    def _turn(self, action: str) -> str:
+        """What ScienceWorld says to an action."""
+        self._num_turns += 1
+        self._chance.setSeed(zlib.crc32(f"{self._name}/{self._num_turns}".encode()))
+        getattr(self._numbering, "count_$eq")(self._num_things)
+        said = self._server.step(action)
+        self._num_things = self._numbering.count()
+        return said
 
     def _look(self, said: str) -> Seen:
         state = state_text(said, self._server.freeActionLook(), self._server.freeActionInventory())
