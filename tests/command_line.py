@@ -33,7 +33,7 @@ def environment(home: Path) -> dict[str, str]:
 def dreamgym(home: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """Call it, with more settings if given, and wait."""
     told = {**environment(home), **settings}
-    return subprocess.run([COMMAND, *arguments], env=told, capture_output=True, text=True, timeout=600, check=False)
+    return subprocess.run([COMMAND, *arguments], env=told, capture_output=True, text=True, timeout=1800, check=False)
 
 
 def changed(*changes: str) -> list[str]:

@@ -24,7 +24,7 @@ from models.behaviours import collect
 from schemas.environments import CookingRecipe
 from schemas.tables import SCHEMA_VERSION
 from tasks.backbone import SHIPPED
-from tests.command_line import COMMAND, changed, dreamgym, environment
+from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, environment
 from tests.free_ports import free_ports
 from tests.tracked import of_the_cycles_own_run
 
@@ -142,9 +142,11 @@ def test_a_shorter_run_of_the_same_cycle_takes_nothing_away(finished):
 
 
 @pytest.mark.e2e
-def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(finished, tmp_path):
-    home, summary = finished
-    command = ["run", "textworld-tiny", *small(), "--json"]
+def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(tmp_path_factory, tmp_path):
+    home, command = tmp_path_factory.mktemp("whole"), ["run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE), "--json"]
+    whole = dreamgym(home, *command)
+    assert whole.returncode == 0, whole.stderr
+    summary = json.loads(whole.stdout)
     for seconds in (random.uniform(10, 70) for _ in range(3)):
         print(f"killed after {seconds:.1f} s")
         process = started_in_a_terminal_of_its_own(tmp_path, *command)
@@ -293,7 +295,7 @@ def test_a_log_of_ones_own_is_taken_and_what_does_not_fit_is_quarantined(tmp_pat
     log = tmp_path / "log.jsonl"
     log.write_text("\n".join(json.dumps(row) for row in rows + strangers))
     done = dreamgym(
-        tmp_path, "run", "textworld-tiny", "--set", f"ingest.path={log}", "--only", "experience", "--json", *small()
+        tmp_path, "run", "textworld-tiny", "--only", "experience", "--json", *changed(*TOY, f"ingest.path={log}")
     )
     assert done.returncode == 0, done.stderr
     assert f"quarantined {len(strangers)} rows: family 'soup' is not in the recipe" in done.stderr.replace("\n", " ")

@@ -49,7 +49,7 @@ def test_a_node_dies_amid_a_round_and_all_is_as_without_a_cluster(tmp_path, stor
             text=True,
         )
         kill_amid_a_round(nodes, running)
-        answer, complaints = running.communicate(timeout=500)
+        answer, complaints = running.communicate(timeout=1800)
     assert running.returncode == 0, complaints
     assert "will be retried" in complaints, "the node died with a shard"
     quiet = dreamgym(alone, *ARGUMENTS)

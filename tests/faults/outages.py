@@ -38,7 +38,7 @@ def _disturb(layout: Layout, seed: int, num_outages: int, rng: Random, outcome: 
                     server = list(_AWAY_S)[outcome.num_tries % len(_AWAY_S)]
                     _take_away(layout, server, min(_AWAY_S[server], longest_s))
                     outcome.tried()
-            process.wait(timeout=600)
+            process.wait(timeout=1800)
             told.seek(0)
             if process.returncode == 0:
                 return

@@ -204,7 +204,7 @@ def test_the_whole_loop_runs_through_vllm_though_a_server_dies(tmp_path):
         text=True,
     )
     _kill_first_server(tmp_path)
-    _, told = running.communicate(timeout=600)
+    _, told = running.communicate(timeout=1800)
     assert running.returncode in (0, 3), told
     assert "started vLLM for the policy anew: vLLM does not answer" in told
 
