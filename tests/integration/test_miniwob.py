@@ -30,9 +30,16 @@ def pages():
 
 
 def browsers() -> list[psutil.Process]:
-    """All that belongs to browsers of ours."""
-    ours = psutil.Process().children(recursive=True)
-    return [process for process in ours if "chrom" in process.name()]
+    """All that belongs to browsers of ours, whose helpers come and go while we look."""
+    return [process for process in psutil.Process().children(recursive=True) if "chrom" in name_of(process)]
+
+
+def name_of(process: psutil.Process) -> str:
+    """The process's name; none where it is gone already."""
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def test_there_is_an_expert_for_every_task():
