@@ -7,8 +7,8 @@ from prefect.input import RunInput
 
 from flows.promote_run import promote_judged
 from flows.show_run import with_interval
+from schemas.plain import restored
 from tasks.promote import decline, is_open, objections
-from tasks.versioned import restored
 
 _PATIENCE_S = 7 * 24 * 3600
 """A run that nobody answers for so long fails; `dreamgym promote` still works afterwards."""

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.stage import Stage
 from schemas.errors import DreamGymError
 
 _INTERRUPTED = 130
@@ -39,26 +40,22 @@ RunName = Annotated[
 def run(
     recipe: RecipeName,
     changes: Changes = None,
-    only: Annotated[
-        str, typer.Option(help="Stop after a stage: ingest, experience, dream, evaluate or real.")
-    ] = "real",
+    only: Annotated[Stage, typer.Option(help="Stop after this stage.")] = Stage.REAL,
     as_json: AsJson = False,
 ) -> None:
     """Run a recipe to the end, or go on where an interrupted run of it stopped."""
+    from flows.before_running import require_servers
     from flows.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])
+    require_servers(loaded)
     _open_prefect()
-    from flows.cycle import Stage
     from flows.run import run_recipe
     from flows.show_run import print_results
     from infra.progress import Display
-    from schemas.errors import RecipeError
 
-    if only not in list(Stage):
-        raise RecipeError(f"--only {only!r}: choose one of {', '.join(Stage)}")
     with redirect_stdout(sys.stderr):  # libraries tell of this and that; standard output is for what was asked
-        summary = run_recipe(loaded, Stage(only), Display())
+        summary = run_recipe(loaded, only, Display())
     print_json(summary) if as_json else print_results(summary)
     if summary["gate"] and not summary["gate"]["passed"]:
         raise typer.Exit(3)
@@ -68,11 +65,12 @@ def run(
 def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) -> None:
     """Validate a recipe; print it resolved, the plan and what it costs. Starts nothing."""
     from flows.load_recipe import load_recipe
+
+    loaded = load_recipe(recipe, changes or [])  # before what takes long to import: a slip is told at once
     from flows.plan import estimate_of, plan_of, print_plan, require_memory, seconds_last_time
     from infra.endpoint import require_endpoint
     from infra.settings import settings
 
-    loaded = load_recipe(recipe, changes or [])
     plan, seconds = plan_of(loaded), seconds_last_time(loaded)
     estimate = estimate_of(loaded, plan)
     if as_json:
@@ -229,10 +227,14 @@ def serve(
     max_sessions: Annotated[int, typer.Option(help="How many may play at a time.", min=1)] = 128,
 ) -> None:
     """Serve an experience model as an environment that others train in (OpenEnv), until Ctrl-C."""
+    from flows.before_serving import find_dream, require_place
+
+    summary = find_dream(name)
+    require_place(host, port)
     _embed()
     from flows.dream_out import serve as serve_dream
 
-    serve_dream(name, host, port, max_sessions)
+    serve_dream(summary, host, port, max_sessions)
 
 
 @app.command()

@@ -8,16 +8,17 @@ is run again goes on from the last step that finished.
 """
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
 from prefect import flow
 
 from flows.ahead import Ahead
+from flows.stage import Stage
 from infra.announcements import CALIBRATION_ALARM, TRANSITIONS_COMMITTED, announce
 from infra.doors import cycle as running
 from schemas.errors import GateRefused, Overtaken
+from schemas.plain import references_in
 from schemas.recipe import DreamRecipe, GrpoRecipe, Recipe
 from schemas.records import Reference, Trajectory
 from tasks.annotate import annotate
@@ -40,17 +41,6 @@ from tasks.promote import is_open, objections, present_champion, promote, record
 from tasks.propose_tasks import propose_tasks, vary_tasks
 from tasks.store_rows import verify_rows
 from tasks.train_policy import train_policy
-from tasks.versioned import references_in
-
-
-class Stage(StrEnum):
-    """Where a cycle may be told to stop."""
-
-    INGEST = "ingest"
-    EXPERIENCE = "experience"
-    DREAM = "dream"
-    EVALUATE = "evaluate"
-    REAL = "real"
 
 
 @dataclass

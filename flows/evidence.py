@@ -46,8 +46,8 @@ def evidence(
 
 
 def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: bool) -> dict[str, Any]:
-    from flows.cycle import Stage
     from flows.run import run_real_only, run_recipe
+    from flows.stage import Stage
     from infra.progress import Display
 
     loaded = load_recipe(recipe, [*changes, f"seed={seed}"])

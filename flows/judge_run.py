@@ -9,8 +9,8 @@ from flows.cycle import Lineage, prove
 from infra.cycles import save_summary
 from infra.progress import Display
 from schemas.errors import InputError
+from schemas.plain import plain, restored
 from schemas.recipe import Recipe
-from tasks.versioned import plain, restored
 
 
 def judge_run(summary: dict[str, Any], display: Display) -> dict[str, Any]:

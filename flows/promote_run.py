@@ -7,8 +7,8 @@ from typing import Any
 from flows.judge_run import judge_run
 from flows.run import announce_promotion
 from infra.progress import Display
+from schemas.plain import restored
 from tasks.promote import promote, roll_back
-from tasks.versioned import restored
 
 
 def promote_run(summary: dict[str, Any], display: Display, *, again: bool = False) -> str:

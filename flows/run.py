@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from flows.at_work import at_work, note_flow_run
-from flows.cycle import Lineage, Stage, cycle, real_only
+from flows.before_running import require_servers
+from flows.cycle import Lineage, cycle, real_only
 from flows.results import datasets, headline, lineage_tags, policy_results, results_of
+from flows.stage import Stage
 from infra.announcements import POLICY_PROMOTED, announce
 from infra.cycles import save_summary, summary_of
 from infra.doors import objects
-from infra.endpoint import require_endpoint
 from infra.progress import Display
-from infra.ray_cluster import require_ray
-from infra.settings import settings
 from infra.timesheet import Timesheet
+from schemas.plain import plain, restored
 from schemas.recipe import Recipe, digest_of, flat_fields
 from schemas.records import Reference
 from tasks.report import write_report
-from tasks.versioned import code_digest, plain, restored
+from tasks.versioned import code_digest
 
 
 def cycle_id_of(recipe: Recipe) -> str:
@@ -30,8 +30,7 @@ def cycle_id_of(recipe: Recipe) -> str:
 
 def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]:
     """Run a cycle to the end of a stage and return its summary, which is also kept in home."""
-    require_endpoint(settings(), recipe.endpoint_models)
-    require_ray(settings())
+    require_servers(recipe)
     cycle_id = cycle_id_of(recipe)
     with at_work(recipe, cycle_id, display) as tracker:
         tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))

@@ -7,11 +7,11 @@ from prefect import flow
 from prefect.runtime import flow_run
 
 from flows.approval import ask, needs_approval
-from flows.cycle import Stage
 from flows.find_run import find_run
 from flows.judge_run import judge_run
 from flows.maintain import tidy_up
 from flows.run import run_recipe
+from flows.stage import Stage
 from infra.announcements import POLICY_PROMOTED, TRANSITIONS_COMMITTED, claim
 from infra.progress import Display
 from schemas.recipe import Recipe

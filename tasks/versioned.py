@@ -7,8 +7,7 @@ that was killed anywhere and is run again does again only what was cut off.
 
 import functools
 import hashlib
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, is_dataclass
+from collections.abc import Callable
 from functools import lru_cache
 from inspect import signature
 from pathlib import Path
@@ -22,11 +21,11 @@ from infra.doors import cycle, objects
 from infra.memory import give_back
 from infra.result_storage import ResultBlobs
 from schemas.errors import DreamGymError
+from schemas.plain import plain, references_in, restored
 from schemas.recipe import digest_of
 from schemas.records import Reference
 
 _ROOMS = ("schemas", "models", "infra", "tasks")
-_REFERENCE = "__reference__"
 
 
 def versioned_task(version: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -113,36 +112,3 @@ def code_digest() -> str:
     root = Path(__file__).parent.parent
     files = [path for room in _ROOMS for path in sorted((root / room).rglob("*.py"))]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-
-
-def plain(value: Any) -> Any:
-    """References and records as JSON data; `restored` is the way back."""
-    if isinstance(value, Reference):
-        return {_REFERENCE: asdict(value)}
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value
-
-
-def references_in(value: Any) -> Iterator[Reference]:
-    """Every reference in a task's result."""
-    if isinstance(value, Reference):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from references_in(item)
-
-
-def restored(value: Any) -> Any:
-    """The way back from `plain`: references as references."""
-    if isinstance(value, dict) and _REFERENCE in value:
-        return Reference(**value[_REFERENCE])
-    if isinstance(value, dict):
-        return {key: restored(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [restored(item) for item in value]
-    return value

@@ -8,15 +8,17 @@ from pathlib import Path
 COMMAND = Path(sys.executable).with_name("dreamgym")
 
 TOY = (
-    "environment.num_train_tasks=20",
-    "environment.num_valid_tasks=6",
-    "environment.num_test_tasks=10",
-    "experience.num_refit_episodes=10",
+    "environment.num_train_tasks=16",
+    "environment.num_valid_tasks=4",
+    "environment.num_test_tasks=8",
+    "ingest.episodes_per_task=2",
+    "experience.num_refit_episodes=6",
     "start.num_demonstrations=6",
     "start.sft.epochs=2",
     "dream.num_rounds=2",
     "dream.calibrate_every=1",
     "grpo.groups_per_round=4",
+    "grpo.group_size=4",
     "real.num_rounds=1",
 )
 """It learns nothing, but goes through every stage."""

@@ -20,10 +20,10 @@ def test_a_cycle_dreams_ahead_and_every_row_names_the_weights_that_acted(tmp_pat
         f"dream.calibrate_every={ROUNDS}",
         f"dream.max_staleness={STALENESS}",
         "grpo.importance_correction=token",
-        "start.num_demonstrations=20",
+        "start.num_demonstrations=12",
         "start.sft.epochs=5",
     )
-    done = dreamgym(tmp_path, "run", "textworld-tiny", *asynchronous, "--json")
+    done = dreamgym(tmp_path, "run", "textworld-tiny", *asynchronous, "--only", "dream", "--json")
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     rows = [row for row in ReplayStore(Settings(home=tmp_path)).read("transitions") if row["origin"] == "dream"]

@@ -30,12 +30,13 @@ from tests.tracked import of_the_cycles_own_run
 
 SMALL = [
     "environment.num_train_tasks=60",
-    "environment.num_valid_tasks=40",
+    "environment.num_valid_tasks=30",
     "environment.num_test_tasks=80",
-    "experience.num_refit_episodes=80",
+    "ingest.episodes_per_task=3",
+    "experience.num_refit_episodes=40",
     "dream.num_rounds=4",
     "dream.calibrate_every=4",
-    "grpo.groups_per_round=24",
+    "grpo.groups_per_round=16",
     "real.num_rounds=1",
     "gate.margin=0.1",
 ]
@@ -215,7 +216,7 @@ def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     assert shown["stage_tokens"] == summary["stage_tokens"]
     checked = json.loads(dreamgym(home, "check", "textworld-tiny", *small(), "--json").stdout)
     assert checked["seconds_last_time"] == shown["results"]["seconds"]
-    assert checked["plan"]["dreamt_episodes"] == 4 * 24 * 8
+    assert checked["plan"]["dreamt_episodes"] == 4 * 16 * 8
     cycle = summary["cycle_id"]
     assert dreamgym(home, "compare", cycle, cycle).returncode == 0
     promoted = dreamgym(home, "promote", cycle)

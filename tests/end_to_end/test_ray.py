@@ -15,7 +15,14 @@ from tests.integration.s3 import s3_server
 pytest.importorskip("ray", reason="pip install 'dreamgym[ray]'")
 from tests.integration.ray_nodes import Nodes, two_nodes
 
-ARGUMENTS = ("run", "textworld-tiny", *changed(*TOY, "dream.num_shards=4"), "--only", "dream", "--json")
+ARGUMENTS = (
+    "run",
+    "textworld-tiny",
+    *changed(*TOY, "dream.num_shards=4", "grpo.group_size=8"),
+    "--only",
+    "dream",
+    "--json",
+)
 TABLES = ("transitions", "agent_tasks", "evaluations")
 
 

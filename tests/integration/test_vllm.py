@@ -198,14 +198,14 @@ def _processes_about(folder: str) -> list[str]:
 
 def test_the_whole_loop_runs_through_vllm_though_a_server_dies(tmp_path):
     running = subprocess.Popen(
-        [COMMAND, "run", "textworld-tiny", *changed(*TOY, "engine.name=vllm"), "--only", "evaluate"],
+        [COMMAND, "run", "textworld-tiny", *changed(*TOY, "engine.name=vllm"), "--only", "dream"],
         env=environment(tmp_path),
         stderr=subprocess.PIPE,
         text=True,
     )
     _kill_first_server(tmp_path)
     _, told = running.communicate(timeout=1800)
-    assert running.returncode in (0, 3), told
+    assert running.returncode == 0, told
     assert "started vLLM for the policy anew: vLLM does not answer" in told
 
 

@@ -3,9 +3,10 @@
 import pytest
 
 from schemas.errors import DreamGymError
+from schemas.plain import plain, references_in, restored
 from schemas.recipe import GrpoRecipe
 from schemas.records import Reference
-from tasks.versioned import cache_key, plain, references_in, restored, versioned_task
+from tasks.versioned import cache_key, versioned_task
 
 MODEL = Reference("folder/a", "a" * 64, "model", {"round": 1})
 

@@ -1,0 +1,13 @@
+"""Stages of a cycle; light, so that the command line knows them at once."""
+
+from enum import StrEnum
+
+
+class Stage(StrEnum):
+    """Where a cycle may be told to stop."""
+
+    INGEST = "ingest"
+    EXPERIENCE = "experience"
+    DREAM = "dream"
+    EVALUATE = "evaluate"
+    REAL = "real"

@@ -1,0 +1,42 @@
+"""References among plain data, as JSON and back: results of tasks and the lineage of a cycle are kept so."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from schemas.records import Reference
+
+_REFERENCE = "__reference__"
+
+
+def plain(value: Any) -> Any:
+    """References and records as JSON data; `restored` is the way back."""
+    if isinstance(value, Reference):
+        return {_REFERENCE: asdict(value)}
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def restored(value: Any) -> Any:
+    """The way back from `plain`: references as references."""
+    if isinstance(value, dict) and _REFERENCE in value:
+        return Reference(**value[_REFERENCE])
+    if isinstance(value, dict):
+        return {key: restored(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [restored(item) for item in value]
+    return value
+
+
+def references_in(value: Any) -> Iterator[Reference]:
+    """Every reference among such data."""
+    if isinstance(value, Reference):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from references_in(item)
