@@ -333,7 +333,7 @@ def test_what_cannot_fit_is_refused_before_anything_starts(tmp_path):
     """A network of 90 billion weights, of which only the configuration is there."""
     shutil.copytree(SHIPPED / "textworld-tiny", tmp_path / "huge", ignore=shutil.ignore_patterns("*.safetensors"))
     file = tmp_path / "huge" / "config.json"
-    wide = {"hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 100, "layer_types": None}
+    wide = {"hidden_size": 16384, "intermediate_size": 57344, "num_hidden_layers": 32, "layer_types": None}
     file.write_text(json.dumps(json.loads(file.read_text()) | wide))
     done = dreamgym(tmp_path, "check", "textworld-tiny", "--set", f"backbone.model={file.parent}", "--json")
     assert done.returncode == 2
