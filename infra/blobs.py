@@ -2,12 +2,14 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlparse
 from uuid import uuid4
 
 import boto3
+from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -16,6 +18,8 @@ from infra.settings import Settings
 from schemas.errors import StorageError
 
 _NUM_RACERS = 8
+_PART_BYTES = 256 * 2**20
+"""What is larger is sent in parts: one request carries 5 GB at most, and weights of a 7B model are 28."""
 _NOT_THERE = ("404", "NoSuchKey", "NotFound")
 _TAKEN = ("412", "PreconditionFailed", "409", "ConditionalRequestConflict")
 
@@ -180,7 +184,11 @@ class BucketBlobs:
     def write(self, key: str, content: bytes) -> None:
         """Write or replace."""
         try:
-            self._client.put_object(**self._at(key), Body=content)
+            if len(content) > _PART_BYTES:
+                in_parts = TransferConfig(multipart_threshold=_PART_BYTES, multipart_chunksize=_PART_BYTES)
+                self._client.upload_fileobj(BytesIO(content), **self._at(key), Config=in_parts)
+            else:
+                self._client.put_object(**self._at(key), Body=content)
         except (BotoCoreError, ClientError) as error:
             raise StorageError(f"cannot write object to {self.root}: {error}") from error
 

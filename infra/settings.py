@@ -54,6 +54,8 @@ class Settings(BaseSettings):
     """Of the networks: cpu, cuda or cuda:1, say; empty: a GPU if there is one."""
     num_ranks: int = Field(default=1, ge=1)
     """Processes that train a network together, its weights sharded over them (FSDP2); with GPUs, one for each."""
+    checkpoint_every_s: float = Field(default=600, ge=0)
+    """Seconds between two checkpoints of a fine-tuning, at least."""
     ray_address: str = ""
     """Of a Ray cluster that dreams and fits the experience model, such as `10.0.0.1:6379`; empty: this process does."""
     ray_cpus: float = Field(default=1, gt=0)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from models.sharding import rank, spread_like, summed, whole
 
-_SUFFIX = ".checkpoint"
+SUFFIX = ".checkpoint"
 _WEIGHT, _SLOT = "weight.", "optimizer."
 
 
@@ -34,7 +34,7 @@ class Checkpoints:
 
     def resume(self, network: Any, optimizer: torch.optim.Optimizer) -> int:
         """Load the latest checkpoint that is whole, if there is one; returns the number of updates it has seen."""
-        for path in sorted(self._folder.glob(f"*{_SUFFIX}"), reverse=True):
+        for path in sorted(self._folder.glob(f"*{SUFFIX}"), reverse=True):
             num_updates, _, sha256 = path.stem.partition("-")
             content = path.read_bytes()
             if hashlib.sha256(content).hexdigest() == sha256:
@@ -52,7 +52,7 @@ class Checkpoints:
         tensors = state_of(network, optimizer)
         if rank() == 0:
             content = save(tensors)
-            self._replace(f"{num_updates:08d}-{hashlib.sha256(content).hexdigest()}{_SUFFIX}", content)
+            self._replace(f"{num_updates:08d}-{hashlib.sha256(content).hexdigest()}{SUFFIX}", content)
         self._last_s = time.monotonic()
 
     def _replace(self, name: str, content: bytes) -> None:

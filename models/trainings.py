@@ -74,7 +74,7 @@ class Job:
     work: FineTuning | PolicyUpdate
     training: TrainingRecipe
     seed: int
-    checkpoint_every_s: float = 600.0
+    checkpoint_every_s: float
     """Of a fine-tuning."""
 
     def dumps(self) -> bytes:

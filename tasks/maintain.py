@@ -5,7 +5,7 @@ out: fewer objects, compact tables
 
 A digest that is named in the ledger, in a summary or in a result that is kept is reachable, and so is whatever a
 reachable manifest or report names, and every table version whose tag they name. Results are a cache: old ones go, and
-with them only what nothing else names.
+with them only what nothing else names. So do old checkpoints, of trainings that nobody went on with.
 """
 
 import re
@@ -16,6 +16,7 @@ from datetime import timedelta
 
 from infra.blobs import Blobs, Stored
 from infra.replay_store import ReplayStore
+from tasks.shared_checkpoints import CHECKPOINTS
 
 _DIGEST = re.compile(rb"[0-9a-f]{64}")
 _OBJECT = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})")
@@ -48,8 +49,8 @@ def maintain(blobs: Blobs, tables: ReplayStore, keep: timedelta, now: float | No
         now: Seconds since the epoch; the clock's if not given.
     """
     now = time.time() if now is None else now
-    results = [one for one in blobs.listed(_RESULTS) if now - one.written > keep.total_seconds()]
-    for one in results:
+    results, cut_off = (_older(blobs, prefix, now - keep.total_seconds()) for prefix in (_RESULTS, CHECKPOINTS))
+    for one in (*results, *cut_off):
         blobs.delete(one.key)
     roots = [key for root in (*_ROOTS, _RESULTS) for key in blobs.keys(root)]
     garbage = _unreachable(blobs, roots, now)
@@ -57,6 +58,10 @@ def maintain(blobs: Blobs, tables: ReplayStore, keep: timedelta, now: float | No
         blobs.delete(one.key)
     versions = tables.tidy(keep, _named(_TAG, blobs, roots).__contains__)
     return Maintenance(len(results), len(garbage), sum(one.num_bytes for one in garbage), versions)
+
+
+def _older(blobs: Blobs, prefix: str, than: float) -> list[Stored]:
+    return [one for one in blobs.listed(prefix) if one.written < than]
 
 
 def _unreachable(blobs: Blobs, roots: Iterable[str], now: float) -> list[Stored]:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from safetensors import safe_open
@@ -21,6 +22,7 @@ from models.trainings import FineTuning, Job, PolicyUpdate
 from schemas.recipe import SftRecipe, TrainingRecipe
 from schemas.records import Reference
 from tasks.keep import fetch_model, get_frozen_model, get_model, get_optimizer_state, use_threads
+from tasks.shared_checkpoints import shared
 from tasks.training_report import SftReport
 
 
@@ -39,9 +41,9 @@ def fine_tuned(
     """
     num_updates = max(1, round(sft.epochs * sum(len(one.ids) for one in examples) / sft.tokens_per_update))
     work = FineTuning(examples, sft.tokens_per_update, training.tokens_per_batch, num_updates, sft.learning_rate)
-    job = Job(work, training, seed)
+    job = Job(work, training, seed, settings().checkpoint_every_s)
     folder = _folder(job, backbone)
-    with cycle().display.stage(stage) as show:
+    with cycle().display.stage(stage) as show, shared(folder / rank.CHECKPOINTS):
         model = get_model(backbone, training, seed)
         report = SftReport(stage, show)
         if settings().num_ranks == 1:
@@ -72,7 +74,7 @@ def updated(
             use_threads()
             metrics, optimizer = update.run(model.network, get_frozen_model(reference).network, earlier)
             return model, optimizer_state(optimizer), metrics
-        job = Job(update, training, seed=0)
+        job = Job(update, training, 0, settings().checkpoint_every_s)
         folder = _folder(job, policy)
         state, metrics = _by_ranks(job, model, folder, {rank.MODEL: policy, rank.REFERENCE: reference}, earlier)
         shutil.rmtree(folder, ignore_errors=True)
@@ -80,8 +82,8 @@ def updated(
 
 
 def _folder(job: Job, model: Reference) -> Path:
-    """Of one training, the same whenever it is begun."""
-    digest = hashlib.sha256(job.dumps() + model.sha256.encode()).hexdigest()
+    """Of one training, the same whenever and on whichever machine it is begun."""
+    digest = hashlib.sha256(replace(job, checkpoint_every_s=0).dumps() + model.sha256.encode()).hexdigest()
     return settings().home / "training" / digest[:16]
 
 

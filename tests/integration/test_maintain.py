@@ -71,6 +71,16 @@ def test_what_ledger_summary_and_fresh_results_name_stays_and_the_rest_goes(plac
     assert all(map(place.holds, (champion, judged, finished)))
 
 
+def test_a_checkpoint_stays_as_long_as_its_training_may_be_gone_on_with(place):
+    place.blobs.write("checkpoints/training/00000020-a.checkpoint", b"weights")
+    place.age(29)
+    place.maintain()
+    assert place.blobs.keys("checkpoints/")
+    place.age(2)
+    place.maintain()
+    assert not place.blobs.keys("checkpoints/")
+
+
 def test_an_object_that_is_just_written_may_belong_to_a_running_task(place):
     young = place.model("young")
     place.maintain()

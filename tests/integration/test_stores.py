@@ -12,7 +12,8 @@ import lancedb
 import numpy as np
 import pytest
 
-from infra.blobs import FolderBlobs, open_blobs
+import infra.blobs
+from infra.blobs import BucketBlobs, FolderBlobs, open_blobs
 from infra.object_store import ObjectStore
 from infra.replay_store import ReplayStore
 from infra.settings import Settings
@@ -77,6 +78,19 @@ def test_objects_come_back_and_equal_bytes_are_one_object(settings):
     first, second = store.put(b"dream", "report"), store.put(b"dream", "report")
     assert first.sha256 == second.sha256
     assert store.get(first) == b"dream"
+
+
+@pytest.mark.integration
+def test_what_is_more_than_a_request_may_carry_is_sent_in_parts(settings, monkeypatch):
+    monkeypatch.setattr(infra.blobs, "_PART_BYTES", 5 * 2**20)
+    store = open_blobs(settings)
+    for num_bytes in (12 * 2**20, 5 * 2**20):
+        content = os.urandom(num_bytes)
+        store.write("weights", content)
+        assert store.read("weights") == content
+        if isinstance(store, BucketBlobs):
+            parts = store._client.head_object(**store._at("weights"))["ETag"].strip('"').partition("-")[2]
+            assert parts == ("3" if num_bytes > 5 * 2**20 else "")
 
 
 @pytest.mark.integration

@@ -1,0 +1,27 @@
+"""A fine-tuning in a process of its own; prints the steps that it logged, and the digest of what it came to."""
+
+import json
+
+from rich.console import Console
+
+from infra.doors import Cycle, begin
+from infra.notes import Notes
+from infra.progress import Display
+from models.backbone import load_model
+from models.sft import Example
+from schemas.recipe import SftRecipe, TrainingRecipe
+from tasks.backbone import SHIPPED
+from tasks.keep import put_model
+from tasks.training import fine_tuned
+
+NUM_UPDATES = 90
+
+if __name__ == "__main__":
+    notes = Notes()
+    begin(Cycle("cycle", "recipe", notes, Display(Console(quiet=True))))
+    examples = [Example.of((list(range(1, 6 + n)), False), (list(range(20, 24 + 3 * n)), True)) for n in range(12)]
+    epochs = NUM_UPDATES * 256 / sum(len(one.ids) for one in examples)
+    backbone = put_model(load_model(SHIPPED / "textworld-tiny"))
+    sft = SftRecipe(epochs=epochs, learning_rate=1e-3, tokens_per_update=256)
+    trained = fine_tuned(backbone, examples, sft, TrainingRecipe(), 0, "experience model")
+    print(json.dumps({"steps": [step for _, _, step in notes.entries], "digest": put_model(trained, backbone).sha256}))
