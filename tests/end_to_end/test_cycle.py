@@ -396,10 +396,9 @@ def test_the_pages_of_what_is_stored_come_up_and_go_with_ctrl_c(finished):
 
 def answer(url: str) -> str:
     """What a server says, once it is there."""
-    for _ in range(600):
-        try:
-            with urlopen(url, timeout=10) as page:
-                return page.read().decode()
-        except (URLError, ConnectionError, TimeoutError):
-            time.sleep(0.2)
+    deadline = time.monotonic() + 600
+    while time.monotonic() < deadline:
+        with suppress(URLError, ConnectionError, TimeoutError), urlopen(url, timeout=10) as page:
+            return page.read().decode()
+        time.sleep(0.2)
     raise AssertionError(f"{url} did not answer")

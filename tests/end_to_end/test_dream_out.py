@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -63,11 +64,11 @@ def experience_model(home: Path) -> str:
 
 def connected(url: str):
     """A connection, as soon as there is somebody."""
-    for _ in range(600):
-        try:
+    deadline = time.monotonic() + 600
+    while time.monotonic() < deadline:
+        with suppress(OSError):
             return connect(url)
-        except OSError:
-            time.sleep(0.1)
+        time.sleep(0.1)
     raise AssertionError(f"nobody at {url}")
 
 
