@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-from openai import AsyncOpenAI, OpenAIError
+from typing import TYPE_CHECKING, Any
 
 from infra.durable_files import write_durably
 from infra.settings import Settings
 from schemas.chat import IsFine, Question
 from schemas.errors import EngineError, InputError
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI  # takes a second to import, which only those who ask should wait
 
 _RETRIES = 5
 """Of a request that got no answer, which the client sends again after a while that grows and is drawn by chance."""
@@ -65,6 +66,8 @@ class Endpoint:
             self._cost = Cost()
 
     async def _answer_all(self, questions: Sequence[Question], is_fine: IsFine, num_attempts: int) -> list[str]:
+        from openai import AsyncOpenAI
+
         places = asyncio.Semaphore(self._concurrency)
         client = AsyncOpenAI(base_url=self._url, api_key=self._key, max_retries=_RETRIES, timeout=_ANSWER_WITHIN_S)
 
@@ -76,7 +79,7 @@ class Endpoint:
             return await asyncio.gather(*(answered(*one) for one in enumerate(questions)))
 
     async def _answer(
-        self, client: AsyncOpenAI, question: Question, is_fine: Callable[[str], bool], num_attempts: int
+        self, client: "AsyncOpenAI", question: Question, is_fine: Callable[[str], bool], num_attempts: int
     ) -> str:
         kept = self._kept / f"{self._digest(question)}.json"
         if kept.exists():
@@ -93,7 +96,9 @@ class Endpoint:
     def _digest(self, question: Question) -> str:
         return hashlib.sha256(json.dumps([self._url, self._model, asdict(question)]).encode()).hexdigest()
 
-    async def _ask(self, client: AsyncOpenAI, question: Question) -> str:
+    async def _ask(self, client: "AsyncOpenAI", question: Question) -> str:
+        from openai import OpenAIError
+
         messages: list[Any] = [
             {"role": "system", "content": question.system},
             {"role": "user", "content": question.user},
