@@ -10,8 +10,8 @@ from infra.blobs import require_conditional_puts
 from infra.code_tags import code_tags
 from infra.doors import Cycle, begin, blobs
 from infra.doors import cycle as running
-from infra.embedded import await_prefect
 from infra.lease import Lease
+from infra.prefect_server import await_prefect
 from infra.progress import Display
 from infra.reachable import prefect_is_away
 from infra.reaper import FLOW_RUN_TAG, close_abandoned_runs

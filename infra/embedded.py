@@ -1,17 +1,15 @@
-"""Embedded Prefect: its settings, and its server, for a process that has none. Call before Prefect is imported."""
+"""Embedded Prefect, for a process that is told of no server. Call before Prefect is imported."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 
-from infra.interrupts import children_deaf_to_interrupts, heed_interrupts
-from infra.reachable import require_server
+from infra.interrupts import heed_interrupts
+from infra.prefect_server import start_prefect
 from infra.settings import Settings
 
 
 def embed_prefect(settings: Settings) -> None:
-    """Keep Prefect's database and results in home, start its server in-process, and call nobody.
+    """Keep Prefect's database and results in home, and call nobody.
 
     A variable that is already set stays as it is: PREFECT_API_URL, say, names a real server.
     """
@@ -46,35 +44,3 @@ def open_prefect(settings: Settings) -> None:
     embed_prefect(settings)
     heed_interrupts()
     start_prefect()
-
-
-_starting: list[Thread] = []
-
-
-def start_prefect() -> None:
-    """Let the embedded server start in the background, which takes seconds, while the caller imports the rest.
-
-    Raises:
-        StorageError: a server is named, but it does not answer.
-    """
-    from prefect.server.api.server import SubprocessASGIServer
-    from prefect.settings import PREFECT_API_URL
-
-    if named := PREFECT_API_URL.value():
-        require_server("Prefect", named, "/api/health")
-    else:
-        server = SubprocessASGIServer()
-        _starting.append(Thread(target=_start_deaf, args=[server.start], name="prefect server", daemon=True))
-        _starting[-1].start()
-
-
-def _start_deaf(start: Callable[[], None]) -> None:
-    """An interrupted run still has to tell its server that it ended."""
-    with children_deaf_to_interrupts():
-        start()
-
-
-def await_prefect() -> None:
-    """Wait for the server that `start_prefect` began to start, if it did."""
-    while _starting:
-        _starting.pop().join()

@@ -1,8 +1,6 @@
-"""Ctrl-C ends a run at once and for certain, and leaves the servers that its end is told to alone."""
+"""Ctrl-C ends a run at once and for certain."""
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
 
 from schemas.errors import Overtaken
@@ -34,16 +32,6 @@ def stop_if_interrupted() -> None:
         raise KeyboardInterrupt
     if _reasons:
         raise Overtaken(_reasons.pop())
-
-
-@contextmanager
-def children_deaf_to_interrupts() -> Iterator[None]:
-    """Processes started within never get SIGINT: a terminal sends Ctrl-C to all, and we end ours ourselves."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:

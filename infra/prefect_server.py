@@ -1,0 +1,85 @@
+"""Embedded Prefect's server: a process that starts beside our imports and ends with us, however we end.
+
+Prefect would start one by itself, but that one outlives a killed run, and its code would be imported here, too.
+"""
+
+import atexit
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import httpx
+
+from infra.reachable import require_server
+from schemas.errors import StorageError
+
+_READY_WITHIN_S = 180
+_END_WITHIN_S = 20
+_FOR_ONE_RUN = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
+"""What Prefect tells servers that it starts by itself."""
+
+_starting: list["subprocess.Popen[bytes]"] = []
+
+
+def start_prefect() -> None:
+    """Let a server start, which takes seconds, while the caller imports the rest; unless one is named.
+
+    Raises:
+        StorageError: the one that is named does not answer.
+    """
+    from prefect.context import refresh_global_settings_context
+    from prefect.settings import PREFECT_API_URL
+
+    if named := PREFECT_API_URL.value():
+        return require_server("Prefect", named, "/api/health")
+    port = _free_port()
+    _starting.append(_started(port))
+    atexit.register(_end, _starting[-1])
+    os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{port}/api"
+    refresh_global_settings_context()
+
+
+def await_prefect() -> None:
+    """Wait for the server that `start_prefect` began to start, if it did.
+
+    Raises:
+        StorageError: it does not start.
+    """
+    while _starting:
+        _await_health(_starting.pop())
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _started(port: int) -> "subprocess.Popen[bytes]":
+    """In a session of its own: Ctrl-C is for us, and an interrupted run still has to tell its server that it ended."""
+    command = [
+        *(sys.executable, "-m", "infra.guard"),
+        *(sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"),
+        *("--host", "127.0.0.1", "--port", str(port), "--log-level", "error", "--lifespan", "on"),
+    ]
+    environment = {**os.environ, **_FOR_ONE_RUN}
+    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603
+
+
+def _await_health(server: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + _READY_WITHIN_S
+    while server.poll() is None and time.monotonic() < deadline:
+        try:
+            httpx.get(f"{os.environ['PREFECT_API_URL']}/health", timeout=5).raise_for_status()
+        except httpx.HTTPError:
+            time.sleep(0.1)
+        else:
+            return
+    raise StorageError("embedded Prefect does not start; run the same command again, or name a server: PREFECT_API_URL")
+
+
+def _end(server: "subprocess.Popen[bytes]") -> None:
+    """What it guards ends when nobody holds its input any more."""
+    server.communicate(timeout=_END_WITHIN_S)
