@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -16,8 +16,13 @@ _STORAGE = "storage"
 class Timesheet:
     """Counts up, in a file, so that what a killed process had counted is there for the next one."""
 
-    def __init__(self) -> None:
-        """An empty sheet, kept nowhere."""
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """An empty sheet, kept nowhere.
+
+        Args:
+            clock: Says how many seconds it is since some moment.
+        """
+        self._now = clock
         self.stage_seconds: dict[str, float] = {}
         self.stage_tokens: dict[str, int] = {}
         self.stage_failures: dict[str, dict[str, int]] = {}
@@ -28,14 +33,14 @@ class Timesheet:
         """In which at least one stage was at work: stages of several threads overlap. Storage is none."""
         self._file: Path | None = None
         self._earlier_s = 0.0
-        self._started = time.monotonic()
+        self._started = self._now()
         self._num_at_work, self._at_work_since = 0, 0.0
         self._one_at_a_time = RLock()
 
     @property
     def seconds(self) -> float:
         """Wall time of the cycle."""
-        return self._earlier_s + time.monotonic() - self._started
+        return self._earlier_s + self._now() - self._started
 
     def keep_in(self, file: Path) -> None:
         """Begin the sheet of a cycle, or go on with it if it was begun before."""
@@ -44,19 +49,19 @@ class Timesheet:
         self.stage_seconds, self.stage_tokens = earlier.get("stage_seconds", {}), earlier.get("stage_tokens", {})
         self.stage_failures, self.endpoint_costs = earlier.get("stage_failures", {}), earlier.get("endpoint_costs", {})
         self.working_seconds = earlier.get("working_seconds", 0.0)
-        self._earlier_s, self._started = earlier.get("seconds", 0.0), time.monotonic()
+        self._earlier_s, self._started = earlier.get("seconds", 0.0), self._now()
         self._file = file
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Add the seconds that a stage takes."""
-        started = time.monotonic()
+        started = self._now()
         self._count(name, +1, started)
         try:
             yield
         finally:
-            self._count(name, -1, time.monotonic())
-            self._worked(name, time.monotonic() - started)
+            self._count(name, -1, self._now())
+            self._worked(name, self._now() - started)
 
     def _count(self, name: str, change: int, now: float) -> None:
         if name == _STORAGE:
