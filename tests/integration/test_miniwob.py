@@ -141,7 +141,7 @@ def test_nothing_is_left_of_browsers():
     started = set(browsers()) - before
     assert started
     environment.close()
-    _, left = psutil.wait_procs(started, timeout=20)
+    _, left = psutil.wait_procs(started, timeout=60)
     assert left == []
 
 
