@@ -1,10 +1,15 @@
-"""How every test process begins: interrupts are heard, and networks use one thread, since two processes share the cores.
+"""How every test process begins: interrupts are heard, networks use one thread, and no example has a deadline.
 
-A test run that was started in the background inherits that interrupts are ignored, and some tests send them.
+Two processes share the cores, with each other and with the servers of tests, so that an example may take any time. A test
+run that was started in the background inherits that interrupts are ignored, and some tests send them.
 """
 
 import os
 import signal
 
+from hypothesis import settings
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.update(OMP_NUM_THREADS="1", DREAMGYM_NUM_THREADS="1")
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")

@@ -97,8 +97,8 @@ def test_kubernetes_knows_every_field(manifest):
 def job():
     """The job that a Kubernetes worker makes of our template for a flow run."""
     template = json.loads((KUBERNETES / "job-template.json").read_text())
-    configuration = asyncio.run(KubernetesWorkerJobConfiguration.from_template_and_values(template, {}))
     with temporary_settings({PREFECT_API_URL: "http://prefect:4200/api"}):
+        configuration = asyncio.run(KubernetesWorkerJobConfiguration.from_template_and_values(template, {}))
         configuration.prepare_for_flow_run(FlowRun(flow_id=uuid4(), name="nightly"))
     return configuration.job_manifest
 
