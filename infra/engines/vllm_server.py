@@ -91,8 +91,8 @@ class VllmServer:
     def _started(self, settings: Settings, model: Path, dtype: str, socket: Path) -> "subprocess.Popen[bytes]":
         command = [
             *(sys.executable, "-m", "infra.guard"),
-            *(str(vllm_python(settings)), "-m", "vllm.entrypoints.openai.api_server"),
-            *("--model", str(model), "--served-model-name", _MODEL, "--uds", str(socket)),
+            *(str(vllm_python(settings).absolute()), "-m", "vllm.entrypoints.openai.api_server"),
+            *("--model", model.name, "--served-model-name", _MODEL, "--uds", str(socket)),
             *("--dtype", dtype, "--logprobs-mode", "processed_logprobs", "--generation-config", "vllm"),
             *("--enable-prefix-caching", "--uvicorn-log-level", "warning"),
             *("--gpu-memory-utilization", str(settings.vllm_gpu_share)),
@@ -101,7 +101,13 @@ class VllmServer:
         environment = {**os.environ, **_QUIET, **_AS_MANY_AS_ASKED, **_ON_CPU, **threads, "VLLM_SERVER_DEV_MODE": "1"}
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603
-                command, env=environment, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
+                command,
+                cwd=model.parent,  # what is compiled is kept by the model's path as it is said: now the same for all
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
 
     def _await_health(self) -> None:
