@@ -4,8 +4,9 @@ BIN := .venv/bin
 RECIPE ?= textworld-tiny
 CYCLE ?= cycle
 ROWS ?=
+RUN ?=
 
-.PHONY: run test lint bench evidence ablations backbone faults up engines
+.PHONY: run test lint bench throughput evidence ablations backbone faults up engines
 
 run: .venv/installed
 	$(BIN)/dreamgym run $(RECIPE)
@@ -20,6 +21,9 @@ lint: .venv/installed-dev
 
 bench: .venv/installed-dev
 	$(BIN)/python -m tests.benchmarks.run $(or $(ROWS),$(CYCLE))
+
+throughput: .venv/installed-dev
+	$(BIN)/python -m tests.benchmarks.throughput $(RUN)
 
 faults: .venv/installed-dev
 	$(BIN)/python -m tests.faults.run --large
