@@ -99,7 +99,10 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     backbone = fetch_backbone(recipe.backbone, backbone_files)
     annotated = annotate(logs, recipe.annotate, environment, recipe.retrieval, seed)
     start = clone_policy(backbone, annotated, recipe.start, recipe.training, environment, seed)
-    played = play_policy(start, recipe.play, recipe.grpo.renamed_share)
+    refit = recipe.experience
+    played = play_policy(
+        start, recipe.real_play, refit.num_refit_episodes, refit.refit_temperatures, recipe.grpo.renamed_share
+    )
     own = annotate(played, recipe.annotate, environment, recipe.retrieval, seed, start.sha256)
     experience = [annotated, own]
     model = fit_experience_model(

@@ -252,15 +252,20 @@ class EngineRecipe(Section):
     """Of vLLM's weights; auto is bfloat16 for a model in float32. The torch engine samples in bfloat16."""
 
 
-class PlayRecipe(Section):
-    """The sections that decide how an episode goes, dreamt or real: what tasks that play are keyed by."""
+class RealPlayRecipe(Section):
+    """The sections that decide how a real episode goes: what tasks that play are keyed by."""
 
     seed: int
     engine: EngineRecipe
     environment: EnvironmentRecipe
+    start: StartRecipe
+
+
+class PlayRecipe(RealPlayRecipe):
+    """Those that decide how a dreamt episode goes, too."""
+
     experience: ExperienceRecipe
     retrieval: RetrievalRecipe
-    start: StartRecipe
 
 
 class Recipe(Section):
@@ -315,6 +320,11 @@ class Recipe(Section):
     def play(self) -> PlayRecipe:
         """Of this recipe, what decides how an episode goes."""
         return PlayRecipe(**{name: getattr(self, name) for name in PlayRecipe.model_fields})
+
+    @property
+    def real_play(self) -> RealPlayRecipe:
+        """The part of that which real episodes depend on."""
+        return RealPlayRecipe(**{name: getattr(self, name) for name in RealPlayRecipe.model_fields})
 
 
 def digest_of(value: BaseModel | dict[str, Any] | list[Any] | str | int) -> str:

@@ -11,7 +11,7 @@ from models.experience_model import Dream, DreamOptions, ExperienceModel
 from models.renaming import Aliases
 from models.rollouts import Rollout, RolloutOptions, RolloutProgress
 from schemas.ports import Environment
-from schemas.recipe import PlayRecipe
+from schemas.recipe import PlayRecipe, RealPlayRecipe
 from schemas.records import AgentTask, Failure, Origin, Reference, Trajectory
 from tasks.authors import open_author
 from tasks.engines import open_engine, open_following_engine
@@ -52,7 +52,7 @@ def play(
     environment: Environment,
     origin: Origin,
     tasks: Sequence[AgentTask],
-    recipe: PlayRecipe,
+    recipe: RealPlayRecipe,
     temperature: float,
     seed: int,
     *,
@@ -94,7 +94,7 @@ def play(
 def play_real(
     stage: str,
     policy: Reference,
-    recipe: PlayRecipe,
+    recipe: RealPlayRecipe,
     tasks: Sequence[AgentTask],
     temperature: float,
     seed: int,

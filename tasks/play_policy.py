@@ -5,7 +5,7 @@ out: real trajectories, which `annotate` explains and stores
 """
 
 from infra.environments.by_name import open_environment
-from schemas.recipe import PlayRecipe
+from schemas.recipe import RealPlayRecipe
 from schemas.records import Reference
 from tasks.aliases import draw_aliases
 from tasks.keep import put_trajectories, use_threads
@@ -14,18 +14,25 @@ from tasks.versioned import versioned_task
 
 
 @versioned_task(version=1)
-def play_policy(policy: Reference, recipe: PlayRecipe, renamed_share: float) -> Reference:
-    """Real episodes of the starting policy on train tasks, as many at each temperature of the recipe.
+def play_policy(
+    policy: Reference,
+    recipe: RealPlayRecipe,
+    num_episodes: int,
+    temperatures: tuple[float, ...],
+    renamed_share: float,
+) -> Reference:
+    """Real episodes of the starting policy on train tasks.
 
     Args:
         policy: Who plays.
         recipe: How.
+        num_episodes: In all, as many at each temperature.
+        temperatures: At which the policy is sampled.
         renamed_share: Of tasks that it is shown under other names, as it will be while it trains.
     """
     use_threads()
     tasks = open_environment(recipe.environment).tasks("train", recipe.environment.num_train_tasks)
-    wanted = [tasks[i % len(tasks)] for i in range(recipe.experience.num_refit_episodes)]
-    temperatures = recipe.experience.refit_temperatures
+    wanted = [tasks[i % len(tasks)] for i in range(num_episodes)]
     aliases = draw_aliases(tasks, renamed_share, policy, recipe.environment, recipe.seed)
     episodes = [
         episode

@@ -3,10 +3,7 @@
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
-
-import psutil
 
 COMMAND = Path(sys.executable).with_name("dreamgym")
 
@@ -44,13 +41,3 @@ def dreamgym(home: Path, *arguments: str, **settings: str) -> subprocess.Complet
 def changed(*changes: str) -> list[str]:
     """Arguments that change a recipe."""
     return [part for change in changes for part in ("--set", change)]
-
-
-def at_work_on(home: Path) -> list[list[str]]:
-    """Command lines of the processes on a home."""
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
-            if process.environ().get("DREAMGYM_HOME") == str(home):
-                found.append(process.cmdline())
-    return found

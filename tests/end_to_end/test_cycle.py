@@ -24,7 +24,8 @@ from models.behaviours import collect
 from schemas.environments import CookingRecipe
 from schemas.tables import SCHEMA_VERSION
 from tasks.backbone import SHIPPED
-from tests.command_line import COMMAND, LENIENT_GATE, TOY, at_work_on, changed, dreamgym, environment
+from tests.at_work import at_work_on
+from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, environment
 from tests.free_ports import free_ports
 from tests.tracked import of_the_cycles_own_run
 

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.errors import DreamGymError
 from schemas.plain import plain, references_in, restored
-from schemas.recipe import GrpoRecipe
+from schemas.recipe import ExperienceRecipe, GrpoRecipe, Recipe, StartRecipe
 from schemas.records import Reference
 from tasks.versioned import cache_key, versioned_task
 
@@ -48,3 +48,12 @@ def test_references_survive_as_json_and_are_all_found():
     made = {"policy": MODEL, "several": [MODEL, {"deep": MODEL}], "count": 3}
     assert restored(plain(made)) == made
     assert list(references_in(made)) == [MODEL] * 3
+
+
+def test_real_episodes_are_not_played_anew_because_the_experience_model_is_fitted_otherwise():
+    recipe = Recipe(name="a")
+    longer = recipe.model_copy(update={"experience": ExperienceRecipe(num_votes=3)})
+    assert longer.real_play == recipe.real_play
+    assert longer.play != recipe.play
+    otherwise = recipe.model_copy(update={"start": StartRecipe(history_length=5)})
+    assert otherwise.real_play != recipe.real_play
