@@ -13,7 +13,7 @@ from tests.faults.outcome import Outcome
 
 _AWAY_S = {"prefect": 15, "postgres": 15, "s3": 60, "mlflow": 120}
 """Which server of the stack, and for how long."""
-_FEW, _BRIEFLY_S = 5, 30
+_FEW, _BRIEFLY_S = 5, 10
 """A few outages are brief."""
 
 
