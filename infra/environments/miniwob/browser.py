@@ -72,7 +72,7 @@ class Browser:
         self._driver = webdriver.Remote(connection, options=_options(browser))
         self._driver.set_script_timeout(_SCRIPT_S)
         self._driver.set_page_load_timeout(_ANSWER_S)
-        self._first_window = self._driver.current_window_handle
+        self._first_window = self._window = self._driver.current_window_handle
         self._lost = ""
 
     def _port(self) -> int:
@@ -89,7 +89,8 @@ class Browser:
         self._driver.switch_to.new_window("tab")
         as_if_in_front = {"enabled": True}
         self._driver.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", as_if_in_front)
-        return self._driver.current_window_handle
+        self._window = self._driver.current_window_handle
+        return self._window
 
     def close(self, window: str) -> None:
         """Close a window."""
@@ -121,7 +122,9 @@ class Browser:
         if self._lost:
             raise EnvironmentLost(self._lost)
         try:
-            self._driver.switch_to.window(window)
+            if window != self._window:  # among 64, it takes longer than to click
+                self._driver.switch_to.window(window)
+                self._window = window
             return what()
         except HTTPError as error:
             self._lost = f"the browser does not answer: {type(error).__name__}"
