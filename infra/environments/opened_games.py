@@ -49,15 +49,17 @@ class OpenedGames(GamesInProcesses):
 
     def _open(self, tasks: Sequence[AgentTask]) -> None:
         unknown = [task for task in tasks if task.task_id not in self._first]
-        for start in range(0, len(unknown), self._at_once):
-            self._open_some(unknown[start : start + self._at_once])
+        try:
+            for start in range(0, len(unknown), self._at_once):
+                self._open_some(unknown[start : start + self._at_once])
+        finally:
+            self._processes.leave(range(-self._at_once, 0))
 
     def _open_some(self, tasks: Sequence[AgentTask]) -> None:
         lost: dict[str, Lost] = {}
         for _ in range(_NUM_TRIES):
             left = {-1 - i: task for i, task in enumerate(tasks) if task.task_id not in self._first}
             begun = self._processes.reset({slot: self.which(task) for slot, task in left.items()})
-            self._processes.leave(left)
             lost = {left[slot].task_id: seen for slot, seen in begun.items() if isinstance(seen, Lost)}
             self._first |= {left[slot].task_id: seen for slot, seen in begun.items() if isinstance(seen, Seen)}
             _refuse(lost)
