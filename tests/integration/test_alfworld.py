@@ -1,6 +1,8 @@
 """ALFWorld, played for real: its own games, its own rules, its own expert."""
 
 import shutil
+import subprocess
+import sys
 from collections import Counter
 
 import psutil
@@ -69,6 +71,7 @@ def test_the_expert_wins_and_the_annotator_says_why(alfworld):
     assert lines_of(episode.turns[0].state)["saw"].startswith("You are in the middle of a room.")
     (traces,) = annotator_of_facts(ALL).annotate([episode])
     assert traces[-1] == f"accepted. asked: {task.instruction}. wins."
+    assert collect(alfworld, [task], [0.0], seed=0, max_steps=40) == [episode], "its chance is the game's own"
 
 
 def test_admissible_actions_are_those_that_the_state_shows_and_others_change_nothing(alfworld):
@@ -81,6 +84,19 @@ def test_admissible_actions_are_those_that_the_state_shows_and_others_change_not
         assert not step.done
     went = alfworld.step({0: alfworld.admissible_actions(0)[0]})[0]
     assert lines_of(went.state)["saw"].startswith("You arrive at ")
+
+
+@pytest.mark.parametrize("family", ["look_at_obj_in_light", "pick_clean_then_place_in_recep"])
+def test_what_is_done_once_changes_nothing_that_is_seen(data, family):
+    name = next(name for name in GameFiles("valid_seen").names if name.startswith(family))
+    once, anew = (
+        subprocess.run(
+            [sys.executable, "-m", "tests.integration.alfworld_played", name, how], capture_output=True, check=True
+        ).stdout
+        for how in ("once", "anew")
+    )
+    assert once.count(b"- saw: ") == 20
+    assert once == anew
 
 
 def test_a_killed_process_fails_its_episode_and_the_next_one_goes_on(alfworld):
@@ -128,7 +144,7 @@ def test_logged_and_generated_tasks_are_looked_at(data):
     assert environment.task_error(task) is None
     assert "has another instruction" in str(environment.task_error(AgentTask(task.task_id, "x", "train", task.family)))
     assert "is called" in str(environment.task_error(AgentTask("train/x/y", "x", "train", task.family)))
-    state = "- saw: You are in a room.\n- go to: desk 1, drawer 1"
+    state = "- saw: You are in a room.\n- places: desk 1, drawer 1 2"
 
     def generated(instruction: str, state: str = state) -> str | None:
         return environment.task_error(

@@ -1,5 +1,5 @@
 """ALFWorld: household tasks in text (arXiv 2010.03768).
 
-files.py finds the games, game.py plays one, view.py writes its states, behaviour.py tells what nearly works,
-annotator.py explains, environment.py is the door.
+files.py finds the games, game.py plays one, once.py makes that fast, memory.py remembers what was seen, view.py writes the
+states, annotator.py explains, dealt.py says which games are whose, environment.py is the door.
 """

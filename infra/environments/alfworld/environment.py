@@ -4,9 +4,9 @@ from pathlib import Path
 
 from infra.environments.alfworld.dealt import deal
 from infra.environments.alfworld.files import GameFiles
-from infra.environments.alfworld.view import actions_in, generated_task_error, near_misses_in, state_text
+from infra.environments.alfworld.view import actions_in, generated_task_error, near_misses_in
 from infra.environments.games_in_processes import GamesInProcesses
-from infra.environments.processes import Game, Seen
+from infra.environments.processes import Game
 from schemas.environments import AlfworldRecipe
 from schemas.errors import InputError
 from schemas.records import AgentTask
@@ -64,10 +64,6 @@ class AlfworldEnvironment(GamesInProcesses):
     def which(self, task: AgentTask) -> Path:
         """The folder of its game."""
         return self._files(task.split).folder / _name_of(task)
-
-    def state_of(self, seen: Seen) -> str:
-        """See view.py."""
-        return state_text(seen.said, seen.admissible)
 
     def admissible_actions(self, slot: int) -> list[str]:
         """Actions that ALFWorld accepts now and that are not always accepted."""

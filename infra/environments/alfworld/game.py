@@ -1,8 +1,9 @@
-"""One ALFWorld game after another, in a process of its own: a second to load, and memory that grows with each.
+"""One ALFWorld game after another, in a process of its own: memory grows with each.
 
-The only file that imports alfworld and TextWorld's PDDL engine.
+The only file beside once.py that imports alfworld and TextWorld's PDDL engine.
 """
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from alfworld.agents.environment.alfred_tw_env import AlfredDemangler, AlfredExp
 from textworld.core import EnvInfos
 from textworld.envs import PddlEnv
 
+from infra.environments.alfworld.memory import Memory
+from infra.environments.alfworld.once import do_once
+from infra.environments.alfworld.view import in_order, places_to_go, state_text
 from infra.environments.processes import Seen
 
 
@@ -18,24 +22,44 @@ class AlfworldGame:
 
     def __init__(self) -> None:
         """Nothing loaded yet."""
+        do_once()
         infos = EnvInfos(admissible_commands=True, won=True, facts=True, extras=["gamefile", "expert_plan"])
         self._game = AlfredExpert(AlfredInfos(AlfredDemangler(PddlEnv(infos))), expert_type=AlfredExpertType.HANDCODED)
+        self._name, self._num_steps = "", 0
+        self._places: list[str] = []
+        self._memory = Memory()
 
     def reset(self, which: Path) -> Seen:
         """Begin the game of a folder that holds game.tw-pddl and traj_data.json."""
+        self._name, self._num_steps = f"{which.parent.name}/{which.name}", 0
         self._game.load(str(which / "game.tw-pddl"))
-        return _seen(self._game.reset())
+        self._seed()
+        state = self._game.reset()
+        self._places, self._memory = places_to_go(in_order(state["admissible_commands"])), Memory()
+        return self._seen(state)
 
     def step(self, action: str) -> Seen:
         """Take an action; `Nothing happens.` is the answer to what ALFWorld does not accept."""
+        self._num_steps += 1
+        self._seed()
         state, _, _ = self._game.step(action)
-        return _seen(state)
+        return self._seen(state)
+
+    def _seed(self) -> None:
+        """The expert draws from the process's own source of chance, which games share: each draws the same in each step."""
+        random.seed(f"{self._name}/{self._num_steps}")
 
     def close(self) -> None:
         """End the game."""
         self._game.close()
 
+    def _seen(self, state: Any) -> Seen:
+        self._memory.hear(state.feedback)
+        accepted, held = tuple(state["admissible_commands"]), _held(state["facts"])
+        said = state_text(state.feedback, accepted, self._places, held, self._memory.lines)
+        return Seen(said, accepted, state["extra.expert_plan"][0], "success" if state["won"] else "continue")
 
-def _seen(state: Any) -> Seen:
-    outcome = "success" if state["won"] else "continue"
-    return Seen(state.feedback, tuple(state["admissible_commands"]), state["extra.expert_plan"][0], outcome)
+
+def _held(facts: list[Any]) -> str:
+    """What is in the agent's hands; empty if nothing is."""
+    return next((fact.arguments[1].name for fact in facts if fact.name == "holds"), "")

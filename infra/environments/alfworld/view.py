@@ -1,24 +1,30 @@
-"""ALFWorld's text as an abstract state: what it said last, and what it would accept, a line for each verb (paper, section 4.1).
+"""ALFWorld's text as an abstract state: what it said last, and what it would accept (paper, section 4.1).
 
     - saw: You arrive at desk 1. On the desk 1, you see a mug 1, and a pen 2.
-    - examine: desk 1
-    - go to: bed 1, drawer 1, drawer 2
-    - take: mug 1 from desk 1, pen 2 from desk 1
+    - at: desk 1
+    - holding: nothing
+    - places: bed 1, desk 1, drawer 1 2 3
+    - can: examine desk 1, take mug 1 from desk 1, take pen 2 from desk 1
+    - drawer 2: closed
+    - desk 1: mug 1, pen 2
 
-Look, inventory and help are always accepted, and are not said.
+One can go to every place but where one is, which may be several that are close together. Look, inventory and help are
+always accepted, and are not said. After the first five lines comes what is remembered (memory.py), as it was found: so lines
+keep their places, and what an experience model has to write is short.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from schemas.state_text import text_of
 
-VERBS = ("go to", "open", "close", "take", "move", "use", "heat", "cool", "clean", "slice", "examine")
-"""Every action is one of them and what it is done to, `mug 1 from desk 1`, or one of ALWAYS."""
+GO = "go to "
 ALWAYS = ("look", "inventory", "help")
+NOTHING = "nothing"
 REFUSED = "Nothing happens."
 """What ALFWorld says to what it does not accept."""
+_NOWHERE = "the middle of the room"
 _TOOLS = {"heat": "microwave", "cool": "fridge", "clean": "sinkbasin", "slice": "knife"}
 _THING = re.compile(r"\b[a-z]+ \d+\b")
 _ASKED = re.compile(
@@ -27,41 +33,74 @@ _ASKED = re.compile(
 _AROUND_FIRST_WORDS = re.compile(r"^.*?=-\s*|\s*Your task is to: .*$", re.DOTALL)
 
 
-def state_text(said: str, admissible: Iterable[str]) -> str:
-    """The state after ALFWorld said something."""
-    lines = {"saw": _one_line(said)}
-    accepted = accepted_by_verb(admissible)
-    return text_of(lines | {verb: ", ".join(accepted[verb]) for verb in VERBS if verb in accepted})
+def state_text(
+    said: str, admissible: Iterable[str], places: Sequence[str], held: str, remembered: Mapping[str, str]
+) -> str:
+    """The state after ALFWorld said something.
+
+    Args:
+        said: By ALFWorld, word for word.
+        admissible: Actions that it would accept now.
+        places: All that one can go to in this room, in order.
+        held: What is in the agent's hands; empty if nothing is.
+        remembered: Further lines.
+    """
+    accepted = in_order(set(admissible) - set(ALWAYS))
+    elsewhere = places_to_go(accepted)
+    here = [place for place in places if place not in elsewhere]
+    can = [action for action in accepted if not action.startswith(GO)]
+    return text_of(
+        {
+            "saw": _one_line(said),
+            "at": ", ".join(here) or _NOWHERE,
+            "holding": held or NOTHING,
+            "places": _by_kind(places),
+            "can": ", ".join(can) or NOTHING,
+            **remembered,
+        }
+    )
 
 
 def _one_line(said: str) -> str:
     """Without banner and task, which stand at the beginning of the first words."""
-    return " ".join(_AROUND_FIRST_WORDS.sub("", said).split()) or "nothing"
+    return " ".join(_AROUND_FIRST_WORDS.sub("", said).split()) or NOTHING
 
 
-def accepted_by_verb(admissible: Iterable[str]) -> dict[str, list[str]]:
-    """What is done to what, by verb; numbers count, so that drawer 2 comes before drawer 10."""
-    accepted: dict[str, list[str]] = defaultdict(list)
-    for action in sorted(admissible, key=_with_numbers):
-        verb = next((verb for verb in VERBS if action.startswith(f"{verb} ")), None)
-        if verb:
-            accepted[verb].append(action.removeprefix(f"{verb} "))
-    return accepted
+def in_order(names: Iterable[str]) -> list[str]:
+    """By word, where numbers count: drawer 2 comes before drawer 10."""
+    return sorted(names, key=lambda name: [(int(word), "") if word.isdigit() else (-1, word) for word in name.split()])
 
 
-def _with_numbers(action: str) -> list[tuple[int, str]]:
-    return [(int(word), "") if word.isdigit() else (-1, word) for word in action.split()]
+def places_to_go(admissible: Iterable[str]) -> list[str]:
+    """Where one can go, of what is accepted."""
+    return [action.removeprefix(GO) for action in admissible if action.startswith(GO)]
+
+
+def _by_kind(places: Iterable[str]) -> str:
+    """`bed 1, drawer 1 2 3`."""
+    numbers: dict[str, list[str]] = defaultdict(list)
+    for place in places:
+        kind, _, number = place.rpartition(" ")
+        numbers[kind].append(number)
+    return ", ".join(" ".join([kind, *some]) for kind, some in numbers.items()) or NOTHING
+
+
+def places_in(lines: dict[str, str]) -> list[str]:
+    """All places of a state."""
+    kinds = [words.split(" ") for words in _listed(lines, "places")]
+    return [f"{kind} {number}" for kind, *numbers in kinds for number in numbers]
 
 
 def actions_in(lines: dict[str, str]) -> list[str]:
     """All actions that a state says would be accepted."""
-    return [f"{verb} {what}" for verb in VERBS for what in _listed(lines, verb)]
+    here = _listed(lines, "at")
+    return [*(GO + place for place in places_in(lines) if place not in here), *_listed(lines, "can")]
 
 
 def near_misses_in(lines: dict[str, str]) -> list[str]:
     """Well-formed actions about what a state names, whether it accepts them or not."""
-    places = _listed(lines, "go to")
-    things = sorted(set(_THING.findall(lines["saw"])) - set(places))
+    places = places_in(lines)
+    things = sorted(set(_THING.findall(" ".join(lines.values()))) - set(places))
     takes = [f"take {thing} from {place}" for thing in things for place in places]
     moves = [f"move {thing} to {place}" for thing in things for place in places]
     lids = [f"{verb} {place}" for verb in ("open", "close") for place in places]
@@ -74,11 +113,12 @@ def generated_task_error(instruction: str, lines: dict[str, str]) -> str | None:
     asked = _ASKED.match(instruction)
     if asked is None:
         return f"ALFWorld asks for no such thing: {instruction!r}"
-    places = {place.split()[0] for place in _listed(lines, "go to")}
-    if not places or (asked["place"] and asked["place"] not in places):
+    kinds = {place.rpartition(" ")[0] for place in places_in(lines)}
+    if not kinds or (asked["place"] and asked["place"] not in kinds):
         return f"no {asked['place'] or 'place'} to go to"
     return None
 
 
-def _listed(lines: dict[str, str], verb: str) -> list[str]:
-    return lines[verb].split(", ") if verb in lines else []
+def _listed(lines: dict[str, str], name: str) -> list[str]:
+    listed = lines.get(name, NOTHING)
+    return listed.split(", ") if listed != NOTHING else []

@@ -1,0 +1,75 @@
+"""How a room of ALFWorld is written as a state, and what is remembered of it."""
+
+from infra.environments.alfworld.annotator import explain
+from infra.environments.alfworld.memory import Memory
+from infra.environments.alfworld.view import actions_in, near_misses_in, state_text
+from schemas.records import AgentTask, Step, Turn
+from schemas.state_text import lines_of
+
+PLACES = ["desk 1", "drawer 2", "drawer 10", "safe 1"]
+AT_THE_DRAWERS = (
+    "go to safe 1",
+    "go to desk 1",
+    "take pen 2 from drawer 10",
+    "open drawer 2",
+    "look",
+    "inventory",
+    "help",
+)
+SAID = "You arrive at drawer 10. On the drawer 10, you see a pen 2."
+
+
+def heard(*said: str) -> dict[str, str]:
+    memory = Memory()
+    for one in said:
+        memory.hear(one)
+    return memory.lines
+
+
+def test_a_state_says_what_was_seen_and_what_would_be_accepted():
+    text = state_text(SAID, AT_THE_DRAWERS, PLACES, "", {"drawer 10": "pen 2"})
+    assert text == (
+        "- saw: You arrive at drawer 10. On the drawer 10, you see a pen 2.\n"
+        "- at: drawer 2, drawer 10\n"
+        "- holding: nothing\n"
+        "- places: desk 1, drawer 2 10, safe 1\n"
+        "- can: open drawer 2, take pen 2 from drawer 10\n"
+        "- drawer 10: pen 2"
+    )
+    assert set(actions_in(lines_of(text))) == set(AT_THE_DRAWERS) - {"look", "inventory", "help"}
+    assert {"take pen 2 from safe 1", "heat pen 2 with microwave 1"} <= set(near_misses_in(lines_of(text)))
+
+
+def test_first_words_lose_their_banner_and_the_task():
+    said = "-= Welcome to TextWorld, ALFRED! =-\n\nYou are in the middle of a room.\n\nYour task is to: dance."
+    lines = lines_of(state_text(said, [f"go to {place}" for place in PLACES], PLACES, "", {}))
+    assert lines["saw"] == "You are in the middle of a room."
+    assert (lines["at"], lines["can"]) == ("the middle of the room", "nothing")
+
+
+def test_contents_are_remembered_as_they_change():
+    arrived = "You arrive at desk 1. On the desk 1, you see a mug 1, and a pen 2."
+    assert heard(arrived) == {"desk 1": "mug 1, pen 2"}
+    assert heard(arrived, "You pick up the mug 1 from the desk 1.") == {"desk 1": "pen 2"}
+    assert heard(arrived, "You move the book 3 to the desk 1.") == {"desk 1": "mug 1, pen 2, book 3"}
+    assert heard("You arrive at safe 1. On the safe 1, you see nothing.") == {"safe 1": "nothing"}
+
+
+def test_what_is_inside_is_known_once_it_was_open():
+    closed, opened = "The safe 1 is closed.", "You open the safe 1. The safe 1 is open. In it, you see a watch 1."
+    assert heard(closed) == {"safe 1": "closed"}
+    assert heard(closed, opened, "You close the safe 1.", closed) == {"safe 1": "watch 1"}
+
+
+def test_the_last_of_hot_and_cold_counts_and_clean_stays():
+    done = ["You clean the mug 1 using the sinkbasin 1.", "You heat the mug 1 using the microwave 1."]
+    assert heard(*done) == {"mug 1": "cleaned, heated"}
+    assert heard(*done, "You cool the mug 1 using the fridge 1.") == {"mug 1": "cleaned, cooled"}
+
+
+def test_a_trace_has_what_is_known_of_what_an_action_is_about():
+    known = {"desk 1": "pen 2", "mug 1": "cleaned"}
+    state = state_text("You arrive at desk 1.", ["move mug 1 to desk 1"], ["desk 1"], "mug 1", known)
+    turn = Turn(state, "move mug 1 to desk 1", Step(state, 1.0, done=True, success=True))
+    asked = AgentTask("t", "put a clean mug in desk", "train", "f")
+    assert explain(asked, turn) == "accepted. mug 1: cleaned. desk 1: pen 2. asked: put a clean mug in desk. wins."
