@@ -23,6 +23,7 @@ from schemas.recipe import DreamRecipe, GrpoRecipe, Recipe
 from schemas.records import Reference, Trajectory
 from tasks.annotate import annotate
 from tasks.backbone import fetch_backbone, folder_digest
+from tasks.backbone_from_logs import backbone_from_logs
 from tasks.clone_policy import clone_policy
 from tasks.dream import dream
 from tasks.engines import succeed
@@ -96,8 +97,8 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     if only_ingest:
         announce(TRANSITIONS_COMMITTED, logs.sha256, committed(logs))
         return
-    backbone = fetch_backbone(recipe.backbone, backbone_files)
     annotated = annotate(logs, recipe.annotate, environment, recipe.retrieval, seed)
+    backbone = backbone_of(recipe, annotated, backbone_files)
     start = clone_policy(backbone, annotated, recipe.start, recipe.training, environment, seed)
     refit = recipe.experience
     played = play_policy(
@@ -111,6 +112,14 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
     made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.grpo.temperature)
     log("experience model fidelity", made.fidelity)
+
+
+def backbone_of(recipe: Recipe, logs: Reference, backbone_files: str) -> Reference:
+    """What policy and experience model start from: a model that is there, or one made of the logs."""
+    asked = recipe.backbone
+    if asked.scratch is None:
+        return fetch_backbone(asked, backbone_files)
+    return backbone_from_logs(logs, asked.scratch, recipe.experience, recipe.retrieval, recipe.seed)
 
 
 def committed(logs: Reference) -> dict[str, str | int]:

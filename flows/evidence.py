@@ -7,6 +7,7 @@ python -m flows.evidence textworld-tiny --ablations   without retrieval, without
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Annotated, Any
 
 import typer
@@ -42,10 +43,12 @@ def evidence(
     path = settings().home / ("ablations.json" if ablations else "evidence.json")
     Path(path).write_text(json.dumps(rows, indent=1))
     typer.echo(markdown(rows))
+    typer.echo(f"\n{families_markdown(rows)}")
     typer.echo(f"written to {path}", err=True)
 
 
 def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: bool) -> dict[str, Any]:
+    from flows.results import DREAM_TRAINING, training_seconds
     from flows.run import run_real_only, run_recipe
     from flows.stage import Stage
     from infra.progress import Display
@@ -60,6 +63,8 @@ def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: boo
         "cycle": summary["cycle_id"],
         **summary["results"],
         "gain": summary["gate"]["gain"],
+        "families": summary["gate"]["families"],
+        "training_seconds": training_seconds(summary["stage_seconds"], DREAM_TRAINING),
     }
     if baseline:
         row["real_only"] = run_real_only(loaded, summary, display)
@@ -77,6 +82,19 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def families_markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """Real success by family of tasks, on the mean of the runs of each variant; shares in percent."""
+    columns = ("variant", "family", "tasks", "start", "dream-only RL", "gain")
+    lines = [_line(columns), _line("---" for _ in columns)]
+    for variant in dict.fromkeys(row["variant"] for row in rows):
+        runs = [row["families"] for row in rows if row["variant"] == variant]
+        for family in runs[0]:
+            start, dream = (mean(run[family][policy] for run in runs) for policy in ("baseline", "candidate"))
+            num_tasks, gain = runs[0][family]["num_tasks"], f"{100 * (dream - start):+.1f}"
+            lines.append(_line([variant, family, str(num_tasks), _percent(start), _percent(dream), gain]))
+    return "\n".join(lines)
+
+
 _COLUMNS = (
     "variant",
     "seed",
@@ -87,7 +105,9 @@ _COLUMNS = (
     "outcomes agree",
     "sim-to-real",
     "real-only RL",
-    "s",
+    "training s, dream",
+    "real-only",
+    "all s",
 )
 
 
@@ -106,26 +126,30 @@ def _cells(row: dict[str, Any]) -> list[str]:
         _percent(row["outcome_agreement"]),
         _with_steps(row["sim_to_real"]) if "sim_to_real" in row else "refused by the gate",
         _with_steps(row["real_only"]) if "real_only" in row else "",
-        f"{row['seconds']:.0f}",
+        _seconds(row["training_seconds"]),
+        _seconds(_at(row, ("real_only", "training_seconds"))),
+        _seconds(row["seconds"]),
     ]
 
 
 def _mean_cells(variant: str, runs: Sequence[dict[str, Any]]) -> list[str]:
-    def mean(*path: str) -> float | None:
+    def mean_of(*path: str) -> float | None:
         values = [_at(row, path) for row in runs]
-        return None if None in values else sum(values) / len(values)
+        return None if None in values else mean(values)
 
     return [
         variant,
         "mean",
-        _percent(mean("start", "real_success")),
-        _percent(mean("dream", "real_success")),
+        _percent(mean_of("start", "real_success")),
+        _percent(mean_of("dream", "real_success")),
         _gain(mean_over_seeds([row["gain"]["mean"] for row in runs])),
-        _percent(mean("dream", "dream_success")),
-        _percent(mean("outcome_agreement")),
-        _percent(mean("sim_to_real", "real_success")),
-        _percent(mean("real_only", "real_success")),
-        f"{mean('seconds') or 0:.0f}",
+        _percent(mean_of("dream", "dream_success")),
+        _percent(mean_of("outcome_agreement")),
+        _percent(mean_of("sim_to_real", "real_success")),
+        _percent(mean_of("real_only", "real_success")),
+        _seconds(mean_of("training_seconds")),
+        _seconds(mean_of("real_only", "training_seconds")),
+        _seconds(mean_of("seconds")),
     ]
 
 
@@ -142,6 +166,10 @@ def _gain(gain: Interval) -> str:
 
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.1f}"
+
+
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:,.0f}"
 
 
 def _with_steps(policy: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """The results of a cycle as plain data: what the table shows and what `show --json` prints."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flows.cycle import Lineage
@@ -15,6 +15,15 @@ _HEADLINE = (
     "endpoint_requests",
     "endpoint_tokens",
 )
+
+
+DREAM_TRAINING, REAL_TRAINING = ("dream", "vary tasks", "train dream"), ("real rollouts", "train real")
+"""Stages in which a policy is trained, rollouts and updates."""
+
+
+def training_seconds(stage_seconds: Mapping[str, float], stages: Sequence[str]) -> float:
+    """What a training took, without what it was measured by."""
+    return round(sum(stage_seconds.get(stage, 0.0) for stage in stages), 1)
 
 
 def results_of(made: Lineage, time: Timesheet) -> dict[str, Any]:

@@ -8,7 +8,15 @@ from typing import Any
 from flows.at_work import at_work, note_flow_run
 from flows.before_running import require_servers
 from flows.cycle import Lineage, cycle, real_only
-from flows.results import datasets, headline, lineage_tags, policy_results, results_of
+from flows.results import (
+    REAL_TRAINING,
+    datasets,
+    headline,
+    lineage_tags,
+    policy_results,
+    results_of,
+    training_seconds,
+)
 from flows.stage import Stage
 from infra.announcements import POLICY_PROMOTED, announce
 from infra.cycles import save_summary, summary_of
@@ -67,7 +75,8 @@ def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> 
     with at_work(recipe, cycle_id, display):
         flow = real_only.with_options(flow_run_name=cycle_id, on_running=[note_flow_run])
         evaluation = flow(recipe, restored(summary["lineage"]))
-    return policy_results(evaluation, evaluation["real_interactions"])
+        seconds = training_seconds(display.time.stage_seconds, REAL_TRAINING)
+    return policy_results(evaluation, evaluation["real_interactions"]) | {"training_seconds": seconds}
 
 
 def _summary(recipe: Recipe, cycle_id: str, made: Lineage, time: Timesheet) -> dict[str, Any]:

@@ -6,7 +6,7 @@ action refused will grant it.
 
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from schemas.ports import RealEnvironment
@@ -16,7 +16,12 @@ _NUM_SLOTS = 64
 
 
 def collect(
-    environment: RealEnvironment, tasks: Sequence[AgentTask], noise: Sequence[float], seed: int, max_steps: int
+    environment: RealEnvironment,
+    tasks: Sequence[AgentTask],
+    noise: Sequence[float],
+    seed: int,
+    max_steps: int,
+    on_progress: Callable[[int, int], None] = lambda num_done, num_total: None,
 ) -> list[Trajectory]:
     """One real episode per task, played by an expert that errs.
 
@@ -26,6 +31,7 @@ def collect(
         noise: Probability of an error per step; dealt to the tasks in turn. 0 is the expert itself.
         seed: Of the errors.
         max_steps: Limit of an episode.
+        on_progress: Called after each turn with how many episodes are over, of how many.
     """
     episodes = [
         _Episode(task, noise[i % len(noise)], random.Random(f"{seed}/{i}"), max_steps) for i, task in enumerate(tasks)
@@ -41,6 +47,7 @@ def collect(
         for slot, step in environment.step(actions).items():
             playing[slot].take(actions[slot], step)
         playing = {slot: one for slot, one in playing.items() if not one.is_over}
+        on_progress(len(episodes) - len(waiting) - len(playing), len(episodes))
     return [one.trajectory for one in episodes]
 
 

@@ -44,17 +44,6 @@ class AnnotateRecipe(Section):
         return self
 
 
-class BackboneRecipe(Section):
-    """The network that policy and experience model start from."""
-
-    model: str = "textworld-tiny"
-    """A shipped backbone by name, a folder, or a hub id."""
-    revision: str | None = None
-    """Commit of a hub model; required for one."""
-    random_init: bool = False
-    """Architecture and tokenizer only, weights at random: to try a recipe without its weights."""
-
-
 class SftRecipe(Section):
     """A supervised fine-tuning."""
 
@@ -64,6 +53,40 @@ class SftRecipe(Section):
     """Peak; linear warm-up, cosine decay."""
     tokens_per_update: int = Field(default=4_096, ge=256)
     """Batch size in tokens, each example counted up to the next multiple of 32."""
+
+
+class ScratchRecipe(Section):
+    """A small backbone and its tokenizer, made of nothing but the cycle's own logs."""
+
+    hidden_size: int = Field(default=128, ge=16)
+    """Width, a multiple of twice num_heads."""
+    num_layers: int = Field(default=4, ge=1)
+    """Depth."""
+    num_heads: int = Field(default=4, ge=1)
+    """Of attention; there are half as many of keys and values."""
+    vocab_size: int = Field(default=1_024, ge=512)
+    """Of its byte-level tokenizer."""
+    sft: SftRecipe = SftRecipe(epochs=4, learning_rate=2e-3, tokens_per_update=8_192)
+    """Next-token prediction on all transitions of the logs, prompts and all."""
+
+    @model_validator(mode="after")
+    def _heads_are_even(self) -> Self:
+        if self.hidden_size % (2 * self.num_heads):
+            raise ValueError(f"hidden_size {self.hidden_size} is no multiple of twice num_heads, {2 * self.num_heads}")
+        return self
+
+
+class BackboneRecipe(Section):
+    """The network that policy and experience model start from."""
+
+    model: str = "textworld-tiny"
+    """A shipped backbone by name, a folder, or a hub id."""
+    revision: str | None = None
+    """Commit of a hub model; required for one."""
+    random_init: bool = False
+    """Architecture and tokenizer only, weights at random: to try a recipe without its weights."""
+    scratch: ScratchRecipe | None = None
+    """In place of a model: one that is made of the logs."""
 
 
 class TrainingRecipe(Section):

@@ -12,6 +12,7 @@ from models.backbone import load_architecture
 from models.footprint import Footprint, of_fine_tuning, of_sampling, of_update
 from models.precision import matmul_dtype
 from models.rollouts import RolloutOptions
+from schemas.errors import InputError
 from schemas.recipe import Recipe
 from tasks.backbone import backbone_folder
 from tasks.estimate_time import least_seconds
@@ -59,6 +60,8 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
         InputError: the backbone's configuration or tokenizer is not to be had.
     """
     backbone, where = recipe.backbone, device()
+    if backbone.scratch:
+        raise InputError("the backbone's tokenizer will be made of the logs")
     config, format = load_architecture(backbone_folder(backbone) or backbone.model, revision=backbone.revision)
     longest = lengths(recipe, format)
     trainings = _trainings(recipe, config, longest, matmul_dtype(where))

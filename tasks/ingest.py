@@ -9,6 +9,7 @@ from pathlib import Path
 
 from infra.doors import cycle, replay_store
 from infra.environments.by_name import open_environment
+from infra.progress import Report
 from models.behaviours import collect
 from schemas.errors import DataError
 from schemas.recipe import EnvironmentRecipe, IngestRecipe, RetrievalRecipe
@@ -33,17 +34,24 @@ def ingest(
         seed: Of the behaviours.
         file_sha256: Digest of the imported file, part of the cache key; empty when collecting.
     """
-    with cycle().display.stage("ingest"):
-        trajectories = _imported(environment, recipe) if recipe.path else _collected(environment, recipe, seed)
+    with cycle().display.stage("ingest") as report:
+        trajectories = _imported(environment, recipe) if recipe.path else _collected(environment, recipe, seed, report)
     tag = store_rows(trajectories, Provenance(cycle().recipe_digest, seed), retrieval, "logs", replace=False)
     return put_trajectories(trajectories, table_tag=tag, success=_success(trajectories))
 
 
-def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int) -> list[Trajectory]:
+def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int, report: Report) -> list[Trajectory]:
     real = open_environment(environment)
     tasks = real.tasks("train", environment.num_train_tasks)
     noise = [recipe.noise[i % len(recipe.noise)] for i in range(recipe.episodes_per_task) for _ in tasks]
-    return collect(real, tasks * recipe.episodes_per_task, noise, seed, environment.max_steps)
+    return collect(
+        real,
+        tasks * recipe.episodes_per_task,
+        noise,
+        seed,
+        environment.max_steps,
+        lambda num_done, num_total: report(num_done, num_total, "episodes"),
+    )
 
 
 def _imported(environment: EnvironmentRecipe, recipe: IngestRecipe) -> list[Trajectory]:

@@ -22,8 +22,13 @@ def home(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def policy(home):
-    """What the shipped backbone says, kept in a cycle of its own."""
+def in_a_cycle(home):
+    """A cycle of its own, at work in a home of its own."""
     forget()
     begin(Cycle("kept", "recipe", Tracker(settings(), "kept", {}), Display(Console(quiet=True))))
+
+
+@pytest.fixture
+def policy(in_a_cycle):
+    """What the shipped backbone says, kept in a cycle of its own."""
     return put_model(load_model(SHIPPED / "textworld-tiny"))

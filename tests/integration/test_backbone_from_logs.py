@@ -1,0 +1,39 @@
+"""A backbone that is made of logs alone: it knows their words, and has learnt from them."""
+
+import torch
+
+from infra.environments.cooking.annotator import CookingAnnotator
+from infra.environments.cooking.environment import CookingEnvironment
+from models.behaviours import collect
+from models.sft import sft_loss
+from schemas.environments import CookingFamily
+from schemas.recipe import ExperienceRecipe, RetrievalRecipe, ScratchRecipe, SftRecipe
+from tasks.annotate import with_reasoning
+from tasks.backbone_from_logs import backbone_from_logs, blank_model, whole_transitions
+from tasks.keep import get_frozen_model, put_trajectories
+from tasks.retrieval_index import index_over
+
+SMALL = ScratchRecipe(
+    hidden_size=32,
+    num_layers=1,
+    num_heads=2,
+    vocab_size=512,
+    sft=SftRecipe(epochs=4, learning_rate=5e-3, tokens_per_update=1_024),
+)
+
+
+def test_it_predicts_the_next_token_of_what_was_logged(in_a_cycle):
+    environment = CookingEnvironment({"one": {**CookingFamily().model_dump(), "take": 1}})
+    played = collect(environment, environment.tasks("train", 8), [0.0, 0.3], seed=0, max_steps=8)
+    traces = CookingAnnotator().annotate(played)
+    episodes = [with_reasoning(one, own) for one, own in zip(played, traces, strict=True)]
+    logs = put_trajectories(episodes)
+    made = get_frozen_model(backbone_from_logs.__wrapped__(logs, SMALL, ExperienceRecipe(), RetrievalRecipe(), 0))
+    blank = blank_model(SMALL, episodes, 0)
+    index = index_over(RetrievalRecipe(), [logs])
+    shown = list(whole_transitions(made.format, episodes[0], index, ExperienceRecipe(), 1))
+    assert all(all(example.is_target) for example in shown)
+    assert all(made.format.decode(made.format.ids(one.action)) == one.action for one in episodes[0].turns)
+    with torch.no_grad():
+        before, after = (sft_loss(one.network, shown, torch.float32).item() for one in (blank, made))
+    assert after < 0.6 * before
