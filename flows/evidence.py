@@ -43,7 +43,7 @@ def evidence(
     path = settings().home / ("ablations.json" if ablations else "evidence.json")
     Path(path).write_text(json.dumps(rows, indent=1))
     typer.echo(markdown(rows))
-    typer.echo(f"\n{families_markdown(rows)}")
+    typer.echo(f"\n{families_markdown(rows)}\n\n{fidelity_markdown(rows)}")
     typer.echo(f"written to {path}", err=True)
 
 
@@ -64,6 +64,7 @@ def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: boo
         **summary["results"],
         "gain": summary["gate"]["gain"],
         "families": summary["gate"]["families"],
+        "fidelity": summary["fidelity"],
         "training_seconds": training_seconds(summary["stage_seconds"], DREAM_TRAINING),
     }
     if baseline:
@@ -95,6 +96,28 @@ def families_markdown(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def fidelity_markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """How well the experience model of each run knows what it was not fitted on; in percent.
+
+    Teacher-forced, the starting policy's own steps on valid tasks; then of whole dreams of the candidate on test tasks.
+    """
+    columns = ("variant", "seed", *_FIDELITY.values(), "dreamt states hold", "dreamt outcomes hold")
+    lines = [_line(columns), _line("---" for _ in columns)]
+    for row in rows:
+        measured = [_percent(row["fidelity"].get(name)) for name in _FIDELITY]
+        dreamt = [_percent(row[f"{what}_agreement"]) for what in ("state", "outcome")]
+        lines.append(_line([row["variant"], str(row["seed"]), *measured, *dreamt]))
+    return "\n".join(lines)
+
+
+_FIDELITY = {
+    "state_exact": "states exact",
+    "success_precision": "reward precision",
+    "success_recall": "reward recall",
+    "done_precision": "done precision",
+    "done_recall": "done recall",
+    "unparsable": "unparsable",
+}
 _COLUMNS = (
     "variant",
     "seed",

@@ -93,6 +93,7 @@ def _summary(recipe: Recipe, cycle_id: str, made: Lineage, time: Timesheet) -> d
         "endpoint_costs": time.endpoint_costs,
         "lineage": plain(made.references | _successes(made)),
         "gate": plain(made.gate),
+        "fidelity": made.fidelity,
         "versions": made.versions,
     }
 

@@ -1,5 +1,6 @@
 """The command line as tests call it: a process of its own on a home of its own, and recipes that take seconds."""
 
+import json
 import os
 import subprocess
 import sys
@@ -23,6 +24,19 @@ TOY = (
 )
 """It learns nothing, but goes through every stage."""
 
+SMALLER = (
+    "environment.num_train_tasks=4",
+    "environment.num_valid_tasks=2",
+    "environment.num_test_tasks=3",
+    "environment.max_steps=5",
+    "experience.num_refit_episodes=2",
+    "experience.max_new_tokens=24",
+    "start.num_demonstrations=2",
+    "dream.num_rounds=1",
+    "grpo.groups_per_round=2",
+)
+"""Than the toy: for long states, or slow environments."""
+
 LENIENT_GATE = ("gate.margin=1", "gate.min_outcome_agreement=0", "gate.max_dream_real_gap=1", "gate.family_margin=1")
 """It lets everything through."""
 
@@ -41,3 +55,10 @@ def dreamgym(home: Path, *arguments: str, **settings: str) -> subprocess.Complet
 def changed(*changes: str) -> list[str]:
     """Arguments that change a recipe."""
     return [part for change in changes for part in ("--set", change)]
+
+
+def lineage_of(home: Path, recipe: str, changes: tuple[str, ...], **settings: str) -> set[str]:
+    """What a whole cycle made."""
+    done = dreamgym(home, "run", recipe, *changed(*changes), "--json", **settings)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return set(json.loads(done.stdout)["lineage"])

@@ -1,6 +1,5 @@
 """Recipes of models that are too large for this machine, with a small random one of the same architecture in their place."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,26 +9,11 @@ from transformers import PreTrainedTokenizerFast
 from models.backbone import LanguageModel
 from models.prompts import PromptFormat
 from tests.alfworld import require_games
-from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+from tests.command_line import LENIENT_GATE, SMALLER, TOY, lineage_of
 from tests.integration.shop_server import shop
 from tests.unit.tiny import tiny_network
 
 CORPUS = ["- fridge: closed, in the kitchen\n- you: carry nothing\n open fridge [state] [action] continue success"]
-
-
-SMALLER = (
-    "engine.name=torch",
-    "environment.num_train_tasks=4",
-    "environment.num_valid_tasks=2",
-    "environment.num_test_tasks=3",
-    "environment.max_steps=5",
-    "experience.num_refit_episodes=2",
-    "experience.max_new_tokens=24",
-    "start.num_demonstrations=2",
-    "dream.num_rounds=1",
-    "grpo.groups_per_round=2",
-)
-"""Than the toy: bytes make long states."""
 
 
 def byte_level_tokenizer() -> PreTrainedTokenizerFast:
@@ -48,14 +32,8 @@ def in_its_place(folder: Path, kind: str) -> tuple[str, ...]:
     tokenizer = byte_level_tokenizer()
     network = tiny_network(kind=kind, vocab_size=len(tokenizer) + 8)  # Qwen2's tokenizer adds a token of its own
     LanguageModel(network, tokenizer, PromptFormat(tokenizer)).save(folder / kind)
-    model = (f"backbone.model={folder / kind}", "backbone.random_init=true")
+    model = (f"backbone.model={folder / kind}", "backbone.random_init=true", "engine.name=torch")
     return (*TOY, *LENIENT_GATE, *model, "experience.max_new_tokens=48", "grpo.group_size=4")
-
-
-def lineage_of(home: Path, recipe: str, changes: tuple[str, ...], **settings: str) -> set[str]:
-    done = dreamgym(home, "run", recipe, *changed(*changes), "--json", **settings)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return set(json.loads(done.stdout)["lineage"])
 
 
 @pytest.mark.e2e

@@ -1,4 +1,4 @@
-from flows.evidence import families_markdown, markdown
+from flows.evidence import families_markdown, fidelity_markdown, markdown
 
 
 def run(seed: int, start: float, dream: float, **more) -> dict:
@@ -10,6 +10,8 @@ def run(seed: int, start: float, dream: float, **more) -> dict:
         "dream": policy,
         "gain": {"mean": dream - start, "low": 0.01, "high": 0.5},
         "outcome_agreement": 1.0,
+        "state_agreement": 0.75,
+        "fidelity": {"state_exact": 0.9, "done_recall": 0.5, "unparsable": 0.0},
         "seconds": 60.0,
         "training_seconds": 20.0,
         "families": {"f": {"num_tasks": 8, "baseline": start, "candidate": dream}},
@@ -33,3 +35,8 @@ def test_a_single_run_has_no_mean():
 def test_families_are_the_mean_of_the_runs():
     table = families_markdown([run(0, 0.0, 0.9), run(1, 0.5, 0.8)]).splitlines()
     assert table[2:] == ["| full | f | 8 | 25.0 | 85.0 | +60.0 |"]
+
+
+def test_what_had_no_case_to_be_measured_on_is_left_out():
+    table = fidelity_markdown([run(0, 0.0, 0.9)]).splitlines()
+    assert table[2] == "| full | 0 | 90.0 |  |  |  | 50.0 | 0.0 | 75.0 | 100.0 |"

@@ -1,0 +1,34 @@
+"""Recipes whose models are made of nothing but logs of a real environment: a whole cycle of each, of a few small games."""
+
+import pytest
+
+from tests.alfworld import require_games
+from tests.command_line import LENIENT_GATE, SMALLER, TOY, lineage_of
+from tests.miniwob import require_chromium
+
+FROM_SCRATCH = (
+    *TOY,
+    *LENIENT_GATE,
+    *SMALLER,
+    "backbone.scratch.hidden_size=32",
+    "backbone.scratch.num_layers=1",
+    "backbone.scratch.vocab_size=512",
+    "backbone.scratch.sft.epochs=1",
+    "experience.sft.epochs=1",
+)
+WHOLE = {"backbone", "start", "experience_model", "dream", "sim_to_real"}
+
+
+@pytest.mark.e2e
+def test_alfworld_tiny_goes_through_a_whole_cycle(tmp_path, monkeypatch):
+    require_games(monkeypatch)
+    families = 'environment.families=["look_at_obj_in_light"]'
+    steps = "environment.max_steps=30"  # or no logged episode is long enough to win
+    assert lineage_of(tmp_path, "alfworld-tiny", (*FROM_SCRATCH, families, steps)) >= WHOLE
+
+
+@pytest.mark.e2e
+def test_miniwob_tiny_goes_through_a_whole_cycle(tmp_path):
+    require_chromium()
+    families = 'environment.families=["click-test", "click-button"]'
+    assert lineage_of(tmp_path, "miniwob-tiny", (*FROM_SCRATCH, families)) >= WHOLE
