@@ -1,0 +1,20 @@
+"""Every shipped recipe is valid, is called as its file is, and can be planned."""
+
+import pytest
+
+from flows.load_recipe import SHIPPED, load_recipe
+from flows.plan import plan_of
+from schemas.errors import RecipeError
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.toml")))
+def test_a_shipped_recipe_is_valid(name):
+    recipe = load_recipe(name)
+    assert recipe.name == name
+    assert recipe.description
+    assert all(count >= 0 for count in plan_of(recipe).values())
+
+
+def test_a_backbone_of_the_logs_has_heads_that_fit():
+    with pytest.raises(RecipeError, match="hidden_size 100 is no multiple of twice num_heads, 8"):
+        load_recipe("alfworld-tiny", ["backbone.scratch.hidden_size=100"])
