@@ -8,7 +8,7 @@ What generate samples enters the cache with the next extend, in one pass togethe
 Shapes: R rows, T new tokens, S cached tokens, K key-value heads, D head size, V vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -34,6 +34,8 @@ _COMPACT_BELOW = 0.7
 """Share of rows still sampling under which the batch is packed anew."""
 _ROUND_TO = 32
 """Lengths are rounded up to this, so that the CPU kernels, compiled per shape, are few."""
+_TOKENS_AT_ONCE = 2_048
+"""That a CPU takes in at a time: what is computed of more does not stay in its caches, which takes twice as long."""
 
 
 def engine_weights(network: Any) -> Weights:
@@ -176,10 +178,24 @@ class Sessions:
             twin = first_with.setdefault(tuple(stream), row) if self._cache.lengths_R[row] == 0 else row
             if twin != row:
                 copies[row] = twin
-        self._prefill({row: stream for row, stream in streams.items() if row not in copies})
+        for portion in self._portions({row: stream for row, stream in streams.items() if row not in copies}):
+            self._prefill(portion)
         self._copy_rows(copies)
         for row in rows:
             self._pending[row] = []
+
+    def _portions(self, streams: dict[int, list[int]]) -> Iterator[dict[int, list[int]]]:
+        """What is taken in at a time: on a CPU a few rows of like length, else all."""
+        if self._weights.device.type != "cpu":
+            yield streams
+            return
+        portion: dict[int, list[int]] = {}
+        for row in sorted(streams, key=lambda row: len(streams[row])):
+            if portion and _rounded(len(streams[row])) * (len(portion) + 1) > _TOKENS_AT_ONCE:
+                yield portion
+                portion = {}
+            portion[row] = streams[row]
+        yield portion
 
     def _prefill(self, streams: dict[int, list[int]]) -> None:
         rows_R = torch.tensor(list(streams))

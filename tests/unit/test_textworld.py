@@ -19,9 +19,12 @@ def environment():
 
 
 def test_the_expert_wins_every_game(environment):
-    episodes = collect(environment, environment.tasks("test", 40), [0.0], 0, 40)
+    told: list[tuple[int, int]] = []
+    episodes = collect(environment, environment.tasks("test", 40), [0.0], 0, 40, lambda *done: told.append(done))
     assert all(episode.success for episode in episodes)
     assert all(episode.reward == 1.0 for episode in episodes)
+    assert (told[0], told[-1]) == ((0, 40), (40, 40))
+    assert told == sorted(told)
 
 
 def test_tasks_are_the_same_again_and_split(environment):
