@@ -116,10 +116,12 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
 
 def backbone_of(recipe: Recipe, logs: Reference, backbone_files: str) -> Reference:
     """What policy and experience model start from: a model that is there, or one made of the logs."""
-    asked = recipe.backbone
+    asked, shown = recipe.backbone, recipe.experience
     if asked.scratch is None:
         return fetch_backbone(asked, backbone_files)
-    return backbone_from_logs(logs, asked.scratch, recipe.experience, recipe.retrieval, recipe.seed)
+    return backbone_from_logs(
+        logs, asked.scratch, recipe.retrieval, shown.history_length, shown.with_reasoning, recipe.seed
+    )
 
 
 def committed(logs: Reference) -> dict[str, str | int]:

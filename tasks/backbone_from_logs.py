@@ -9,11 +9,10 @@ from dataclasses import replace
 from infra.doors import cycle
 from models.backbone import LanguageModel, new_tiny_model
 from models.examples import experience_example
-from models.prompts import CONTINUE, FAILURE, SUCCESS, PromptFormat
-from models.retrieval import ReplayIndex
+from models.prompts import CONTINUE, FAILURE, SUCCESS, PromptFormat, Situation
 from models.sft import Example
 from models.vocabulary import train_tokenizer
-from schemas.recipe import ExperienceRecipe, RetrievalRecipe, ScratchRecipe, TrainingRecipe
+from schemas.recipe import RetrievalRecipe, ScratchRecipe, TrainingRecipe
 from schemas.records import Reference, Trajectory
 from schemas.state_text import changes_between
 from tasks.fit_experience_model import grounded
@@ -27,26 +26,31 @@ _MAX_POSITIONS = 4_096
 
 @versioned_task(version=1)
 def backbone_from_logs(
-    logs: Reference, recipe: ScratchRecipe, experience: ExperienceRecipe, retrieval: RetrievalRecipe, seed: int
+    logs: Reference,
+    recipe: ScratchRecipe,
+    retrieval: RetrievalRecipe,
+    history_length: int,
+    with_reasoning: bool,
+    seed: int,
 ) -> Reference:
     """A small network with its tokenizer.
 
     Args:
         logs: Annotated.
         recipe: How large it is, and how long it reads.
-        experience: How an experience model will be shown a transition.
-        retrieval: With which demonstrations.
+        retrieval: The demonstrations that an experience model will be shown.
+        history_length: The earlier actions that it will be shown.
+        with_reasoning: Whether it will reason.
         seed: Of the weights, and of the order of reading.
     """
     episodes = [episode for episode in get_trajectories(logs) if not episode.failure]
     blank = blank_model(recipe, episodes, seed)
     with cycle().display.stage("examples"):
         index = index_over(retrieval, [logs])
-        examples = [
-            example
-            for episode in episodes
-            for example in whole_transitions(blank.format, episode, index, experience, retrieval.num_demonstrations)
-        ]
+        examples: list[Example] = []
+        for episode in episodes:
+            situations = grounded(episode, index, history_length, retrieval.num_demonstrations)
+            examples += whole_transitions(blank.format, episode, situations, with_reasoning)
     begun = put_model(blank)
     return put_model(fine_tuned(begun, examples, recipe.sft, TrainingRecipe(), seed, "backbone"), begun)
 
@@ -78,9 +82,9 @@ def texts_of(episodes: Sequence[Trajectory]) -> Iterator[str]:
 
 
 def whole_transitions(
-    format: PromptFormat, episode: Trajectory, index: ReplayIndex, experience: ExperienceRecipe, k: int
+    format: PromptFormat, episode: Trajectory, situations: Sequence[Situation], with_reasoning: bool
 ) -> Iterator[Example]:
     """An episode's transitions as an experience model is shown them, every token to be learnt."""
-    for i, situation in enumerate(grounded(episode, index, experience.history_length, k)):
-        example = experience_example(format, situation, episode, i, with_reasoning=experience.with_reasoning)
+    for turn, situation in enumerate(situations):
+        example = experience_example(format, situation, episode, turn, with_reasoning=with_reasoning)
         yield replace(example, is_target=[True] * len(example.ids))

@@ -7,9 +7,10 @@ from infra.environments.cooking.environment import CookingEnvironment
 from models.behaviours import collect
 from models.sft import sft_loss
 from schemas.environments import CookingFamily
-from schemas.recipe import ExperienceRecipe, RetrievalRecipe, ScratchRecipe, SftRecipe
+from schemas.recipe import RetrievalRecipe, ScratchRecipe, SftRecipe
 from tasks.annotate import with_reasoning
 from tasks.backbone_from_logs import backbone_from_logs, blank_model, whole_transitions
+from tasks.fit_experience_model import grounded
 from tasks.keep import get_frozen_model, put_trajectories
 from tasks.retrieval_index import index_over
 
@@ -28,10 +29,10 @@ def test_it_predicts_the_next_token_of_what_was_logged(in_a_cycle):
     traces = CookingAnnotator().annotate(played)
     episodes = [with_reasoning(one, own) for one, own in zip(played, traces, strict=True)]
     logs = put_trajectories(episodes)
-    made = get_frozen_model(backbone_from_logs.__wrapped__(logs, SMALL, ExperienceRecipe(), RetrievalRecipe(), 0))
+    made = get_frozen_model(backbone_from_logs.__wrapped__(logs, SMALL, RetrievalRecipe(), 1, True, 0))
     blank = blank_model(SMALL, episodes, 0)
-    index = index_over(RetrievalRecipe(), [logs])
-    shown = list(whole_transitions(made.format, episodes[0], index, ExperienceRecipe(), 1))
+    situations = grounded(episodes[0], index_over(RetrievalRecipe(), [logs]), 1, 1)
+    shown = list(whole_transitions(made.format, episodes[0], situations, True))
     assert all(all(example.is_target) for example in shown)
     assert all(made.format.decode(made.format.ids(one.action)) == one.action for one in episodes[0].turns)
     with torch.no_grad():
