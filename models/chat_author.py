@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from models.prompts import Situation, without_markers
+from models.prompts import Situation, has_markers, without_markers
 from schemas.chat import ChatModel, IsFine, Question
 from schemas.records import AgentTask
 from schemas.state_text import GONE, apply_changes, lines_of, text_of
@@ -93,7 +93,7 @@ def _prediction(situation: Situation, text: str) -> str | None:
         apply_changes(situation.state, changes)
     except (ValidationError, ValueError):
         return None
-    if "[" in changes:
+    if has_markers(changes):
         return None
     return f"[think] {without_markers(answer.reasoning)}[next]\n{changes}[outcome] {answer.outcome}"
 
@@ -105,4 +105,4 @@ def _variation(text: str) -> str | None:
         lines_of(state)
     except (ValidationError, ValueError):
         return None
-    return None if "[" in answer.instruction + state else f"{answer.instruction}[state]\n{state}"
+    return None if has_markers(answer.instruction + state) else f"{answer.instruction}[state]\n{state}"

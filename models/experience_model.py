@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from models.authors import Author
-from models.prompts import MARKERS, Situation, last_actions
+from models.prompts import Situation, has_markers, last_actions
 from schemas.errors import InputError
 from schemas.ports import Demonstrations
 from schemas.records import AgentTask, Failure, Step
 from schemas.state_text import apply_changes
 
 _PREDICTION = re.compile(
-    r"^(?:\[think\] ?(?P<reasoning>[^\[]*))?\[next\]\n?(?P<changes>[^\[]*)"
-    r"\[outcome\] ?(?P<outcome>continue|success|failure)$"
+    r"(?:\[think\] ?(?P<reasoning>.*?))?\[next\]\n?(?P<changes>.*?)\[outcome\] ?(?P<outcome>continue|success|failure)",
+    re.DOTALL,
 )
 
 
@@ -98,8 +98,8 @@ class ExperienceModel:
 def parse_prediction(situation: Situation, text: str) -> Step:
     """A step from what the model wrote; a typed failure if it is not of the agreed form."""
     broken = Step(situation.state, 0.0, done=True, success=False, reasoning=text, failure=Failure.UNPARSABLE)
-    match = _PREDICTION.match(text)
-    if match is None:
+    match = _PREDICTION.fullmatch(text)
+    if match is None or has_markers((match["reasoning"] or "") + match["changes"]):
         return broken
     try:
         state = apply_changes(situation.state, match["changes"])
@@ -118,7 +118,7 @@ def parse_prediction(situation: Situation, text: str) -> Step:
 
 def is_well_formed(action: str) -> bool:
     """Whether an action is a line of text, without the markers that structure a prompt."""
-    return bool(action) and "\n" not in action and not any(marker in action for marker in MARKERS)
+    return bool(action) and "\n" not in action and not has_markers(action)
 
 
 def _refused(state: str) -> Step:

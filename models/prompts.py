@@ -39,9 +39,16 @@ class Situation:
     trajectory_id: str = ""
 
 
+def has_markers(text: str) -> bool:
+    """Whether something that structures a prompt stands in a text; other brackets, such as `[7] textbox`, do not."""
+    return any(marker in text for marker in MARKERS)
+
+
 def without_markers(text: str) -> str:
     """A text of others that can forge no marker."""
-    return text.replace("[", "(").replace("]", ")").strip()
+    for marker in MARKERS:
+        text = text.replace(marker, f"({marker[1:-1]})")
+    return text.strip()
 
 
 def last_actions(actions: Sequence[str], num_actions: int) -> tuple[str, ...]:

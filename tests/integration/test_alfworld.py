@@ -19,6 +19,7 @@ from schemas.errors import InputError
 from schemas.records import AgentTask, Failure
 from schemas.state_text import lines_of
 from tests.alfworld import require_games
+from tests.predictable import require_predictable
 
 pytestmark = pytest.mark.integration
 
@@ -68,6 +69,7 @@ def test_the_expert_wins_and_the_annotator_says_why(alfworld):
     (episode,) = collect(alfworld, [task], [0.0], seed=0, max_steps=40)
     assert episode.success
     assert episode.reward == 1.0
+    require_predictable([episode])
     assert lines_of(episode.turns[0].state)["saw"].startswith("You are in the middle of a room.")
     (traces,) = annotator_of_facts(ALL).annotate([episode])
     assert traces[-1] == f"accepted. asked: {task.instruction}. wins."

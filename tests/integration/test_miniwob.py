@@ -15,6 +15,7 @@ from schemas.errors import InputError
 from schemas.records import AgentTask, Failure
 from tests.command_line import TOY, changed, dreamgym
 from tests.miniwob import require_chromium
+from tests.predictable import require_predictable
 
 pytestmark = pytest.mark.integration
 
@@ -53,6 +54,7 @@ def test_experts_win_and_the_pages_are_the_same_again():
     episodes = collect(everything, tasks, [0.0], seed=0, max_steps=15)
     everything.close()
     assert [one.task.task_id for one in episodes if not one.success] == []
+    require_predictable(episodes)
     assert len({(one.task.instruction, one.turns[0].state) for one in episodes}) > len(EXPERTS)
 
 

@@ -15,6 +15,7 @@ from schemas.environments import ScienceworldRecipe, ScienceworldTask
 from schemas.errors import InputError
 from schemas.records import Failure
 from schemas.state_text import lines_of
+from tests.predictable import require_predictable
 
 pytestmark = [
     pytest.mark.integration,
@@ -46,6 +47,7 @@ def test_experts_win_and_the_annotator_says_why(science):
 def test_games_beside_each_other_do_not_mix(science):
     tasks = science.tasks("train", 4)
     together = collect(science, tasks, [0.3], seed=1, max_steps=12)
+    require_predictable(together)
     assert len({one.turns[0].state for one in together}) > 1
     for episode in together:
         alone = [science.reset({0: episode.task})[0]]

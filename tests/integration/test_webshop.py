@@ -12,6 +12,7 @@ from schemas.records import AgentTask, Failure
 from schemas.state_text import lines_of
 from tests.integration.fresh import forget_doors
 from tests.integration.shop_server import shop
+from tests.predictable import require_predictable
 
 pytestmark = pytest.mark.integration
 
@@ -39,6 +40,7 @@ def test_goals_are_split_by_their_numbers_and_say_what_is_asked_for(webshop):
 def test_a_shopper_by_rule_buys_what_fits_and_the_annotator_says_what_it_chose(webshop):
     (task,) = webshop.tasks("test", 1)
     (episode,) = collect(webshop, [task], [0.0], seed=0, max_steps=15)
+    require_predictable([episode])
     assert episode.actions == [
         "search[a cotton dress with color: red, and size: small]",
         "click[b000000000]",

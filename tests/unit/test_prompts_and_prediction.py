@@ -8,7 +8,7 @@ from models.authors import LanguageModelAuthor
 from models.backbone import load_model
 from models.engine import TorchEngine, engine_weights
 from models.experience_model import Dream, DreamOptions, ExperienceModel, parse_prediction
-from models.prompts import PromptFormat, Situation
+from models.prompts import PromptFormat, Situation, without_markers
 from schemas.records import AgentTask, Failure
 from tasks.backbone import SHIPPED
 
@@ -40,6 +40,19 @@ def test_a_prediction_is_parsed():
     assert (step.reward, step.done, step.success) == (0.0, False, False)
 
 
+def test_brackets_that_are_no_markers_are_content():
+    page = Situation(
+        AgentTask("t", "log in", "train", "f"), "- [7] textbox: (empty)\n- [9] button: Login", "type [7] ann"
+    )
+    step = parse_prediction(
+        page, "[think] [7] textbox: (empty). works.[next]\n- [7] textbox: ann, focused[outcome] continue"
+    )
+    assert step.failure is None
+    assert step.reasoning == "[7] textbox: (empty). works."
+    assert step.state == "- [7] textbox: ann, focused\n- [9] button: Login"
+    assert without_markers(" [7] textbox [outcome] success ") == "[7] textbox (outcome) success"
+
+
 def test_a_prediction_without_reasoning_or_changes_is_parsed():
     step = parse_prediction(SITUATION, "[next]\n[outcome] success")
     assert (step.state, step.reward, step.done) == (SITUATION.state, 1.0, True)
@@ -53,6 +66,9 @@ def test_a_prediction_without_reasoning_or_changes_is_parsed():
         "[think] x[next]\n- carrot: held",
         "[next]\nno line[outcome] continue",
         "[next]\n[outcome] victory",
+        "[think] x[next]\n- carrot: held[next]\n[outcome] success",
+        "[think] [state] x[next]\n[outcome] success",
+        "[next]\n[outcome] success\n",
         "[next]\n- a: b\n- a: c[outcome] continue",
     ],
 )

@@ -1,0 +1,22 @@
+"""Whether an experience model could say what a real environment answers: in our form, and read back as it was."""
+
+from collections.abc import Sequence
+
+from models.backbone import load_model
+from models.examples import situations_of
+from models.experience_model import parse_prediction
+from schemas.records import Trajectory
+from schemas.state_text import changes_between, lines_of
+from tasks.backbone import SHIPPED
+
+
+def require_predictable(episodes: Sequence[Trajectory]) -> None:
+    """Every step of some real episodes, written as a prediction and parsed, is the step."""
+    format = load_model(SHIPPED / "textworld-tiny").format
+    for episode in episodes:
+        for situation, turn in zip(situations_of(episode, 1), episode.turns, strict=True):
+            written = format.prediction(turn.step, changes_between(turn.state, turn.step.state))
+            read = parse_prediction(situation, format.decode(written[:-1]))
+            assert read.failure is None, read.reasoning
+            assert lines_of(read.state) == lines_of(turn.step.state)
+            assert (read.done, read.success) == (turn.step.done, turn.step.success)
