@@ -72,4 +72,8 @@ def test_a_trace_has_what_is_known_of_what_an_action_is_about():
     state = state_text("You arrive at desk 1.", ["move mug 1 to desk 1"], ["desk 1"], "mug 1", known)
     turn = Turn(state, "move mug 1 to desk 1", Step(state, 1.0, done=True, success=True))
     asked = AgentTask("t", "put a clean mug in desk", "train", "f")
-    assert explain(asked, turn) == "accepted. mug 1: cleaned. desk 1: pen 2. asked: put a clean mug in desk. wins."
+    assert explain(asked, turn) == (
+        "at desk 1. holding mug 1. mug 1: cleaned. desk 1: pen 2. accepted. asked: put a clean mug in desk. wins."
+    )
+    refused = Turn(state, "take pen 2 from desk 1", Step("- saw: Nothing happens.", 0.0, done=False, success=False))
+    assert explain(asked, refused) == "at desk 1. holding mug 1. desk 1: pen 2. not accepted here. refused."

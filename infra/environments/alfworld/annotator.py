@@ -1,9 +1,10 @@
 """Reasoning traces from ALFWorld's own words: the offline teacher (paper, section 4.2 and C.1).
 
-A trace says first whether the state accepts the action, then what is known of the thing or the place it is about, and what
-the task asks for where that decides, and ends with a verdict.
+A trace says where the agent is and what it holds, what is known of the thing and the place that an action is about, whether
+the state accepts it, what the task asks for where that decides, and ends with a verdict.
 
-Example, of `move mug 1 to desk 1`: accepted. desk 1: pen 2. mug 1: cleaned. asked: put a clean mug in desk. wins.
+Example, of `move mug 1 to desk 1`: at desk 1. holding mug 1. mug 1: cleaned. desk 1: pen 2. accepted. asked: put a clean mug in
+desk. wins.
 
 Differs: the paper asks a strong teacher LLM; models/teacher.py does that.
 """
@@ -31,10 +32,12 @@ class AlfworldAnnotator:
 def explain(task: AgentTask, turn: Turn) -> str:
     """Evidence and verdict for one transition."""
     lines = lines_of(turn.state)
-    accepted = turn.action in ALWAYS or turn.action in actions_in(lines)
+    here = [f"at {lines['at']}", f"holding {lines['holding']}"]
     known = [f"{name}: {lines[name]}" for name in _THING.findall(turn.action) if name in lines]
-    asked = [f"asked: {task.instruction}"] if turn.action.startswith(_MAY_END) else []
-    return ". ".join(["accepted" if accepted else "not accepted here", *known, *asked, _verdict(turn)]) + "."
+    accepted = turn.action in ALWAYS or turn.action in actions_in(lines)
+    asked = [f"asked: {task.instruction}"] if accepted and turn.action.startswith(_MAY_END) else []
+    evidence = [*here, *known, "accepted" if accepted else "not accepted here", *asked]
+    return ". ".join([*evidence, _verdict(turn)]) + "."
 
 
 def _verdict(turn: Turn) -> str:
