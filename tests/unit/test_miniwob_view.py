@@ -1,6 +1,10 @@
 """How a page of MiniWoB++ is written as a state, and what is taken for an action on it."""
 
+import pytest
+
+from infra.environments.miniwob.annotator import explain
 from infra.environments.miniwob.view import Action, action_of, clicks, elements_of, state_text
+from schemas.records import AgentTask, Step, Turn
 from schemas.state_text import lines_of
 
 
@@ -57,3 +61,33 @@ def test_only_what_can_be_done_on_the_page_is_an_action():
 def test_clicks_are_all_that_is_there_and_all_that_is_not_chosen_yet():
     possible = clicks(list(elements_of(FORM)))
     assert possible == [*(f"click [{ref}]" for ref in (2, 3, 5, 6, 7, 8, 9)), "select [6] Cuba"]
+
+
+_FILLED_IN = (
+    "[3] textbox: keneth, focused, not asked. [5] checkbox: me, checked, not asked. "
+    "[6] combobox: Chad of Chad | Cuba, not asked. "
+)
+
+
+@pytest.mark.parametrize(
+    ("action", "instruction", "expected"),
+    [
+        ("click [8]", 'Click on the link "here".', f"[8] link: here, asked. {_FILLED_IN}"),
+        ("click [8]", 'Click on the link "there".', f"[8] link: here, not asked. {_FILLED_IN}"),
+        ("type [3] ann", "Enter ann", "[3] textbox: keneth, focused, not asked. "),
+        ("select [6] Cuba", "Select Chad from the list.", "[6] combobox: Chad of Chad | Cuba, asked. "),
+        ("click [5]", "Select me and click Submit.", "[5] checkbox: me, checked, asked. "),
+        ("press tab", "Enter keneth", "[3] textbox: keneth, focused, asked. "),
+        ("click [99]", "Enter keneth", "no such thing here. "),
+        (
+            "click [9]",
+            "Type Keneth, choose Cuba, untick you.",
+            "[9] button: ui-close, not asked. [3] textbox: keneth, focused, asked. [5] checkbox: me, checked, not asked. "
+            "[6] combobox: Chad of Chad | Cuba, not asked. ",
+        ),
+    ],
+)
+def test_a_trace_says_what_of_the_page_is_asked_for(action, instruction, expected):
+    state = state_text(list(elements_of(FORM)))
+    turn = Turn(state, action, Step("- [1] text: other", 0.0, done=False, success=False))
+    assert explain(AgentTask("t", instruction, "train", "f"), turn) == f"{expected}works."
