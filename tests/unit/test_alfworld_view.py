@@ -1,5 +1,7 @@
 """How a room of ALFWorld is written as a state, and what is remembered of it."""
 
+import pytest
+
 from infra.environments.alfworld.annotator import explain
 from infra.environments.alfworld.memory import Memory
 from infra.environments.alfworld.view import actions_in, near_misses_in, state_text
@@ -67,13 +69,34 @@ def test_the_last_of_hot_and_cold_counts_and_clean_stays():
     assert heard(*done, "You cool the mug 1 using the fridge 1.") == {"mug 1": "cleaned, cooled"}
 
 
-def test_a_trace_has_what_is_known_of_what_an_action_is_about():
+@pytest.mark.parametrize(
+    ("instruction", "action", "expected"),
+    [
+        ("put a clean mug in desk", "move mug 1 to desk 1", "accepted. mug asked. desk asked. wanted cleaned. works."),
+        (
+            "find two pen and put them in desk",
+            "move mug 1 to desk 1",
+            "accepted. mug not asked. desk asked. wanted two. works.",
+        ),
+        ("look at mug under the desklamp", "use desklamp 1", "accepted. mug asked. desklamp asked. works."),
+        ("put a mug in desk", "take pen 2 from desk 1", "not accepted here. works."),
+    ],
+)
+def test_a_trace_puts_what_is_known_and_asked_before_its_verdict(instruction, action, expected):
     known = {"desk 1": "pen 2", "mug 1": "cleaned"}
-    state = state_text("You arrive at desk 1.", ["move mug 1 to desk 1"], ["desk 1"], "mug 1", known)
-    turn = Turn(state, "move mug 1 to desk 1", Step(state, 1.0, done=True, success=True))
-    asked = AgentTask("t", "put a clean mug in desk", "train", "f")
-    assert explain(asked, turn) == (
-        "at desk 1. holding mug 1. mug 1: cleaned. desk 1: pen 2. accepted. asked: put a clean mug in desk. wins."
-    )
-    refused = Turn(state, "take pen 2 from desk 1", Step("- saw: Nothing happens.", 0.0, done=False, success=False))
-    assert explain(asked, refused) == "at desk 1. holding mug 1. desk 1: pen 2. not accepted here. refused."
+    state = state_text("Ah.", ["move mug 1 to desk 1", "use desklamp 1"], ["desk 1"], "mug 1", known)
+    turn = Turn(state, action, Step("- saw: Well.", 0.0, done=False, success=False))
+    trace = explain(AgentTask("t", instruction, "train", "f"), turn)
+    about = {"m": "mug 1: cleaned. desk 1: pen 2. ", "u": "", "t": "desk 1: pen 2. "}[action[0]]
+    assert trace == f"at desk 1. holding mug 1. {about}{expected}"
+
+
+def test_a_trace_ends_with_what_came_of_it():
+    state = state_text("Ah.", ["use desklamp 1"], ["desk 1"], "", {})
+    asked = AgentTask("t", "look at mug under the desklamp", "train", "f")
+    for step, verdict in (
+        (Step("- saw: Well.", 1.0, done=True, success=True), "wins."),
+        (Step("- saw: Well.", 0.0, done=True, success=False), "loses."),
+        (Step("- saw: Nothing happens.", 0.0, done=False, success=False), "refused."),
+    ):
+        assert explain(asked, Turn(state, "use desklamp 1", step)).endswith(f"desklamp asked. {verdict}")
