@@ -1,0 +1,103 @@
+"""Rows per second and memory of `dreamgym ingest` on a log of chats: `python -m tests.benchmarks.ingest`, minutes.
+
+A tenth of the log, the whole of it, and the whole of it in a process that is killed halfway and goes on in another: the
+whole may take little more memory than the tenth, and what was cut off costs little more time.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from tests.command_line import COMMAND, environment
+
+_NUM_ROWS, _TURNS = 1_000_000, 20
+_FEW = _NUM_ROWS // 10
+_MIN_ROWS_PER_SECOND, _MAX_GROWTH = 5_000, 1.2
+_SEEN = "You are in room {turn} of house {number}. You see a door to the {side}, a lamp, and {number} cups on a table."
+_SIDES = ("north", "south", "east", "west")
+
+
+def main() -> int:
+    """Print the table; 1 if it is slower than promised, or memory grows with the log."""
+    table = Table("log", "transitions", "seconds", "rows/s", "most memory, MB")
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        few, many = (_log(home / f"{num_rows}.jsonl", num_rows) for num_rows in (_FEW, _NUM_ROWS))
+        small, large = _ingested(home, few, "few"), _ingested(home, many, "many")
+        cut_off = _ingested(home, many, "again", killed_after_s=large[0] / 2)
+        alike = _parts(home / "many") == _parts(home / "again")
+    for name, num_rows, (seconds, peak_mb) in (
+        ("a tenth", _FEW, small),
+        ("all", _NUM_ROWS, large),
+        ("all, killed halfway and gone on with", _NUM_ROWS, cut_off),
+    ):
+        table.add_row(name, f"{num_rows:,}", f"{seconds:.0f}", f"{num_rows / seconds:,.0f}", f"{peak_mb:.0f}")
+    Console().print(table)
+    grown, rate = large[1] / small[1], _NUM_ROWS / large[0]
+    Console().print(f"memory of all over a tenth: {grown:.2f}; what was cut off ended alike: {alike}")
+    return int(grown > _MAX_GROWTH or rate < _MIN_ROWS_PER_SECOND or not alike)
+
+
+def _log(path: Path, num_rows: int) -> Path:
+    with path.open("w") as file:
+        for number in range(num_rows // _TURNS):
+            file.write(json.dumps(_chat(number)) + "\n")
+    return path
+
+
+def _chat(number: int) -> dict[str, object]:
+    seen = [_SEEN.format(turn=turn, number=number, side=_SIDES[turn % 4]) for turn in range(_TURNS + 1)]
+    messages = [{"role": "user", "content": seen[0]}]
+    for turn, state in enumerate(seen[1:]):
+        messages += [
+            {"role": "assistant", "content": f"go {_SIDES[turn % 4]}"},
+            {"role": "user", "content": state},
+        ]
+    return {"id": f"chat/{number}", "messages": messages, "success": number % 3 == 0}
+
+
+def _ingested(home: Path, log: Path, name: str, killed_after_s: float | None = None) -> tuple[float, float]:
+    """Seconds at work, and the most memory; if it is to be killed, of both processes together."""
+    command = [COMMAND, "ingest", str(log), "--to", str(home / name), "--json"]
+    spent = [_run(command, home, killed_after_s)] if killed_after_s else []
+    spent.append(_run(command, home))
+    return sum(seconds for seconds, _ in spent), max(peak_mb for _, peak_mb in spent)
+
+
+def _run(command: Sequence[str | Path], home: Path, killed_after_s: float | None = None) -> tuple[float, float]:
+    started, peak = time.monotonic(), 0
+    process = subprocess.Popen(command, env=environment(home), stdout=subprocess.DEVNULL, start_new_session=True)
+    watched = psutil.Process(process.pid)
+    while process.poll() is None:
+        peak = max(peak, _held(watched))
+        if killed_after_s and time.monotonic() - started > killed_after_s:
+            process.send_signal(signal.SIGKILL)
+        time.sleep(0.1)
+    if process.returncode not in (0, -signal.SIGKILL):
+        raise SystemExit(f"dreamgym ingest ended with {process.returncode}")
+    return time.monotonic() - started, peak / 2**20
+
+
+def _held(process: psutil.Process) -> int:
+    """Bytes; none of one that ends just now."""
+    try:
+        return process.memory_info().rss
+    except psutil.Error:
+        return 0
+
+
+def _parts(folder: Path) -> dict[str, bytes]:
+    return {part.name: part.read_bytes() for part in folder.glob("part-*.parquet")}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
