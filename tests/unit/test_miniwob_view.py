@@ -91,3 +91,9 @@ def test_a_trace_says_what_of_the_page_is_asked_for(action, instruction, expecte
     state = state_text(list(elements_of(FORM)))
     turn = Turn(state, action, Step("- [1] text: other", 0.0, done=False, success=False))
     assert explain(AgentTask("t", instruction, "train", "f"), turn) == f"{expected}works."
+
+
+def test_only_a_choice_is_one_of_several():
+    turn = Turn("- [4] button: Terms of use", "click [4]", Step("- [1] text: other", 0.0, done=False, success=False))
+    trace = explain(AgentTask("t", 'Click on the "Terms" button.', "train", "f"), turn)
+    assert trace == "[4] button: Terms of use, not asked. works."

@@ -18,7 +18,8 @@ from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
 
 _TARGET = re.compile(r"^\w+ (\[\d+\])")
-_AFTER_ITS_NAME = re.compile(r"(?: of .*)?(?:, (?:un)?checked)?(?:, focused)?$")
+_AFTER_ITS_NAME = re.compile(r"(?:, (?:un)?checked)?(?:, focused)?$")
+_AFTER_A_CHOICE = re.compile(r" of .*$")
 """Of a thing, in its line's value: see Element.value."""
 _FILLED_IN = ("textbox", "checkbox", "radio", "combobox")
 """Roles that hold something, and that end no task by being filled."""
@@ -41,13 +42,14 @@ def explain(task: AgentTask, turn: Turn) -> str:
     shown = [target]
     if not target.endswith(_FILLED_IN):
         shown += [name for name in lines if name.endswith(_FILLED_IN)]
-    evidence = [f"{name}: {lines[name]}{_asked(lines[name], task.instruction)}" for name in shown]
+    evidence = [f"{name}: {lines[name]}{_asked(name, lines[name], task.instruction)}" for name in shown]
     return ". ".join([*evidence, verdict(turn)]) + "."
 
 
-def _asked(value: str, instruction: str) -> str:
+def _asked(line: str, value: str, instruction: str) -> str:
     """Whether the instruction has the name that a line's value begins with; nothing of what is empty."""
-    name = _AFTER_ITS_NAME.sub("", value)
+    after = _AFTER_A_CHOICE if line.endswith("combobox") else _AFTER_ITS_NAME
+    name = after.sub("", value)
     if name == EMPTY:
         return ""
     return ", asked" if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", instruction, re.IGNORECASE) else ", not asked"
