@@ -47,9 +47,9 @@ def on_ray(
     try:
         _await(ray, calls, on_progress)
         return [_answer(ray, call) for call in calls]
-    finally:
-        for call in calls:
-            ray.cancel(call)
+    except BaseException:
+        _cancel_unfinished(ray, calls)
+        raise
 
 
 def require_ray(settings: Settings) -> None:
@@ -88,6 +88,13 @@ def _await(ray: Any, calls: Sequence[Any], on_progress: Callable[[int], None]) -
     while waiting:
         _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=_LOOK_EVERY_S)
         on_progress(len(calls) - len(waiting))
+
+
+def _cancel_unfinished(ray: Any, calls: Sequence[Any]) -> None:
+    """Those alone: Ray aborts the whole process when it cancels a call whose answer it is just taking in."""
+    _, unfinished = ray.wait(calls, num_returns=len(calls), timeout=0)
+    for call in unfinished:
+        ray.cancel(call)
 
 
 def _answer(ray: Any, call: Any) -> bytes:
