@@ -87,7 +87,7 @@ class RealEnvironment(Environment, Protocol):
         ...
 
     def names(self, task: AgentTask) -> list[str]:
-        """Names in this task that no rule depends on, so that they may be replaced."""
+        """Names in this task, or in its first state if it has one, that no rule depends on: they may be replaced."""
         ...
 
     def task_error(self, task: AgentTask) -> str | None:

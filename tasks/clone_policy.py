@@ -59,7 +59,7 @@ def with_renamed_copies(
     rng = random.Random(seed)
     pieces = name_pieces(model.tokenizer.get_vocab())
     renamed_ones = [
-        renamed(one, renamer(invented_names(environment.names(one.task), rng, pieces, states_text([one]))))
+        renamed(one, renamer(invented_names(environment.names(one.task_as_it_began), rng, pieces, states_text([one]))))
         for one in episodes
         for _ in range(copies)
     ]

@@ -66,6 +66,11 @@ class OpenedGames(GamesInProcesses):
         for name, one in lost.items():
             raise EnvironmentLost(f"{name} cannot be begun: {one.reason}")
 
+    def first_state(self, task: AgentTask) -> str:
+        """How the game of a task begins."""
+        self._open([task])
+        return self.state_of(self._first[task.task_id])
+
     def names(self, task: AgentTask) -> list[str]:
         """None, unless an environment knows some; see the port."""
         return []

@@ -74,8 +74,8 @@ class AlfworldEnvironment(GamesInProcesses):
         return near_misses_in(lines_of(self._state(slot)))
 
     def names(self, task: AgentTask) -> list[str]:
-        """None: that a mug is cooled in a fridge, and is put on a desk, depends on what they are called."""
-        return []
+        """All that a task may ask for. Not the places: that things are cooled in a fridge depends on what it is called."""
+        return self._files(task.split).things
 
     def task_error(self, task: AgentTask) -> str | None:
         """Why a task is none of ALFWorld's in these families, or a generated one could not be solved."""

@@ -44,6 +44,11 @@ class GameFiles:
         known = [name for name in names if "movable" not in name and "Sliced" not in name]
         return sorted(known, key=lambda name: hashlib.sha256(name.encode()).digest())
 
+    @cached_property
+    def things(self) -> list[str]:
+        """What its games ask for, as ALFWorld writes them."""
+        return sorted({name.split("-")[1].lower() for name in self.names})
+
     def is_solvable(self, name: str) -> bool:
         """Whether ALFWorld's makers found a game to be so."""
         return self._read(name).get("solvable", False)

@@ -1,7 +1,6 @@
 """The door to MiniWoB++: reset and step over a vector of pages, in browsers that processes of their own drive."""
 
-import re
-
+from infra.environments.miniwob.names import names_on
 from infra.environments.miniwob.view import KEYS
 from infra.environments.opened_games import OpenedGames
 from infra.environments.processes import Game
@@ -10,7 +9,6 @@ from schemas.records import AgentTask
 from schemas.state_text import lines_of
 
 _EPISODES_PER_BROWSER = 200
-_QUOTED = re.compile(r'"([^"]{3,})"')
 _SPELLING: tuple[MiniwobTask, ...] = ("click-dialog-2", "enter-text-2", "use-autocomplete-nodelay")
 """Tasks that are about how a name is written, or whose names mean something."""
 
@@ -49,5 +47,7 @@ class MiniwobEnvironment(OpenedGames):
         return sorted({*others, *typed, *(f"press {key}" for key in KEYS)})
 
     def names(self, task: AgentTask) -> list[str]:
-        """What the task puts between quotation marks, unless it is to be written otherwise."""
-        return [] if task.family in _SPELLING else _QUOTED.findall(task.instruction)
+        """What is called as only this task calls it, unless it is to be written otherwise."""
+        if task.family in _SPELLING:
+            return []
+        return names_on(task.instruction, lines_of(task.initial_state or self.first_state(task)))
