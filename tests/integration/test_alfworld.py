@@ -20,6 +20,7 @@ from schemas.records import AgentTask, Failure
 from schemas.state_text import lines_of
 from tests.alfworld import require_games
 from tests.predictable import require_predictable
+from tests.renamable import require_renamable
 
 pytestmark = pytest.mark.integration
 
@@ -70,6 +71,7 @@ def test_the_expert_wins_and_the_annotator_says_why(alfworld):
     assert episode.success
     assert episode.reward == 1.0
     require_predictable([episode])
+    require_renamable(alfworld, annotator_of_facts(ALL), [episode])
     assert lines_of(episode.turns[0].state)["saw"].startswith("You are in the middle of a room.")
     (traces,) = annotator_of_facts(ALL).annotate([episode])
     assert traces[-1].endswith(" asked. desklamp asked. wins.")

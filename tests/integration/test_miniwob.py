@@ -16,6 +16,7 @@ from schemas.records import AgentTask, Failure
 from tests.command_line import TOY, changed, dreamgym
 from tests.miniwob import require_chromium
 from tests.predictable import require_predictable
+from tests.renamable import require_renamable
 
 pytestmark = pytest.mark.integration
 
@@ -52,6 +53,7 @@ def test_experts_win_and_the_pages_are_the_same_again():
     everything = MiniwobEnvironment(MiniwobRecipe())
     tasks = everything.tasks("train", 2 * len(EXPERTS))
     episodes = collect(everything, tasks, [0.0], seed=0, max_steps=15)
+    require_renamable(everything, annotator_of_facts(MiniwobRecipe()), episodes)
     everything.close()
     assert [one.task.task_id for one in episodes if not one.success] == []
     require_predictable(episodes)

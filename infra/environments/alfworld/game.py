@@ -11,6 +11,7 @@ from alfworld.agents.environment.alfred_tw_env import AlfredDemangler, AlfredExp
 from textworld.core import EnvInfos
 from textworld.envs import PddlEnv
 
+from infra.environments.alfworld.expert import next_action
 from infra.environments.alfworld.memory import Memory
 from infra.environments.alfworld.once import do_once
 from infra.environments.alfworld.view import in_order, places_to_go, state_text
@@ -57,7 +58,13 @@ class AlfworldGame:
         self._memory.hear(state.feedback)
         accepted, held = tuple(state["admissible_commands"]), _held(state["facts"])
         said = state_text(state.feedback, accepted, self._places, held, self._memory.lines)
-        return Seen(said, accepted, state["extra.expert_plan"][0], "success" if state["won"] else "continue")
+        planned = next_action(state["extra.expert_plan"][0], in_order(accepted), held, self._asked)
+        return Seen(said, accepted, planned, "success" if state["won"] else "continue")
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        """What the game asks for, as its expert was told."""
+        return self._game._handcoded_expert.task_params
 
 
 def _held(facts: list[Any]) -> str:

@@ -1,0 +1,15 @@
+"""Whether no rule depends on the names that an environment gives away: its annotator says the same of things called otherwise."""
+
+from collections.abc import Sequence
+
+from models.renaming import renamed, renamer
+from schemas.ports import Annotator, RealEnvironment
+from schemas.records import Trajectory
+
+
+def require_renamable(environment: RealEnvironment, annotator: Annotator, episodes: Sequence[Trajectory]) -> None:
+    """Some real episodes are explained alike before and after their names are dealt anew."""
+    for episode, traces in zip(episodes, annotator.annotate(episodes), strict=True):
+        names = environment.names(episode.task_as_it_began)
+        new = renamer({name: other for name, other in zip(names, [*names[1:], *names[:1]], strict=True)})
+        assert annotator.annotate([renamed(episode, new)]) == [list(map(new, traces))], episode.task.task_id
