@@ -11,5 +11,5 @@ def require_renamable(environment: RealEnvironment, annotator: Annotator, episod
     """Some real episodes are explained alike before and after their names are dealt anew."""
     for episode, traces in zip(episodes, annotator.annotate(episodes), strict=True):
         names = environment.names(episode.task_as_it_began)
-        new = renamer({name: other for name, other in zip(names, [*names[1:], *names[:1]], strict=True)})
+        new = renamer(dict(zip(names, [*names[1:], *names[:1]], strict=True)))
         assert annotator.annotate([renamed(episode, new)]) == [list(map(new, traces))], episode.task.task_id
