@@ -86,7 +86,10 @@ def _renamers(
     as_it_is = renamer({})
     if rng.random() >= share:
         return [as_it_is]
-    return [as_it_is, renamer(invented_names(real.names(episode.task_as_it_began), rng, pieces, states_text([episode])))]
+    return [
+        as_it_is,
+        renamer(invented_names(real.names(episode.task_as_it_began), rng, pieces, states_text([episode]))),
+    ]
 
 
 def _examples(

@@ -13,7 +13,12 @@ ASKED = {"object_target": "mug", "parent_target": "drawer"}
         ("open drawer 1", "pen 1", ["open drawer 1"], "open drawer 1"),
         ("look", "", ["go to drawer 1"], "look"),
         ("look", "mug 2", ["go to drawer 1"], "look"),
-        ("look", "pen 1", ["go to desk 1", "go to drawer 1", "go to drawer 2", "move pen 1 to bed 1"], "go to drawer 1"),
+        (
+            "look",
+            "pen 1",
+            ["go to desk 1", "go to drawer 1", "go to drawer 2", "move pen 1 to bed 1"],
+            "go to drawer 1",
+        ),
         ("look", "pen 1", ["go to drawer 1", "open drawer 2"], "open drawer 2"),
         ("look", "pen 1", ["close drawer 2", "go to drawer 1", "move pen 1 to drawer 2"], "move pen 1 to drawer 2"),
         ("look", "pen 1", ["go to bed 1", "move pen 1 to desk 1"], "move pen 1 to desk 1"),
