@@ -1,10 +1,12 @@
 """Reasoning traces from ALFWorld's own words: the offline teacher (paper, section 4.2 and C.1).
 
-A trace says where the agent is and what it holds, what is known of the thing and the place that an action is about, whether
-the state accepts it, whether the task asks for these where that decides, and ends with a verdict.
+A trace says where the agent is and what it holds, and of both whether the task asks for them; what is known of the thing and
+the place that an action is about; whether the state accepts it; of an action that brings the agent nearer, whether the task
+asks for that which it is about, and what it wants besides; and ends with a verdict. So whether something is asked for is said
+at most turns, mostly no, and not only where it wins: a model that reads it there alone learns to say yes.
 
-Example, of `move mug 1 to desk 1`: at desk 1. holding mug 1. mug 1: cleaned. desk 1: pen 2. accepted. mug asked. desk asked.
-wanted cleaned. wins.
+Example, of `move mug 1 to desk 1`: at desk 1, asked. holding mug 1, asked. mug 1: cleaned. desk 1: pen 2. accepted.
+mug asked. desk asked. wanted cleaned. wins.
 
 Differs: the paper asks a strong teacher LLM; models/teacher.py does that.
 """
@@ -17,8 +19,8 @@ from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
 
 _THING = re.compile(r"[a-z]+ \d+")
-_MAY_END = ("move ", "use ")
-"""How the actions begin that may be the last."""
+_GETS_NEARER = ("take ", "heat ", "cool ", "clean ", "move ", "use ")
+"""How the actions begin that a task may need."""
 _WANTED = {"clean": "cleaned", "heat": "heated", "hot": "heated", "cool": "cooled", "two": "two"}
 """What is to be done besides, by the word of a task that says so."""
 
@@ -33,21 +35,34 @@ class AlfworldAnnotator:
 
 def explain(task: AgentTask, turn: Turn) -> str:
     """Evidence and verdict for one transition."""
-    lines = lines_of(turn.state)
-    here = [f"at {lines['at']}", f"holding {lines['holding']}"]
+    lines, words = lines_of(turn.state), task.instruction.split(" ")
+    here = [f"{what} {lines[what]}{_flag(lines[what], words)}" for what in ("at", "holding")]
     known = [f"{name}: {lines[name]}" for name in _THING.findall(turn.action) if name in lines]
     accepted = turn.action in ALWAYS or turn.action in actions_in(lines)
-    asked = _request(task, turn, lines) if accepted and turn.action.startswith(_MAY_END) else []
+    asked = _request(turn, lines, words) if accepted and turn.action.startswith(_GETS_NEARER) else []
     evidence = [*here, *known, "accepted" if accepted else "not accepted here", *asked]
     return ". ".join([*evidence, _verdict(turn)]) + "."
 
 
-def _request(task: AgentTask, turn: Turn, lines: dict[str, str]) -> list[str]:
+def _flag(named: str, words: Sequence[str]) -> str:
+    """Whether a task asks for one of the numbered things or places that are named; nothing where none is."""
+    kinds = _kinds(named)
+    return f", {_asked(any(kind in words for kind in kinds))}" if kinds else ""
+
+
+def _request(turn: Turn, lines: dict[str, str], words: Sequence[str]) -> list[str]:
     """What of that which an action is about the task asks for, and what else it wants."""
-    words = task.instruction.split(" ")
-    kinds = dict.fromkeys(name.split(" ")[0] for name in _THING.findall(f"{lines['holding']} {turn.action}"))
-    asked = [f"{kind} {'asked' if kind in words else 'not asked'}" for kind in kinds]
+    kinds = _kinds(f"{lines['holding']} {turn.action}")
+    asked = [f"{kind} {_asked(kind in words)}" for kind in kinds]
     return [*asked, *(f"wanted {what}" for word, what in _WANTED.items() if word in words)]
+
+
+def _kinds(named: str) -> list[str]:
+    return list(dict.fromkeys(name.split(" ")[0] for name in _THING.findall(named)))
+
+
+def _asked(asked: bool) -> str:
+    return "asked" if asked else "not asked"
 
 
 def _verdict(turn: Turn) -> str:
