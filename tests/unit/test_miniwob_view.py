@@ -1,5 +1,7 @@
 """How a page of MiniWoB++ is written as a state, and what is taken for an action on it."""
 
+import re
+
 import pytest
 
 from infra.environments.miniwob.annotator import explain
@@ -88,12 +90,41 @@ _FILLED_IN = (
     ],
 )
 def test_a_trace_says_what_of_the_page_is_asked_for(action, instruction, expected):
-    state = state_text(list(elements_of(FORM)))
-    turn = Turn(state, action, Step("- [1] text: other", 0.0, done=False, success=False))
-    assert explain(AgentTask("t", instruction, "train", "f"), turn) == f"{expected}works."
+    assert explained(action, instruction, state_text(list(elements_of(FORM)))) == f"{expected}works."
+
+
+@pytest.mark.parametrize(
+    ("action", "instruction", "page", "expected"),
+    [
+        ("click [8]", "Click on Tab #1.", "- [6] link: Tab #1\n- [8] link: Tab #2", "[8] {Tab #2}. [6] {Tab #1}+."),
+        ("click [4]", "Press OK", "- [3] text: OK\n- [4] button: OK\n- [5] button: No", "[4] {OK}+. [5] {No}."),
+        (
+            "click [7]",
+            'Press the button labeled "x".',
+            "- [7] button: Close\n- [8] button: OK",
+            "[7] {Close}+. [8] {OK}.",
+        ),
+    ],
+)
+def test_a_trace_says_it_of_the_other_links_or_buttons_too(action, instruction, page, expected):
+    trace = explained(action, instruction, page)
+    short = re.sub(r"(?:link|button): ([^,]+), (not )?asked", lambda m: f"{{{m[1]}}}{'' if m[2] else '+'}", trace)
+    assert short == f"{expected} works."
+
+
+def test_a_trace_counts_what_is_asked_for_by_its_place():
+    page = "- [4] textbox: (empty)\n- [5] label: me\n- [6] textbox: (empty)"
+    asked = "Focus into the 2nd input textbox."
+    assert explained("click [4]", asked, page) == "[4] textbox: (empty), 1st, not asked. works."
+    assert explained("click [6]", asked, page) == "[6] textbox: (empty), 2nd, asked. works."
+    assert explained("click [6]", "Focus into the textbox.", page) == "[6] textbox: (empty). works."
 
 
 def test_only_a_choice_is_one_of_several():
-    turn = Turn("- [4] button: Terms of use", "click [4]", Step("- [1] text: other", 0.0, done=False, success=False))
-    trace = explain(AgentTask("t", 'Click on the "Terms" button.', "train", "f"), turn)
+    trace = explained("click [4]", 'Click on the "Terms" button.', "- [4] button: Terms of use")
     assert trace == "[4] button: Terms of use, not asked. works."
+
+
+def explained(action: str, instruction: str, page: str) -> str:
+    turn = Turn(page, action, Step("- [1] text: other", 0.0, done=False, success=False))
+    return explain(AgentTask("t", instruction, "train", "f"), turn)
