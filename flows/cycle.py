@@ -107,7 +107,7 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     own = annotate(played, recipe.annotate, environment, recipe.retrieval, seed, start.sha256)
     experience = [annotated, own]
     model = fit_experience_model(
-        backbone, experience, recipe.experience, recipe.training, recipe.retrieval, environment, seed
+        backbone, experience, recipe.experience.as_fitted, recipe.training, recipe.retrieval, environment, seed
     )
     made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
     made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.grpo.temperature)

@@ -133,6 +133,12 @@ class ExperienceRecipe(Section):
     refit_temperatures: tuple[Annotated[float, Field(ge=0)], ...] = Field(default=(1.0, 1.3), min_length=1)
     """Temperatures at which these are sampled: a hot policy shows the mistakes that training will yet try."""
 
+    @property
+    def as_fitted(self) -> Self:
+        """What fitting depends on, and the default of what only a prediction does: another vote fits nothing anew."""
+        of_predictions = ("temperature", "top_p", "num_votes", "max_new_tokens")
+        return self.model_copy(update={name: type(self).model_fields[name].default for name in of_predictions})
+
 
 class RetrievalRecipe(Section):
     """Grounding in retrieved experience."""

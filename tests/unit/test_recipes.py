@@ -18,3 +18,12 @@ def test_a_shipped_recipe_is_valid(name):
 def test_a_backbone_of_the_logs_has_heads_that_fit():
     with pytest.raises(RecipeError, match="hidden_size 100 is no multiple of twice num_heads, 8"):
         load_recipe("alfworld-tiny", ["backbone.scratch.hidden_size=100"])
+
+
+@pytest.mark.parametrize(
+    ("change", "is_fitted_anew"),
+    [("num_votes=3", False), ("max_new_tokens=77", False), ("rename_share=0.77", True), ("sft.epochs=7", True)],
+)
+def test_what_only_a_prediction_depends_on_fits_no_experience_model_anew(change, is_fitted_anew):
+    as_it_is, changed = load_recipe("textworld-tiny"), load_recipe("textworld-tiny", [f"experience.{change}"])
+    assert (as_it_is.experience.as_fitted != changed.experience.as_fitted) == is_fitted_anew
