@@ -1,17 +1,18 @@
 """Reasoning traces from what the pages say: the offline teacher (paper, section 4.2 and C.1).
 
-A trace names the thing that is acted on, and what else a choice lay between: the other links or buttons, and before anything
-that may end a task what was filled in. Of each it says whether it is asked for by its name, which is what most verdicts come
-down to: a small model finds a word again more easily than it compares two sentences, and learns to look for it only where the
-answer is mostly no.
+A trace names the thing that is acted on, what is typed or selected there, and what else a choice lay between: the other links or
+buttons, and before anything that may end a task what was filled in. Of each it says whether it is asked for by its name, which
+a small model finds again more easily than it compares two sentences, and learns to look for only where the answer is mostly no.
+Where a task is lost, it says what was wrong.
 
-Example, of `click [11]`: [11] button: Login, not asked. [7] textbox: keneth, asked. [10] textbox: 91YP, asked. wins.
+Example, of `click [11]`: [11] button: Login, asked. [7] textbox: keneth, asked. [10] textbox: 91, not asked, wrong. loses.
 
 Differs: the paper asks a strong teacher LLM; models/teacher.py does that.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from infra.environments.miniwob.view import EMPTY
 from infra.environments.verdicts import verdict
@@ -28,6 +29,8 @@ _ALSO_CALLED = {"Close": "x"}
 """Instructions say what a button shows, pages what it is for."""
 _FILLED_IN = ("textbox", "checkbox", "radio", "combobox")
 """Roles that hold something, and that end no task by being filled."""
+_TICKED = ("checkbox", "radio")
+_FLAGS = {True: "asked", False: "not asked"}
 _CHOSEN = ("link", "button")
 """Roles of which one is the right one."""
 
@@ -42,40 +45,75 @@ class MiniwobAnnotator:
 
 def explain(task: AgentTask, turn: Turn) -> str:
     """Evidence and verdict for one transition."""
-    lines = lines_of(turn.state)
-    target = _target(turn.action, lines)
+    page = _Page(lines_of(turn.state), task.instruction)
+    target = _target(turn.action, page.lines)
     if not target:
         return f"no such thing here. {verdict(turn)}."
-    evidence = [f"{name}: {lines[name]}{_asked(name, lines, task.instruction)}" for name in _weighed(target, lines)]
-    return ". ".join([*evidence, verdict(turn)]) + "."
+    lost = turn.step.done and not turn.step.success
+    mistaken = lost and page.asked(target) is False
+    weighed = [page.said(target, mistaken), *_typed(turn.action, task.instruction)]
+    if not target.endswith(_FILLED_IN):
+        weighed += [page.said(rival) for rival in page.rivals(target)]
+        weighed += [page.said(one, lost and not mistaken and page.is_wrong(one)) for one in page.filled_in]
+    return ". ".join([*weighed, verdict(turn)]) + "."
 
 
-def _weighed(target: str, lines: Mapping[str, str]) -> list[str]:
-    """The names of the lines that matter to what is done to one of them, which comes first."""
-    if target.endswith(_FILLED_IN):
-        return [target]
-    rivals = [name for name in lines if _role(name) == _role(target) and name.endswith(_CHOSEN)]
-    return list(dict.fromkeys([target, *rivals, *(name for name in lines if name.endswith(_FILLED_IN))]))
+def _typed(action: str, instruction: str) -> list[str]:
+    """What is put into a textbox, or chosen."""
+    verb, _, text = action.partition("] ")
+    is_put = text and verb.startswith(("type ", "select "))
+    return [f"{text}, {_FLAGS[_has(instruction, text)]}"] if is_put else []
 
 
-def _asked(line: str, lines: Mapping[str, str], instruction: str) -> str:
-    """Whether the instruction has the name of a line, or if it has none its place, where the instruction speaks of places."""
-    after = _AFTER_A_CHOICE if line.endswith("combobox") else _AFTER_ITS_NAME
-    name = after.sub("", lines[line])
-    if name != EMPTY:
-        return f", {_flag(_ALSO_CALLED.get(name, name), instruction)}"
-    place = _place(line, lines)
-    return f", {place}, {_flag(place, instruction)}" if _A_PLACE.search(instruction) else ""
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What can be said of its lines, each by its name, in view of an instruction."""
+
+    lines: Mapping[str, str]
+    instruction: str
+
+    def said(self, line: str, wrong: bool = False) -> str:
+        """The line, whether it is asked for, and whether it is what was wrong."""
+        place = [self.place(line)] if self.goes_by_place(line) else []
+        asked = self.asked(line)
+        flags = [] if asked is None else [_FLAGS[asked]]
+        return ", ".join([f"{line}: {self.lines[line]}", *place, *flags, *(["wrong"] if wrong else [])])
+
+    def asked(self, line: str) -> bool | None:
+        """Whether the instruction has its name, or its place where it speaks of places; None if it has neither."""
+        if self.goes_by_place(line):
+            return _has(self.instruction, self.place(line))
+        name = self.name(line)
+        return None if name == EMPTY else _has(self.instruction, _ALSO_CALLED.get(name, name))
+
+    def name(self, line: str) -> str:
+        after = _AFTER_A_CHOICE if line.endswith("combobox") else _AFTER_ITS_NAME
+        return after.sub("", self.lines[line])
+
+    def goes_by_place(self, line: str) -> bool:
+        return self.name(line) == EMPTY and _A_PLACE.search(self.instruction) is not None
+
+    def place(self, line: str) -> str:
+        """Among the lines of its role: 1st, 2nd."""
+        place = [other for other in self.lines if _role(other) == _role(line)].index(line) + 1
+        return f"{place}{_ENDINGS.get(place, 'th')}"
+
+    def rivals(self, line: str) -> list[str]:
+        """The other links or buttons."""
+        return [one for one in self.lines if one != line and one.endswith(_CHOSEN) and _role(one) == _role(line)]
+
+    @property
+    def filled_in(self) -> list[str]:
+        return [one for one in self.lines if one.endswith(_FILLED_IN)]
+
+    def is_wrong(self, line: str) -> bool:
+        """Filled in otherwise than it is asked for."""
+        wanted = self.asked(line) is True
+        return wanted == (", unchecked" in self.lines[line]) if line.endswith(_TICKED) else not wanted
 
 
-def _flag(name: str, instruction: str) -> str:
-    return "asked" if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", instruction, re.IGNORECASE) else "not asked"
-
-
-def _place(line: str, lines: Mapping[str, str]) -> str:
-    """Among the lines of its role: 1st, 2nd."""
-    place = [other for other in lines if _role(other) == _role(line)].index(line) + 1
-    return f"{place}{_ENDINGS.get(place, 'th')}"
+def _has(instruction: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", instruction, re.IGNORECASE) is not None
 
 
 def _role(line: str) -> str:
