@@ -1,6 +1,7 @@
 """How a page of MiniWoB++ is written as a state, and what is taken for an action on it."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,8 @@ from infra.environments.miniwob.annotator import explain
 from infra.environments.miniwob.view import Action, action_of, clicks, elements_of, state_text
 from schemas.records import AgentTask, Step, Turn
 from schemas.state_text import lines_of
+
+WORKS = Step("- [1] text: other", 0.0, done=False, success=False)
 
 
 def node(tag: str, ref: int, *children: dict, **more) -> dict:
@@ -76,8 +79,13 @@ _FILLED_IN = (
     [
         ("click [8]", 'Click on the link "here".', f"[8] link: here, asked. {_FILLED_IN}"),
         ("click [8]", 'Click on the link "there".', f"[8] link: here, not asked. {_FILLED_IN}"),
-        ("type [3] ann", "Enter ann", "[3] textbox: keneth, focused, not asked. "),
-        ("select [6] Cuba", "Select Chad from the list.", "[6] combobox: Chad of Chad | Cuba, asked. "),
+        ("type [3] ann", "Enter ann", "[3] textbox: keneth, focused, not asked. ann, asked. "),
+        ("type [3]", "Enter ann", "[3] textbox: keneth, focused, not asked. "),
+        (
+            "select [6] Cuba",
+            "Select Chad from the list.",
+            "[6] combobox: Chad of Chad | Cuba, asked. Cuba, not asked. ",
+        ),
         ("click [5]", "Select me and click Submit.", "[5] checkbox: me, checked, asked. "),
         ("press tab", "Enter keneth", "[3] textbox: keneth, focused, asked. "),
         ("click [99]", "Enter keneth", "no such thing here. "),
@@ -125,6 +133,27 @@ def test_only_a_choice_is_one_of_several():
     assert trace == "[4] button: Terms of use, not asked. works."
 
 
-def explained(action: str, instruction: str, page: str) -> str:
-    turn = Turn(page, action, Step("- [1] text: other", 0.0, done=False, success=False))
+LOGIN = "- [5] textbox: ann\n- [6] textbox: (empty)\n- [7] checkbox: me, checked\n- [8] checkbox: you, unchecked\n- [9] button: OK"
+
+
+@pytest.mark.parametrize(
+    ("action", "instruction", "wrong"),
+    [
+        ("click [9]", "Enter ann, tick me, press OK.", ["[6]"]),
+        ("click [9]", "Enter bea, tick you, press OK.", ["[5]", "[6]", "[7]", "[8]"]),
+        ("click [9]", "Enter ann, press no button.", ["[9]"]),
+        ("click [6]", "Focus into the 2nd textbox.", []),
+        ("click [6]", "Focus into the 1st textbox.", ["[6]"]),
+    ],
+)
+def test_a_trace_of_a_lost_task_says_what_was_wrong(action, instruction, wrong):
+    lost = Step("- [1] text: other", 0.0, done=True, success=False)
+    said = explained(action, instruction, LOGIN, lost)
+    assert re.findall(r"(\[\d\]) [^.]*, wrong", said) == wrong
+    assert said.endswith(" loses.")
+    assert "wrong" not in explained(action, instruction, LOGIN, replace(lost, reward=1.0, success=True))
+
+
+def explained(action: str, instruction: str, page: str, step: Step = WORKS) -> str:
+    turn = Turn(page, action, step)
     return explain(AgentTask("t", instruction, "train", "f"), turn)

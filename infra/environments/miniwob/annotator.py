@@ -120,7 +120,7 @@ def _role(line: str) -> str:
     return line.partition("] ")[2]
 
 
-def _target(action: str, lines: dict[str, str]) -> str:
+def _target(action: str, lines: Mapping[str, str]) -> str:
     """The name of the line that an action is about, which for a key is where the focus is; empty if there is none."""
     if action.startswith("press "):
         return next((name for name, value in lines.items() if value.endswith(", focused")), "")
