@@ -76,13 +76,24 @@ def test_the_last_of_hot_and_cold_counts_and_clean_stays():
             "put a clean mug in desk",
             "move mug 1 to desk 1",
             "at desk 1, asked. holding mug 1, asked. mug 1: cleaned. desk 1: pen 2. accepted. "
-            "mug asked. desk asked. wanted cleaned. works.",
+            "mug asked. desk asked. is cleaned. works.",
         ),
         (
-            "find two pen and put them in bed",
+            "put a hot mug in bed",
             "move mug 1 to desk 1",
-            "at desk 1, not asked. holding mug 1, not asked. mug 1: cleaned. desk 1: pen 2. accepted. "
-            "mug not asked. desk not asked. wanted two. works.",
+            "at desk 1, not asked. holding mug 1, asked. mug 1: cleaned. desk 1: pen 2. accepted. "
+            "mug asked. desk not asked. not yet heated. works.",
+        ),
+        (
+            "find two pen and put them in desk",
+            "move mug 1 to desk 1",
+            "at desk 1, asked. holding mug 1, not asked. mug 1: cleaned. desk 1: pen 2. accepted. "
+            "mug not asked. desk asked. not yet two. works.",
+        ),
+        (
+            "find two pen and put them in desk",
+            "move pen 1 to desk 1",
+            "at desk 1, asked. holding mug 1, not asked. desk 1: pen 2. not accepted here. works.",
         ),
         (
             "look at mug under the desklamp",
@@ -102,6 +113,13 @@ def test_a_trace_puts_what_is_known_and_asked_before_its_verdict(instruction, ac
     state = state_text("Ah.", ["move mug 1 to desk 1", "use desklamp 1"], ["desk 1"], "mug 1", known)
     turn = Turn(state, action, Step("- saw: Well.", 0.0, done=False, success=False))
     assert explain(AgentTask("t", instruction, "train", "f"), turn) == expected
+
+
+def test_a_trace_counts_to_two():
+    state = state_text("Ah.", ["move pen 1 to desk 1"], ["desk 1"], "pen 1", {"desk 1": "mug 1, pen 2"})
+    turn = Turn(state, "move pen 1 to desk 1", Step("- saw: Well.", 1.0, done=True, success=True))
+    trace = explain(AgentTask("t", "put two pen in desk", "train", "f"), turn)
+    assert trace.endswith("accepted. pen asked. desk asked. is two. wins.")
 
 
 def test_a_trace_ends_with_what_came_of_it():

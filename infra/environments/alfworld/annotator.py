@@ -2,11 +2,11 @@
 
 A trace says where the agent is and what it holds, and of both whether the task asks for them; what is known of the thing and
 the place that an action is about; whether the state accepts it; of an action that brings the agent nearer, whether the task
-asks for that which it is about, and what it wants besides; and ends with a verdict. So whether something is asked for is said
-at most turns, mostly no, and not only where it wins: a model that reads it there alone learns to say yes.
+asks for that which it is about, and whether the thing is as it is wanted; and ends with a verdict. So whether something is
+asked for is said at most turns, mostly no, and not only where it wins: a model that reads it there alone learns to say yes.
 
 Example, of `move mug 1 to desk 1`: at desk 1, asked. holding mug 1, asked. mug 1: cleaned. desk 1: pen 2. accepted.
-mug asked. desk asked. wanted cleaned. wins.
+mug asked. desk asked. is cleaned. wins.
 
 Differs: the paper asks a strong teacher LLM; models/teacher.py does that.
 """
@@ -21,8 +21,10 @@ from schemas.state_text import lines_of
 _THING = re.compile(r"[a-z]+ \d+")
 _GETS_NEARER = ("take ", "heat ", "cool ", "clean ", "move ", "use ")
 """How the actions begin that a task may need."""
-_WANTED = {"clean": "cleaned", "heat": "heated", "hot": "heated", "cool": "cooled", "two": "two"}
-"""What is to be done besides, by the word of a task that says so."""
+_BECOMES = {"clean": "cleaned", "heat": "heated", "hot": "heated", "cool": "cooled"}
+"""What a thing has to have become, by the word of a task that says so."""
+_TWO = "two"
+_DONE = {True: "is", False: "not yet"}
 
 
 class AlfworldAnnotator:
@@ -51,10 +53,15 @@ def _flag(named: str, words: Sequence[str]) -> str:
 
 
 def _request(turn: Turn, lines: dict[str, str], words: Sequence[str]) -> list[str]:
-    """What of that which an action is about the task asks for, and what else it wants."""
+    """What of that which an action is about the task asks for, and whether what else it wants is so yet."""
     kinds = _kinds(f"{lines['holding']} {turn.action}")
     asked = [f"{kind} {_asked(kind in words)}" for kind in kinds]
-    return [*asked, *(f"wanted {what}" for word, what in _WANTED.items() if word in words)]
+    thing, *places = _THING.findall(turn.action)
+    known = [one for word, one in _BECOMES.items() if word in words]
+    done = [f"{_DONE[one in lines.get(thing, '').split(', ')]} {one}" for one in known]
+    if places and _TWO in words:
+        done.append(f"{_DONE[_kinds(thing)[0] in _kinds(lines.get(places[0], ''))]} two")
+    return [*asked, *done]
 
 
 def _kinds(named: str) -> list[str]:
