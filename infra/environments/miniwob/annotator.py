@@ -73,11 +73,15 @@ class _Page:
     instruction: str
 
     def said(self, line: str, wrong: bool = False) -> str:
-        """The line, whether it is asked for, and whether it is what was wrong."""
+        """Its name, whether that is asked for, whether it is ticked, and whether it is what was wrong.
+
+        Asked comes before ticked: what is ticked is asked for so often that a model would look no further.
+        """
         place = [self.place(line)] if self.goes_by_place(line) else []
         asked = self.asked(line)
         flags = [] if asked is None else [_FLAGS[asked]]
-        return ", ".join([f"{line}: {self.lines[line]}", *place, *flags, *(["wrong"] if wrong else [])])
+        ticked = re.findall(r", ((?:un)?checked)", self.lines[line]) if line.endswith(_TICKED) else []
+        return ", ".join([f"{line}: {self.name(line)}", *place, *flags, *ticked, *(["wrong"] if wrong else [])])
 
     def asked(self, line: str) -> bool | None:
         """Whether the instruction has its name, or its place where it speaks of places; None if it has neither."""
