@@ -75,7 +75,7 @@ def renamer(names: Mapping[str, str]) -> Renamer:
     if not names:
         return lambda text: text
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
-    pattern = re.compile(rf"\b({'|'.join(longest_first)})\b")
+    pattern = re.compile(rf"(?<!\w)({'|'.join(longest_first)})(?!\w)")
     return lambda text: pattern.sub(lambda match: names[match.group()], text)
 
 

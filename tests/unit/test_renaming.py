@@ -31,6 +31,10 @@ def test_names_that_swap_are_replaced_at_once():
     assert renamer({"a": "b", "b": "a"})("a b") == "b a"
 
 
+def test_a_name_may_begin_or_end_with_what_is_no_letter():
+    assert renamer({"et.": "zan", "#1": "bok"})("click et., not set. or #1") == "click zan, not set. or bok"
+
+
 @given(st.integers(0, 10_000))
 def test_invented_names_differ_from_each_other_and_from_words_in_use(seed):
     names = [f"thing {i}" for i in range(5)]
