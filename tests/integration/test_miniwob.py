@@ -67,9 +67,9 @@ def test_a_form_is_filled_in_and_the_annotator_says_why(pages):
     assert f'"{name}"' in task.instruction
     assert f"textbox: {name}, focused" in episode.turns[0].step.state
     (traces,) = annotator_of_facts(MiniwobRecipe()).annotate([episode])
-    assert traces[0].endswith("textbox: (empty). works.")
+    assert traces[0].endswith(f"textbox: (empty). {name}, asked. works.")
     password = episode.actions[1].rpartition(" ")[2]
-    assert traces[-1].endswith(f"textbox: {name}, asked. [10] textbox: {password}, focused, asked. wins.")
+    assert traces[-1].endswith(f"textbox: {name}, asked. [10] textbox: {password}, asked. wins.")
 
 
 def test_splits_and_seeds_are_other_tasks_and_the_same_each_time(pages):
