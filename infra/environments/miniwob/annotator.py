@@ -14,13 +14,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from infra.environments.miniwob.view import EMPTY
+from infra.environments.miniwob.view import AFTER_ITS_NAME, EMPTY, TICKED, role_of
 from infra.environments.verdicts import verdict
 from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
 
 _TARGET = re.compile(r"^\w+ (\[\d+\])")
-_AFTER_ITS_NAME = re.compile(r"(?:, (?:un)?checked)?(?:, focused)?$")
 _AFTER_A_CHOICE = re.compile(r" of .*$")
 """Of a thing, in its line's value: see Element.value."""
 _A_PLACE = re.compile(r"\b\d+(?:st|nd|rd|th)\b")
@@ -29,7 +28,6 @@ _ALSO_CALLED = {"Close": "x"}
 """Instructions say what a button shows, pages what it is for."""
 _FILLED_IN = ("textbox", "checkbox", "radio", "combobox")
 """Roles that hold something, and that end no task by being filled."""
-_TICKED = ("checkbox", "radio")
 _FLAGS = {True: "asked", False: "not asked"}
 _CHOSEN = ("link", "button")
 """Roles of which one is the right one."""
@@ -80,7 +78,7 @@ class _Page:
         place = [self.place(line)] if self.goes_by_place(line) else []
         asked = self.asked(line)
         flags = [] if asked is None else [_FLAGS[asked]]
-        ticked = re.findall(r", ((?:un)?checked)", self.lines[line]) if line.endswith(_TICKED) else []
+        ticked = re.findall(r", ((?:un)?checked)", self.lines[line]) if line.endswith(TICKED) else []
         return ", ".join([f"{line}: {self.name(line)}", *place, *flags, *ticked, *(["wrong"] if wrong else [])])
 
     def asked(self, line: str) -> bool | None:
@@ -91,7 +89,7 @@ class _Page:
         return None if name == EMPTY else _has(self.instruction, _ALSO_CALLED.get(name, name))
 
     def name(self, line: str) -> str:
-        after = _AFTER_A_CHOICE if line.endswith("combobox") else _AFTER_ITS_NAME
+        after = _AFTER_A_CHOICE if line.endswith("combobox") else AFTER_ITS_NAME
         return after.sub("", self.lines[line])
 
     def goes_by_place(self, line: str) -> bool:
@@ -99,12 +97,12 @@ class _Page:
 
     def place(self, line: str) -> str:
         """Among the lines of its role: 1st, 2nd."""
-        place = [other for other in self.lines if _role(other) == _role(line)].index(line) + 1
+        place = [other for other in self.lines if role_of(other) == role_of(line)].index(line) + 1
         return f"{place}{_ENDINGS.get(place, 'th')}"
 
     def rivals(self, line: str) -> list[str]:
         """The other links or buttons."""
-        return [one for one in self.lines if one != line and one.endswith(_CHOSEN) and _role(one) == _role(line)]
+        return [one for one in self.lines if one != line and one.endswith(_CHOSEN) and role_of(one) == role_of(line)]
 
     @property
     def filled_in(self) -> list[str]:
@@ -113,15 +111,11 @@ class _Page:
     def is_wrong(self, line: str) -> bool:
         """Filled in otherwise than it is asked for."""
         wanted = self.asked(line) is True
-        return wanted == (", unchecked" in self.lines[line]) if line.endswith(_TICKED) else not wanted
+        return wanted == (", unchecked" in self.lines[line]) if line.endswith(TICKED) else not wanted
 
 
 def _has(instruction: str, name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", instruction, re.IGNORECASE) is not None
-
-
-def _role(line: str) -> str:
-    return line.partition("] ")[2]
 
 
 def _target(action: str, lines: Mapping[str, str]) -> str:

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from infra.environments.miniwob.view import AFTER_ITS_NAME, role_of
+
 _QUOTED = re.compile(r'"([^"]{3,})"')
-_ROLE = re.compile(r"^\[\d+\] ")
 _NAMED = ("link", "radio", "checkbox", "option")
-_AFTER_A_NAME = re.compile(r"(?:, (?:un)?checked)?(?:, focused)?$")
 _A_NAME = re.compile(r"(?=.{3,}).*[A-Za-z].*")
 """What is shorter may stand anywhere, with another meaning."""
 
@@ -30,8 +30,8 @@ def names_on(instruction: str, lines: Mapping[str, str]) -> list[str]:
 
 def _called(lines: Mapping[str, str], *roles: str) -> Iterator[str]:
     for line, value in lines.items():
-        if _ROLE.sub("", line) in roles:
-            yield _AFTER_A_NAME.sub("", value)
+        if role_of(line) in roles:
+            yield AFTER_ITS_NAME.sub("", value)
 
 
 def _options(lines: Mapping[str, str]) -> Iterator[str]:

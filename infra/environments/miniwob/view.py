@@ -46,7 +46,9 @@ _NOT_SHOWN = "ui-helper-hidden-accessible"
 """A class of what is written for those who cannot see the page, and says nothing new."""
 _ONE_THING = ("link", "button")
 """Roles whose name is all the text inside."""
-_TICKED = ("checkbox", "radio")
+TICKED = ("checkbox", "radio")
+AFTER_ITS_NAME = re.compile(r"(?:, (?:un)?checked)?(?:, focused)?$")
+"""What follows a thing's name in the value of its line: see Element.value."""
 _ACTION = re.compile(r"(?:(click) \[(\d+)\]|(type|select) \[(\d+)\] (.+)|(press) (.+))")
 
 
@@ -69,7 +71,7 @@ class Element:
         parts = [self.name or EMPTY]
         if self.options:
             parts = [f"{parts[0]} of {' | '.join(self.options)}"]
-        if self.role in _TICKED:
+        if self.role in TICKED:
             parts.append("checked" if self.ticked else "unchecked")
         return ", ".join([*parts, "focused"] if self.focused else parts)
 
@@ -107,7 +109,7 @@ def elements_of(node: Node) -> Iterator[Element]:
 def _inside(node: Node) -> Iterator[Element]:
     """What is in it, and its own text, which is the name of what is ticked there."""
     own = _joined(str(child["text"]) for child in node["children"] if child["tag"] == "t")
-    ticked = [child for child in node["children"] if _role(child) in _TICKED]
+    ticked = [child for child in node["children"] if _role(child) in TICKED]
     if own and not ticked:
         yield Element(int(node["ref"]), _role(node), own)
     for child in node["children"]:
@@ -141,6 +143,11 @@ def _joined(texts: Iterator[str] | Sequence[str]) -> str:
 def state_text(elements: Sequence[Element]) -> str:
     """The state of a page with these elements."""
     return text_of({f"[{one.ref}] {one.role}": one.value for one in elements} or _NOTHING_TO_SEE)
+
+
+def role_of(line: str) -> str:
+    """Of a thing, by the name of its line in a state."""
+    return line.partition("] ")[2]
 
 
 def action_of(text: str, elements: Sequence[Element]) -> Action | None:
