@@ -2,6 +2,7 @@
 
 import random
 import re
+import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -25,13 +26,17 @@ _ONSETS = "b c d f g h j k l m n p r s t v w z ch sh br cr gr pl st tr".split()
 _CODAS = ("", "", "", "n", "r", "l", "t", "s", "m", "ck", "p")
 _SHARED_WORDS = 0.3
 """How often a word of an invented name is one of another name's: who never saw that takes red hot for red bell pepper."""
+_ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+_A_CODE = re.compile(r"(?=\S{3,}$)(?:.*\d|.*[a-z][A-Z])")
 SYLLABLES = [onset + vowel + coda for onset in _ONSETS for vowel in "aeiou" for coda in _CODAS]
 
 
 def invented_names(
     names: Sequence[str], rng: random.Random, pieces: Sequence[str] = SYLLABLES, avoid: str = ""
 ) -> dict[str, str]:
-    """A new name of one to three words for each, no two alike, though some have words in common, as real ones do.
+    """A new name for each, no two alike, though some have words in common, as real ones do.
+
+    It is spelt as the name is: a code such as `h4aF` becomes another, and words begin with capitals where they did.
 
     Args:
         names: To be replaced.
@@ -44,10 +49,12 @@ def invented_names(
     mapping: dict[str, str] = {}
     words: list[str] = []
     for name in names:
-        while (invented := _name(rng, pieces, words)) in taken:
+        is_a_code = _A_CODE.match(name) is not None
+        while (invented := _code_like(name, rng) if is_a_code else _name_like(name, rng, pieces, words)) in taken:
             pass
         taken.add(invented)
-        words += invented.split()
+        if not is_a_code:
+            words += invented.lower().split()
         mapping[name] = invented
     return mapping
 
@@ -60,7 +67,20 @@ def name_pieces(vocabulary: Iterable[str]) -> list[str]:
     )
 
 
+def _code_like(name: str, rng: random.Random) -> str:
+    alphabets = (next((some for some in _ALPHABETS if one in some), one) for one in name)
+    return "".join(map(rng.choice, alphabets))
+
+
+def _name_like(name: str, rng: random.Random, pieces: Sequence[str], words: Sequence[str]) -> str:
+    invented = _name(rng, pieces, words)
+    if name.isupper():
+        return invented.upper()
+    return invented.title() if name.istitle() else invented
+
+
 def _name(rng: random.Random, pieces: Sequence[str], words: Sequence[str]) -> str:
+    """One to three words."""
     return " ".join(_word(rng, pieces, words) for _ in range(rng.choice((1, 1, 2, 2, 2, 3))))
 
 
