@@ -34,7 +34,7 @@ class DreamOptions:
     num_votes: int = 1
     """A dreamt success counts only if this many sampled predictions all say so: pessimism where the
     model disagrees with itself. 1 asks once."""
-    num_retries: int = 1
+    num_retries: int = 3
     """How often an unparsable prediction is sampled again before it counts as a failure."""
     batch_size: int = 256
 

@@ -1,6 +1,7 @@
 """Renaming: names change everywhere at once, and nothing else does."""
 
 import random
+import re
 
 import pytest
 from hypothesis import given
@@ -48,6 +49,15 @@ def test_some_invented_names_have_words_in_common_as_real_ones_do():
     invented = invented_names([f"thing {i}" for i in range(200)], random.Random(0)).values()
     words = [word for name in invented for word in name.split()]
     assert 0.2 < 1 - len(set(words)) / len(words) < 0.6
+
+
+@given(st.integers(0, 10_000))
+def test_invented_names_are_spelt_as_those_they_stand_for(seed):
+    invented = invented_names(["h4aFWy", "Sint Maarten", "ONE", "red apple"], random.Random(seed))
+    assert re.fullmatch(r"[a-z]\d[a-z][A-Z]{2}[a-z]", invented["h4aFWy"])
+    assert invented["Sint Maarten"].istitle()
+    assert invented["ONE"].isupper()
+    assert invented["red apple"].islower()
 
 
 def test_renaming_there_and_back_leaves_an_episode_as_it_was():

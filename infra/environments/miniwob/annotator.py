@@ -5,7 +5,7 @@ buttons, and before anything that may end a task what was filled in. Of each it 
 a small model finds again more easily than it compares two sentences, and learns to look for only where the answer is mostly no.
 Where a task is lost, it says what was wrong.
 
-Example, of `click [11]`: [11] button: Login, asked. [7] textbox: keneth, asked. [10] textbox: 91, not asked, wrong. loses.
+Example, of `click [11]`: [11] button: "Login", asked. [7] textbox: "keneth", asked. [10] textbox: "91", not asked, wrong. loses.
 
 Differs: the paper asks a strong teacher LLM; models/teacher.py does that.
 """
@@ -14,14 +14,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from infra.environments.miniwob.view import AFTER_ITS_NAME, EMPTY, TICKED, role_of
+from infra.environments.miniwob.view import EMPTY, TICKED, name_in, role_of
 from infra.environments.verdicts import verdict
 from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
 
 _TARGET = re.compile(r"^\w+ (\[\d+\])")
-_AFTER_A_CHOICE = re.compile(r" of .*$")
-"""Of a thing, in its line's value: see Element.value."""
 _A_PLACE = re.compile(r"\b\d+(?:st|nd|rd|th)\b")
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 _ALSO_CALLED = {"Close": "x"}
@@ -58,9 +56,9 @@ def explain(task: AgentTask, turn: Turn) -> str:
 
 def _typed(action: str, instruction: str) -> list[str]:
     """What is put into a textbox, or chosen."""
-    verb, _, text = action.partition("] ")
-    is_put = text and verb.startswith(("type ", "select "))
-    return [f"{text}, {_FLAGS[_has(instruction, text)]}"] if is_put else []
+    verb, _, quoted = action.partition("] ")
+    is_put = name_in(quoted) and verb.startswith(("type ", "select "))
+    return [f"{quoted}, {_FLAGS[_has(instruction, name_in(quoted))]}"] if is_put else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +77,21 @@ class _Page:
         asked = self.asked(line)
         flags = [] if asked is None else [_FLAGS[asked]]
         ticked = re.findall(r", ((?:un)?checked)", self.lines[line]) if line.endswith(TICKED) else []
-        return ", ".join([f"{line}: {self.name(line)}", *place, *flags, *ticked, *(["wrong"] if wrong else [])])
+        name = f'"{self.name(line)}"' if self.name(line) else EMPTY
+        return ", ".join([f"{line}: {name}", *place, *flags, *ticked, *(["wrong"] if wrong else [])])
 
     def asked(self, line: str) -> bool | None:
         """Whether the instruction has its name, or its place where it speaks of places; None if it has neither."""
         if self.goes_by_place(line):
             return _has(self.instruction, self.place(line))
         name = self.name(line)
-        return None if name == EMPTY else _has(self.instruction, _ALSO_CALLED.get(name, name))
+        return _has(self.instruction, _ALSO_CALLED.get(name, name)) if name else None
 
     def name(self, line: str) -> str:
-        after = _AFTER_A_CHOICE if line.endswith("combobox") else AFTER_ITS_NAME
-        return after.sub("", self.lines[line])
+        return name_in(self.lines[line])
 
     def goes_by_place(self, line: str) -> bool:
-        return self.name(line) == EMPTY and _A_PLACE.search(self.instruction) is not None
+        return not self.name(line) and _A_PLACE.search(self.instruction) is not None
 
     def place(self, line: str) -> str:
         """Among the lines of its role: 1st, 2nd."""

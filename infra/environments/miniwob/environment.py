@@ -43,13 +43,13 @@ class MiniwobEnvironment(OpenedGames):
     def near_misses(self, slot: int) -> list[str]:
         """Keys, what other pages would accept, to type into what is no textbox, and to type what belongs on another page."""
         others = {action for seen in self._seen.values() for action in seen.admissible}
-        misplaced = {f"{action.replace('click', 'type', 1)} text" for action in others if action.startswith("click ")}
+        misplaced = {f'{action.replace("click", "type", 1)} "text"' for action in others if action.startswith("click ")}
         elsewhere = self._typed_here(slot, [_typed(seen.expert) for seen in self._seen.values()])
         return sorted({*others, *misplaced, *elsewhere, *(f"press {key}" for key in KEYS)})
 
     def _typed_here(self, slot: int, texts: Iterable[str]) -> list[str]:
         boxes = [name.split()[0] for name in lines_of(self._state(slot)) if name.endswith(" textbox")]
-        return [f"type {box} {text}" for box in boxes for text in texts if text]
+        return [f'type {box} "{text}"' for box in boxes for text in texts if text]
 
     def names(self, task: AgentTask) -> list[str]:
         """What is called as only this task calls it, unless it is to be written otherwise."""
@@ -60,4 +60,4 @@ class MiniwobEnvironment(OpenedGames):
 
 def _typed(action: str) -> str:
     """What an action types or selects; empty if nothing."""
-    return action.partition("] ")[2]
+    return action.partition('] "')[2].removesuffix('"')

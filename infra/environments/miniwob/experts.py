@@ -52,6 +52,10 @@ def _click(element: Element | None) -> str:
     return f"click [{element.ref}]" if element else "press escape"
 
 
+def _type(box: Element, text: str) -> str:
+    return f'type [{box.ref}] "{text}"'
+
+
 def _button(page: Page, name: str = "submit") -> str:
     return _click(page.named(name, "button"))
 
@@ -60,7 +64,7 @@ def _filled(page: Page, texts: Sequence[str], submit: str = "submit") -> str:
     """The textboxes with these texts, in the order of the page; then the button."""
     for box, text in zip(page.all("textbox"), texts, strict=False):
         if box.name != text:
-            return f"type [{box.ref}] {text}"
+            return _type(box, text)
     return _button(page, submit)
 
 
@@ -142,7 +146,7 @@ def _nth_textbox(page: Page) -> str:
 
 def _listed(page: Page) -> str:
     (box,) = page.all("combobox")
-    return _button(page) if box.name == page.target else f"select [{box.ref}] {page.target}"
+    return _button(page) if box.name == page.target else f'select [{box.ref}] "{page.target}"'
 
 
 def _completed(page: Page) -> str:
@@ -151,13 +155,13 @@ def _completed(page: Page) -> str:
     if box.name.startswith(start) and box.name.endswith(end) and box.name != start:
         return _button(page)
     offered = [one for one in page.all("option") if one.name.startswith(start) and one.name.endswith(end)]
-    return _click(offered[0]) if offered else f"type [{box.ref}] {start}"
+    return _click(offered[0]) if offered else _type(box, start)
 
 
 def _searched(page: Page) -> str:
     (box,) = page.all("textbox")
     if box.name != page.told["query"]:
-        return f"type [{box.ref}] {page.told['query']}"
+        return _type(box, page.told["query"])
     results = [one for one in page.all("link") if not re.fullmatch(r"[<>\d]", one.name)]
     if not results:
         return _button(page, "Search")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from infra.environments.miniwob.view import AFTER_ITS_NAME, role_of
+from infra.environments.miniwob.view import name_in, options_in, role_of
 
 _QUOTED = re.compile(r'"([^"]{3,})"')
 _NAMED = ("link", "radio", "checkbox", "option")
@@ -21,7 +21,7 @@ def names_on(instruction: str, lines: Mapping[str, str]) -> list[str]:
         lines: Of the first state.
     """
     quoted = _QUOTED.findall(instruction)
-    named = [*_called(lines, *_NAMED), *_options(lines)]
+    named = [*_called(lines, *_NAMED), *(option for value in lines.values() for option in options_in(value))]
     buttons = list(_called(lines, "button"))
     if set(quoted) & set(buttons):
         named += buttons
@@ -31,11 +31,4 @@ def names_on(instruction: str, lines: Mapping[str, str]) -> list[str]:
 def _called(lines: Mapping[str, str], *roles: str) -> Iterator[str]:
     for line, value in lines.items():
         if role_of(line) in roles:
-            yield AFTER_ITS_NAME.sub("", value)
-
-
-def _options(lines: Mapping[str, str]) -> Iterator[str]:
-    """Of comboboxes, which begin with the first: `Bea of Bea | Cid`."""
-    for value in _called(lines, "combobox"):
-        first, *others = value.split(" | ")
-        yield from (first[: (len(first) - len(" of ")) // 2], *others)
+            yield name_in(value)

@@ -1,12 +1,13 @@
-r"""A web page as an abstract state: a line `[id] role: name` for all that can be read or acted on (paper, section 4.1).
+r"""A web page as an abstract state: a line `[id] role: "name"` for all that can be read or acted on (paper, section 4.1).
 
-    - [6] label: Username
-    - [7] textbox: keneth, focused
-    - [9] checkbox: remember me, unchecked
-    - [11] button: Login
+    - [6] label: "Username"
+    - [7] textbox: "keneth", focused
+    - [9] checkbox: "remember me", unchecked
+    - [11] button: "Login"
 
-Actions are `click [11]`, `type [7] keneth` (in place of what is there), `select [9] France` and `press enter`. What is no action,
-or not about what is there, does nothing.
+Actions are `click [11]`, `type [7] "keneth"` (in place of what is there), `select [9] "France"` and `press enter`. What is no
+action, or not about what is there, does nothing. Names stand between quotation marks, as they do in most instructions: to a
+tokenizer a word after a blank is another than the same after a quotation mark, and a small model finds only what is the same.
 
 Differs: the paper keeps a page's whole accessibility tree and lets a model drop what is irrelevant; here all text is kept and
 what has neither text nor use is dropped by rule.
@@ -47,9 +48,10 @@ _NOT_SHOWN = "ui-helper-hidden-accessible"
 _ONE_THING = ("link", "button")
 """Roles whose name is all the text inside."""
 TICKED = ("checkbox", "radio")
-AFTER_ITS_NAME = re.compile(r"(?:, (?:un)?checked)?(?:, focused)?$")
-"""What follows a thing's name in the value of its line: see Element.value."""
-_ACTION = re.compile(r"(?:(click) \[(\d+)\]|(type|select) \[(\d+)\] (.+)|(press) (.+))")
+_VALUE = re.compile(r'"(?P<name>.*?)"(?: of "(?P<options>.*)")?(?:, (?:un)?checked)?(?:, focused)?')
+"""See Element.value."""
+_BETWEEN_OPTIONS = '" | "'
+_ACTION = re.compile(r'(?:(click) \[(\d+)\]|(type|select) \[(\d+)\] "(.+)"|(press) (.+))')
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +70,9 @@ class Element:
     @property
     def value(self) -> str:
         """Of its line in a state."""
-        parts = [self.name or EMPTY]
+        parts = [f'"{self.name}"' if self.name else EMPTY]
         if self.options:
-            parts = [f"{parts[0]} of {' | '.join(self.options)}"]
+            parts = [f'{parts[0]} of "{_BETWEEN_OPTIONS.join(self.options)}"']
         if self.role in TICKED:
             parts.append("checked" if self.ticked else "unchecked")
         return ", ".join([*parts, "focused"] if self.focused else parts)
@@ -150,6 +152,18 @@ def role_of(line: str) -> str:
     return line.partition("] ")[2]
 
 
+def name_in(value: str) -> str:
+    """Of a thing, by the value of its line; empty if it has none."""
+    match = _VALUE.fullmatch(value)
+    return match["name"] if match else ""
+
+
+def options_in(value: str) -> list[str]:
+    """Of a combobox, by the value of its line."""
+    match = _VALUE.fullmatch(value)
+    return match["options"].split(_BETWEEN_OPTIONS) if match and match["options"] else []
+
+
 def action_of(text: str, elements: Sequence[Element]) -> Action | None:
     """What a text asks for; None if it is no action, or cannot be done on a page with these elements."""
     match = _ACTION.fullmatch(text)
@@ -174,5 +188,5 @@ def _can_be_typed(text: str) -> bool:
 
 def clicks(elements: Sequence[Element]) -> list[str]:
     """Every click, and every option that is not selected yet."""
-    chosen = [f"select [{one.ref}] {option}" for one in elements for option in one.options if option != one.name]
+    chosen = [f'select [{one.ref}] "{option}"' for one in elements for option in one.options if option != one.name]
     return [f"click [{one.ref}]" for one in elements] + chosen
