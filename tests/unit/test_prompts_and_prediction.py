@@ -106,12 +106,13 @@ def test_a_success_that_one_vote_denies_is_withdrawn():
     assert not author.texts
 
 
-def test_what_cannot_be_parsed_is_asked_again_once():
-    author = Scripted(["nonsense", "nonsense", "[next]\n[outcome] success", "still nonsense"])
+def test_what_cannot_be_parsed_is_asked_again_three_times():
+    author = Scripted(["nonsense", "nonsense", "[next]\n[outcome] success", *["still nonsense"] * 3])
     model = ExperienceModel(author, None, DreamOptions())
     first, second = model.predict(situations(2))
     assert (first.success, first.failure) == (True, None)
     assert second.failure is Failure.UNPARSABLE
+    assert not author.texts
 
 
 def test_the_likeliest_of_equal_situations_is_written_once_and_sampled_ones_for_each():
