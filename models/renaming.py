@@ -27,7 +27,8 @@ _CODAS = ("", "", "", "n", "r", "l", "t", "s", "m", "ck", "p")
 _SHARED_WORDS = 0.3
 """How often a word of an invented name is one of another name's: who never saw that takes red hot for red bell pepper."""
 _ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
-_A_CODE = re.compile(r"(?=\S{3,}$)(?:.*\d|.*[a-z][A-Z])")
+_A_CODE = re.compile(r"(?=\S{3,}$)(?=.*[A-Za-z])(?:.*\d|.*[a-z][A-Z])")
+"""Of digits alone there are too few: all of one length may be taken."""
 SYLLABLES = [onset + vowel + coda for onset in _ONSETS for vowel in "aeiou" for coda in _CODAS]
 
 
@@ -49,12 +50,11 @@ def invented_names(
     mapping: dict[str, str] = {}
     words: list[str] = []
     for name in names:
-        is_a_code = _A_CODE.match(name) is not None
-        while (invented := _code_like(name, rng) if is_a_code else _name_like(name, rng, pieces, words)) in taken:
+        is_code = _A_CODE.match(name)
+        while (invented := _code_like(name, rng) if is_code else _name_like(name, rng, pieces, words)) in taken:
             pass
         taken.add(invented)
-        if not is_a_code:
-            words += invented.lower().split()
+        words += [] if is_code else invented.lower().split()
         mapping[name] = invented
     return mapping
 

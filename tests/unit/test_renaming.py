@@ -60,6 +60,12 @@ def test_invented_names_are_spelt_as_those_they_stand_for(seed):
     assert invented["red apple"].islower()
 
 
+def test_numbers_that_are_all_in_use_are_replaced_too():
+    names = [f"{number:03}" for number in range(1000)]
+    invented = invented_names(names, random.Random(0), avoid=" ".join(names))
+    assert len(set(invented.values()) - set(names)) == 1000
+
+
 def test_renaming_there_and_back_leaves_an_episode_as_it_was():
     step = Step("- red apple: held raw uncut", 0.0, done=False, success=False, reasoning="red apple: counter. works.")
     episode = Trajectory(TASK, "real", [Turn("- red apple: counter raw uncut", "take red apple from counter", step)])
