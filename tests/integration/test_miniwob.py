@@ -8,6 +8,7 @@ import pytest
 from infra.environments.by_name import annotator_of_facts, open_environment
 from infra.environments.miniwob.environment import MiniwobEnvironment
 from infra.environments.miniwob.experts import EXPERTS
+from infra.environments.miniwob.view import text_in
 from infra.settings import settings
 from models.behaviours import collect
 from schemas.environments import MiniwobRecipe, MiniwobTask
@@ -63,13 +64,13 @@ def test_experts_win_and_the_pages_are_the_same_again():
 def test_a_form_is_filled_in_and_the_annotator_says_why(pages):
     (task,) = pages.tasks("test", 1)
     (episode,) = collect(pages, [task], [0.0], seed=0, max_steps=5)
-    name = episode.actions[0].rpartition(" ")[2]
-    assert name in task.instruction
-    assert f"textbox: {name}, focused" in episode.turns[0].step.state
+    name = text_in(episode.actions[0])
+    assert f'"{name}"' in task.instruction
+    assert f'textbox: "{name}", focused' in episode.turns[0].step.state
     (traces,) = annotator_of_facts(MiniwobRecipe()).annotate([episode])
-    assert traces[0].endswith(f"textbox: (empty). {name}, asked. works.")
-    password = episode.actions[1].rpartition(" ")[2]
-    assert traces[-1].endswith(f"textbox: {name}, asked. [10] textbox: {password}, asked. wins.")
+    assert traces[0].endswith(f'textbox: (empty). "{name}", asked. works.')
+    password = text_in(episode.actions[1])
+    assert traces[-1].endswith(f'textbox: "{name}", asked. [10] textbox: "{password}", asked. wins.')
 
 
 def test_splits_and_seeds_are_other_tasks_and_the_same_each_time(pages):

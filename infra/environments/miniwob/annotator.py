@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from infra.environments.miniwob.view import EMPTY, TICKED, name_in, role_of
+from infra.environments.miniwob.view import TICKED, name_in, quoted, role_of, text_in
 from infra.environments.verdicts import verdict
 from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
@@ -56,9 +56,8 @@ def explain(task: AgentTask, turn: Turn) -> str:
 
 def _typed(action: str, instruction: str) -> list[str]:
     """What is put into a textbox, or chosen."""
-    verb, _, quoted = action.partition("] ")
-    is_put = name_in(quoted) and verb.startswith(("type ", "select "))
-    return [f"{quoted}, {_FLAGS[_has(instruction, name_in(quoted))]}"] if is_put else []
+    text = text_in(action)
+    return [f"{quoted(text)}, {_FLAGS[_has(instruction, text)]}"] if text else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +76,7 @@ class _Page:
         asked = self.asked(line)
         flags = [] if asked is None else [_FLAGS[asked]]
         ticked = re.findall(r", ((?:un)?checked)", self.lines[line]) if line.endswith(TICKED) else []
-        name = f'"{self.name(line)}"' if self.name(line) else EMPTY
-        return ", ".join([f"{line}: {name}", *place, *flags, *ticked, *(["wrong"] if wrong else [])])
+        return ", ".join([f"{line}: {quoted(self.name(line))}", *place, *flags, *ticked, *(["wrong"] if wrong else [])])
 
     def asked(self, line: str) -> bool | None:
         """Whether the instruction has its name, or its place where it speaks of places; None if it has neither."""

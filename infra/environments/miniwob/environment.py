@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from infra.environments.miniwob.names import names_on
-from infra.environments.miniwob.view import KEYS
+from infra.environments.miniwob.view import KEYS, put, text_in
 from infra.environments.opened_games import OpenedGames
 from infra.environments.processes import Game
 from schemas.environments import MiniwobRecipe, MiniwobTask
@@ -38,26 +38,21 @@ class MiniwobEnvironment(OpenedGames):
 
     def admissible_actions(self, slot: int) -> list[str]:
         """Every click, every choice, and to type what the expert would, into each textbox."""
-        return [*self._seen[slot].admissible, *self._typed_here(slot, [_typed(self.expert(slot))])]
+        return [*self._seen[slot].admissible, *self._typed_here(slot, [text_in(self.expert(slot))])]
 
     def near_misses(self, slot: int) -> list[str]:
         """Keys, what other pages would accept, to type into what is no textbox, and to type what belongs on another page."""
         others = {action for seen in self._seen.values() for action in seen.admissible}
-        misplaced = {f'{action.replace("click", "type", 1)} "text"' for action in others if action.startswith("click ")}
-        elsewhere = self._typed_here(slot, [_typed(seen.expert) for seen in self._seen.values()])
+        misplaced = {put("type", one.removeprefix("click "), "text") for one in others if one.startswith("click ")}
+        elsewhere = self._typed_here(slot, [text_in(seen.expert) for seen in self._seen.values()])
         return sorted({*others, *misplaced, *elsewhere, *(f"press {key}" for key in KEYS)})
 
     def _typed_here(self, slot: int, texts: Iterable[str]) -> list[str]:
         boxes = [name.split()[0] for name in lines_of(self._state(slot)) if name.endswith(" textbox")]
-        return [f'type {box} "{text}"' for box in boxes for text in texts if text]
+        return [put("type", box, text) for box in boxes for text in texts if text]
 
     def names(self, task: AgentTask) -> list[str]:
         """What is called as only this task calls it, unless it is to be written otherwise."""
         if task.family in _SPELLING:
             return []
         return names_on(task.instruction, lines_of(task.initial_state or self.first_state(task)))
-
-
-def _typed(action: str) -> str:
-    """What an action types or selects; empty if nothing."""
-    return action.partition('] "')[2].removesuffix('"')

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from infra.environments.miniwob.view import Element
+from infra.environments.miniwob.view import Element, put
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def _click(element: Element | None) -> str:
 
 
 def _type(box: Element, text: str) -> str:
-    return f'type [{box.ref}] "{text}"'
+    return put("type", f"[{box.ref}]", text)
 
 
 def _button(page: Page, name: str = "submit") -> str:
@@ -146,7 +146,7 @@ def _nth_textbox(page: Page) -> str:
 
 def _listed(page: Page) -> str:
     (box,) = page.all("combobox")
-    return _button(page) if box.name == page.target else f'select [{box.ref}] "{page.target}"'
+    return _button(page) if box.name == page.target else put("select", f"[{box.ref}]", page.target)
 
 
 def _completed(page: Page) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 from schemas.state_text import text_of
 
-EMPTY = "(empty)"
+_EMPTY = "(empty)"
 KEYS = ("enter", "tab", "escape", "space", "backspace", "up", "down", "left", "right")
 MAX_TYPED = 200
 """Characters: what is longer is no action."""
@@ -70,7 +70,7 @@ class Element:
     @property
     def value(self) -> str:
         """Of its line in a state."""
-        parts = [f'"{self.name}"' if self.name else EMPTY]
+        parts = [quoted(self.name)]
         if self.options:
             parts = [f'{parts[0]} of "{_BETWEEN_OPTIONS.join(self.options)}"']
         if self.role in TICKED:
@@ -152,6 +152,11 @@ def role_of(line: str) -> str:
     return line.partition("] ")[2]
 
 
+def quoted(name: str) -> str:
+    """A name as a line has it."""
+    return f'"{name}"' if name else _EMPTY
+
+
 def name_in(value: str) -> str:
     """Of a thing, by the value of its line; empty if it has none."""
     match = _VALUE.fullmatch(value)
@@ -162,6 +167,17 @@ def options_in(value: str) -> list[str]:
     """Of a combobox, by the value of its line."""
     match = _VALUE.fullmatch(value)
     return match["options"].split(_BETWEEN_OPTIONS) if match and match["options"] else []
+
+
+def put(verb: str, thing: str, text: str) -> str:
+    """The action that types or selects a text in a thing, such as `[7]`."""
+    return f'{verb} {thing} "{text}"'
+
+
+def text_in(action: str) -> str:
+    """What an action types or selects; empty if nothing."""
+    match = _ACTION.fullmatch(action)
+    return (match[5] or "") if match else ""
 
 
 def action_of(text: str, elements: Sequence[Element]) -> Action | None:
@@ -188,5 +204,5 @@ def _can_be_typed(text: str) -> bool:
 
 def clicks(elements: Sequence[Element]) -> list[str]:
     """Every click, and every option that is not selected yet."""
-    chosen = [f'select [{one.ref}] "{option}"' for one in elements for option in one.options if option != one.name]
+    chosen = [put("select", f"[{one.ref}]", option) for one in elements for option in one.options if option != one.name]
     return [f"click [{one.ref}]" for one in elements] + chosen
