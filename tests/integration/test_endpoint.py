@@ -118,11 +118,11 @@ def test_what_a_chat_model_predicts_is_a_step_like_any_other(server, here):
     assert asked["latest_actions"] == ["look"]
 
 
-def test_nonsense_is_asked_again_once_and_is_then_a_failure_and_no_reward(server, here):
-    server.num_bad_answers = 2
+def test_nonsense_is_asked_again_and_is_in_the_end_a_failure_and_no_reward(server, here):
+    server.num_bad_answers = 1 + DreamOptions.num_retries
     (step,) = model_at(here).predict([situation("take carrot")])
     assert (step.failure, step.reward) == (Failure.UNPARSABLE, 0.0)
-    server.num_bad_answers = 1
+    server.num_bad_answers = DreamOptions.num_retries
     (step,) = model_at(here).predict([situation("take carrot")])
     assert step.success
 
