@@ -148,7 +148,7 @@ def test_logged_and_generated_tasks_are_looked_at(data):
     assert environment.task_error(task) is None
     assert "has another instruction" in str(environment.task_error(AgentTask(task.task_id, "x", "train", task.family)))
     assert "is called" in str(environment.task_error(AgentTask("train/x/y", "x", "train", task.family)))
-    state = "- saw: You are in a room.\n- places: desk 1, drawer 1 2"
+    state = "- saw: You are in a room.\n- desk 1: unseen\n- drawer 1: unseen\n- mug 1: is cleaned"
 
     def generated(instruction: str, state: str = state) -> str | None:
         return environment.task_error(

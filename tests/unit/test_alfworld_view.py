@@ -21,22 +21,28 @@ AT_THE_DRAWERS = (
 SAID = "You arrive at drawer 10. On the drawer 10, you see a pen 2."
 
 
+KNOWN = {"desk 1": "unseen", "drawer 2": "unseen", "drawer 10": "pen 2", "safe 1": "closed"}
+
+
 def heard(*said: str) -> dict[str, str]:
-    memory = Memory()
+    """What is known of where one has been, and of things."""
+    memory = Memory(PLACES)
     for one in said:
         memory.hear(one)
-    return memory.lines
+    return {name: known for name, known in memory.lines.items() if known != "unseen"}
 
 
 def test_a_state_says_what_was_seen_and_what_would_be_accepted():
-    text = state_text(SAID, AT_THE_DRAWERS, PLACES, "", {"drawer 10": "pen 2"})
+    text = state_text(SAID, AT_THE_DRAWERS, "", KNOWN)
     assert text == (
         "- saw: You arrive at drawer 10. On the drawer 10, you see a pen 2.\n"
         "- at: drawer 2, drawer 10\n"
         "- holding: nothing\n"
-        "- places: desk 1, drawer 2 10, safe 1\n"
         "- can: open drawer 2, take pen 2 from drawer 10\n"
-        "- drawer 10: pen 2"
+        "- desk 1: unseen\n"
+        "- drawer 2: unseen\n"
+        "- drawer 10: pen 2\n"
+        "- safe 1: closed"
     )
     assert set(actions_in(lines_of(text))) == set(AT_THE_DRAWERS) - {"look", "inventory", "help"}
     assert {"take pen 2 from safe 1", "heat pen 2 with microwave 1"} <= set(near_misses_in(lines_of(text)))
@@ -44,9 +50,10 @@ def test_a_state_says_what_was_seen_and_what_would_be_accepted():
 
 def test_first_words_lose_their_banner_and_the_task():
     said = "-= Welcome to TextWorld, ALFRED! =-\n\nYou are in the middle of a room.\n\nYour task is to: dance."
-    lines = lines_of(state_text(said, [f"go to {place}" for place in PLACES], PLACES, "", {}))
+    lines = lines_of(state_text(said, [f"go to {place}" for place in PLACES], "", Memory(PLACES).lines))
     assert lines["saw"] == "You are in the middle of a room."
     assert (lines["at"], lines["can"]) == ("the middle of the room", "nothing")
+    assert {place: lines[place] for place in PLACES} == dict.fromkeys(PLACES, "unseen")
 
 
 def test_contents_are_remembered_as_they_change():
@@ -61,12 +68,19 @@ def test_what_is_inside_is_known_once_it_was_open():
     closed, opened = "The safe 1 is closed.", "You open the safe 1. The safe 1 is open. In it, you see a watch 1."
     assert heard(closed) == {"safe 1": "closed"}
     assert heard(closed, opened, "You close the safe 1.", closed) == {"safe 1": "watch 1"}
+    taken = "You pick up the watch 1 from the safe 1."
+    assert heard(closed, opened, taken, "You close the safe 1.", closed) == {"safe 1": "nothing"}
+
+
+def test_of_what_is_beside_a_place_only_what_was_put_there_is_known():
+    assert heard("You move the pen 2 to the drawer 2.") == {"drawer 2": "pen 2"}
+    assert heard("You pick up the pen 2 from the drawer 2.") == {}
 
 
 def test_the_last_of_hot_and_cold_counts_and_clean_stays():
     done = ["You clean the mug 1 using the sinkbasin 1.", "You heat the mug 1 using the microwave 1."]
-    assert heard(*done) == {"mug 1": "cleaned, heated"}
-    assert heard(*done, "You cool the mug 1 using the fridge 1.") == {"mug 1": "cleaned, cooled"}
+    assert heard(*done) == {"mug 1": "is cleaned, heated"}
+    assert heard(*done, "You cool the mug 1 using the fridge 1.") == {"mug 1": "is cleaned, cooled"}
 
 
 @pytest.mark.parametrize(
@@ -75,19 +89,19 @@ def test_the_last_of_hot_and_cold_counts_and_clean_stays():
         (
             "put a clean mug in desk",
             "move mug 1 to desk 1",
-            "at desk 1, asked. holding mug 1, asked. mug 1: cleaned. desk 1: pen 2. accepted. "
+            "at desk 1, asked. holding mug 1, asked. mug 1: is cleaned. desk 1: pen 2. accepted. "
             "mug asked. desk asked. is cleaned. works.",
         ),
         (
             "put a hot mug in bed",
             "move mug 1 to desk 1",
-            "at desk 1, not asked. holding mug 1, asked. mug 1: cleaned. desk 1: pen 2. accepted. "
+            "at desk 1, not asked. holding mug 1, asked. mug 1: is cleaned. desk 1: pen 2. accepted. "
             "mug asked. desk not asked. not yet heated. works.",
         ),
         (
             "find two pen and put them in desk",
             "move mug 1 to desk 1",
-            "at desk 1, asked. holding mug 1, not asked. mug 1: cleaned. desk 1: pen 2. accepted. "
+            "at desk 1, asked. holding mug 1, not asked. mug 1: is cleaned. desk 1: pen 2. accepted. "
             "mug not asked. desk asked. not yet two. works.",
         ),
         (
@@ -109,21 +123,21 @@ def test_the_last_of_hot_and_cold_counts_and_clean_stays():
     ],
 )
 def test_a_trace_puts_what_is_known_and_asked_before_its_verdict(instruction, action, expected):
-    known = {"desk 1": "pen 2", "mug 1": "cleaned"}
-    state = state_text("Ah.", ["move mug 1 to desk 1", "use desklamp 1"], ["desk 1"], "mug 1", known)
+    known = {"desk 1": "pen 2", "mug 1": "is cleaned"}
+    state = state_text("Ah.", ["move mug 1 to desk 1", "use desklamp 1"], "mug 1", known)
     turn = Turn(state, action, Step("- saw: Well.", 0.0, done=False, success=False))
     assert explain(AgentTask("t", instruction, "train", "f"), turn) == expected
 
 
 def test_a_trace_counts_to_two():
-    state = state_text("Ah.", ["move pen 1 to desk 1"], ["desk 1"], "pen 1", {"desk 1": "mug 1, pen 2"})
+    state = state_text("Ah.", ["move pen 1 to desk 1"], "pen 1", {"desk 1": "mug 1, pen 2"})
     turn = Turn(state, "move pen 1 to desk 1", Step("- saw: Well.", 1.0, done=True, success=True))
     trace = explain(AgentTask("t", "put two pen in desk", "train", "f"), turn)
     assert trace.endswith("accepted. pen asked. desk asked. is two. wins.")
 
 
 def test_a_trace_ends_with_what_came_of_it():
-    state = state_text("Ah.", ["use desklamp 1"], ["desk 1"], "", {})
+    state = state_text("Ah.", ["use desklamp 1"], "", {"desk 1": "nothing"})
     asked = AgentTask("t", "look at mug under the desklamp", "train", "f")
     for step, verdict in (
         (Step("- saw: Well.", 1.0, done=True, success=True), "wins."),

@@ -5,7 +5,7 @@ the place that an action is about; whether the state accepts it; of an action th
 asks for that which it is about, and whether the thing is as it is wanted; and ends with a verdict. So whether something is
 asked for is said at most turns, mostly no, and not only where it wins: a model that reads it there alone learns to say yes.
 
-Example, of `move mug 1 to desk 1`: at desk 1, asked. holding mug 1, asked. mug 1: cleaned. desk 1: pen 2. accepted.
+Example, of `move mug 1 to desk 1`: at desk 1, asked. holding mug 1, asked. mug 1: is cleaned. desk 1: pen 2. accepted.
 mug asked. desk asked. is cleaned. wins.
 
 Differs: the paper asks a strong teacher LLM; models/teacher.py does that.
@@ -14,6 +14,7 @@ Differs: the paper asks a strong teacher LLM; models/teacher.py does that.
 import re
 from collections.abc import Sequence
 
+from infra.environments.alfworld.memory import IS
 from infra.environments.alfworld.view import ALWAYS, REFUSED, actions_in
 from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
@@ -58,7 +59,8 @@ def _request(turn: Turn, lines: dict[str, str], words: Sequence[str]) -> list[st
     asked = [f"{kind} {_asked(kind in words)}" for kind in kinds]
     thing, *places = _THING.findall(turn.action)
     known = [one for word, one in _BECOMES.items() if word in words]
-    done = [f"{_DONE[one in lines.get(thing, '').split(', ')]} {one}" for one in known]
+    became = lines.get(thing, "").removeprefix(IS).split(", ")
+    done = [f"{_DONE[one in became]} {one}" for one in known]
     if places and _TWO in words:
         done.append(f"{_DONE[_kinds(thing)[0] in _kinds(lines.get(places[0], ''))]} two")
     return [*asked, *done]

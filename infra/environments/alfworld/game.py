@@ -27,8 +27,7 @@ class AlfworldGame:
         infos = EnvInfos(admissible_commands=True, won=True, facts=True, extras=["gamefile", "expert_plan"])
         self._game = AlfredExpert(AlfredInfos(AlfredDemangler(PddlEnv(infos))), expert_type=AlfredExpertType.HANDCODED)
         self._name, self._num_steps = "", 0
-        self._places: list[str] = []
-        self._memory = Memory()
+        self._memory = Memory(())
 
     def reset(self, which: Path) -> Seen:
         """Begin the game of a folder that holds game.tw-pddl and traj_data.json."""
@@ -36,7 +35,7 @@ class AlfworldGame:
         self._game.load(str(which / "game.tw-pddl"))
         self._seed()
         state = self._game.reset()
-        self._places, self._memory = places_to_go(in_order(state["admissible_commands"])), Memory()
+        self._memory = Memory(places_to_go(in_order(state["admissible_commands"])))
         return self._seen(state)
 
     def step(self, action: str) -> Seen:
@@ -57,7 +56,7 @@ class AlfworldGame:
     def _seen(self, state: Any) -> Seen:
         self._memory.hear(state.feedback)
         accepted, held = tuple(state["admissible_commands"]), _held(state["facts"])
-        said = state_text(state.feedback, accepted, self._places, held, self._memory.lines)
+        said = state_text(state.feedback, accepted, held, self._memory.lines)
         planned = next_action(state["extra.expert_plan"][0], in_order(accepted), held, self._asked)
         return Seen(said, accepted, planned, "success" if state["won"] else "continue")
 

@@ -3,20 +3,21 @@
     - saw: You arrive at desk 1. On the desk 1, you see a mug 1, and a pen 2.
     - at: desk 1
     - holding: nothing
-    - places: bed 1, desk 1, drawer 1 2 3
     - can: examine desk 1, take mug 1 from desk 1, take pen 2 from desk 1
-    - drawer 2: closed
+    - bed 1: unseen
     - desk 1: mug 1, pen 2
+    - drawer 1: closed
+    - drawer 2: unseen
 
 One can go to every place but where one is, which may be several that are close together. Look, inventory and help are
-always accepted, and are not said. After the first five lines comes what is remembered (memory.py), as it was found: so lines
-keep their places, and what an experience model has to write is short.
+always accepted, and are not said. After the first four lines comes what is remembered (memory.py) of each place, then of
+things: so lines keep their places, and what an experience model has to write is short.
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from infra.environments.alfworld.memory import IS
 from schemas.state_text import text_of
 
 GO = "go to "
@@ -33,28 +34,24 @@ _ASKED = re.compile(
 _AROUND_FIRST_WORDS = re.compile(r"^.*?=-\s*|\s*Your task is to: .*$", re.DOTALL)
 
 
-def state_text(
-    said: str, admissible: Iterable[str], places: Sequence[str], held: str, remembered: Mapping[str, str]
-) -> str:
+def state_text(said: str, admissible: Iterable[str], held: str, remembered: Mapping[str, str]) -> str:
     """The state after ALFWorld said something.
 
     Args:
         said: By ALFWorld, word for word.
         admissible: Actions that it would accept now.
-        places: All that one can go to in this room, in order.
         held: What is in the agent's hands; empty if nothing is.
-        remembered: Further lines.
+        remembered: A line for each place in the room, and others.
     """
     accepted = in_order(set(admissible) - set(ALWAYS))
     elsewhere = places_to_go(accepted)
-    here = [place for place in places if place not in elsewhere]
+    here = [place for place in places_in(remembered) if place not in elsewhere]
     can = [action for action in accepted if not action.startswith(GO)]
     return text_of(
         {
             "saw": _one_line(said),
             "at": ", ".join(here) or _NOWHERE,
             "holding": held or NOTHING,
-            "places": _by_kind(places),
             "can": ", ".join(can) or NOTHING,
             **remembered,
         }
@@ -76,19 +73,9 @@ def places_to_go(admissible: Iterable[str]) -> list[str]:
     return [action.removeprefix(GO) for action in admissible if action.startswith(GO)]
 
 
-def _by_kind(places: Iterable[str]) -> str:
-    """`bed 1, drawer 1 2 3`."""
-    numbers: dict[str, list[str]] = defaultdict(list)
-    for place in places:
-        kind, _, number = place.rpartition(" ")
-        numbers[kind].append(number)
-    return ", ".join(" ".join([kind, *some]) for kind, some in numbers.items()) or NOTHING
-
-
-def places_in(lines: dict[str, str]) -> list[str]:
+def places_in(lines: Mapping[str, str]) -> list[str]:
     """All places of a state."""
-    kinds = [words.split(" ") for words in _listed(lines, "places")]
-    return [f"{kind} {number}" for kind, *numbers in kinds for number in numbers]
+    return [name for name, known in lines.items() if _THING.fullmatch(name) and not known.startswith(IS)]
 
 
 def actions_in(lines: dict[str, str]) -> list[str]:
