@@ -15,7 +15,7 @@ things: so lines keep their places, and what an experience model has to write is
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from infra.environments.alfworld.memory import IS
 from schemas.state_text import text_of
