@@ -1,4 +1,6 @@
-"""Recipes whose models are made of nothing but logs of a real environment: a whole cycle of each, of a few small games."""
+"""Tiny recipes of real environments, with models made of nothing but their logs: a whole cycle of each, of a few small games."""
+
+import shutil
 
 import pytest
 
@@ -32,3 +34,10 @@ def test_miniwob_tiny_goes_through_a_whole_cycle(tmp_path):
     require_chromium()
     families = 'environment.families=["click-test", "click-button"]'
     assert lineage_of(tmp_path, "miniwob-tiny", (*FROM_SCRATCH, families)) >= WHOLE
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(shutil.which("java") is None, reason="no Java: apt-get install default-jre-headless")
+def test_scienceworld_tiny_goes_through_a_whole_cycle(tmp_path):
+    steps = "environment.max_steps=12"  # or no logged episode is long enough to win
+    assert lineage_of(tmp_path, "scienceworld-tiny", (*FROM_SCRATCH, steps)) >= WHOLE
