@@ -119,10 +119,10 @@ def test_what_a_chat_model_predicts_is_a_step_like_any_other(server, here):
 
 
 def test_nonsense_is_asked_again_and_is_in_the_end_a_failure_and_no_reward(server, here):
-    server.num_bad_answers = 1 + DreamOptions.num_retries
+    server.num_bad_answers = 1 + DreamOptions().num_retries
     (step,) = model_at(here).predict([situation("take carrot")])
     assert (step.failure, step.reward) == (Failure.UNPARSABLE, 0.0)
-    server.num_bad_answers = DreamOptions.num_retries
+    server.num_bad_answers = DreamOptions().num_retries
     (step,) = model_at(here).predict([situation("take carrot")])
     assert step.success
 
