@@ -1,11 +1,10 @@
 """Tiny recipes of real environments, with models made of nothing but their logs: a whole cycle of each, of a few small games."""
 
-import shutil
-
 import pytest
 
 from tests.alfworld import require_games
 from tests.command_line import LENIENT_GATE, SMALLER, TOY, lineage_of
+from tests.java import needs_java
 from tests.miniwob import require_chromium
 
 FROM_SCRATCH = (
@@ -37,7 +36,7 @@ def test_miniwob_tiny_goes_through_a_whole_cycle(tmp_path):
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(shutil.which("java") is None, reason="no Java: apt-get install default-jre-headless")
+@needs_java
 def test_scienceworld_tiny_goes_through_a_whole_cycle(tmp_path):
     steps = "environment.max_steps=12"  # or no logged episode is long enough to win
     assert lineage_of(tmp_path, "scienceworld-tiny", (*FROM_SCRATCH, steps)) >= WHOLE

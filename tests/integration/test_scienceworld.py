@@ -1,6 +1,5 @@
 """ScienceWorld, played for real: its own experiments, in Java."""
 
-import shutil
 import signal
 from dataclasses import replace
 
@@ -15,12 +14,10 @@ from schemas.environments import ScienceworldRecipe, ScienceworldTask
 from schemas.errors import InputError
 from schemas.records import Failure
 from schemas.state_text import lines_of
+from tests.java import needs_java
 from tests.predictable import require_predictable
 
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.skipif(shutil.which("java") is None, reason="no Java: apt-get install default-jre-headless"),
-]
+pytestmark = [pytest.mark.integration, needs_java]
 
 SHORT: tuple[ScienceworldTask, ...] = ("find-living-thing", "lifespan-longest-lived")
 

@@ -7,10 +7,11 @@ told where it has not been goes in circles.
 import re
 from collections.abc import Iterable
 
-UNSEEN = "unseen"
-"""What is known of a place before one has been there."""
+NOTHING = "nothing"
 IS = "is "
 """How that which is known of a thing begins, and of no place."""
+_UNSEEN = "unseen"
+"""What is known of a place before one has been there."""
 _SEEN = re.compile(r"(?:On the (\w+ \d+)|The (\w+ \d+) is open\. In it), you see ([^.]*)\.")
 _CLOSED = re.compile(r"The (\w+ \d+) is closed\.")
 _TAKEN = re.compile(r"You pick up the (\w+ \d+) from the (\w+ \d+)\.")
@@ -26,7 +27,7 @@ class Memory:
 
     def __init__(self, places: Iterable[str]) -> None:
         """Nothing known yet but that there are these places."""
-        self._within = {place: [UNSEEN] for place in places}
+        self._within = {place: [_UNSEEN] for place in places}
         self._became: dict[str, list[str]] = {}
         """What was done to each thing, in order."""
 
@@ -35,12 +36,12 @@ class Memory:
         for on, within, things in _SEEN.findall(said):
             self._within[on or within] = _THING.findall(things)
         for place in _CLOSED.findall(said):
-            if self._within.get(place) == [UNSEEN]:
+            if self._within.get(place) == [_UNSEEN]:
                 self._within[place] = ["closed"]
         for thing, place in _TAKEN.findall(said):
             self._within[place] = self._without(thing, place)
         for thing, place in _MOVED.findall(said):
-            self._within[place] = [*self._without(UNSEEN, place), thing]
+            self._within[place] = [*self._without(_UNSEEN, place), thing]
         for verb, thing in _CHANGED.findall(said):
             became = _BECAME[verb]
             others = [one for one in self._became.get(thing, []) if one not in (became, _UNDONE_BY.get(became))]
@@ -52,5 +53,5 @@ class Memory:
     @property
     def lines(self) -> dict[str, str]:
         """A line for each place, then one for each thing that something was done to."""
-        places = {place: ", ".join(within) or "nothing" for place, within in self._within.items()}
+        places = {place: ", ".join(within) or NOTHING for place, within in self._within.items()}
         return places | {thing: IS + ", ".join(became) for thing, became in self._became.items()}

@@ -17,12 +17,11 @@ things: so lines keep their places, and what an experience model has to write is
 import re
 from collections.abc import Iterable, Mapping
 
-from infra.environments.alfworld.memory import IS
+from infra.environments.alfworld.memory import IS, NOTHING
 from schemas.state_text import text_of
 
 GO = "go to "
 ALWAYS = ("look", "inventory", "help")
-NOTHING = "nothing"
 REFUSED = "Nothing happens."
 """What ALFWorld says to what it does not accept."""
 _NOWHERE = "the middle of the room"
