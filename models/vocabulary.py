@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 from models.prompts import END, MARKERS
 
-_WORDS = Regex(r"\n-| ?[A-Za-z]+|\d| |\n|[^\sA-Za-z\d]")
+_WORDS = Regex(r"\n-| ?[A-Za-z]+| ?\d| |\n|[^\sA-Za-z\d]")
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:

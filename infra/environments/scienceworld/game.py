@@ -9,7 +9,8 @@ import zlib
 from functools import lru_cache
 from typing import Any
 
-from scienceworld import ScienceWorldEnv
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from scienceworld.constants import BASEPATH, JAR_PATH
 
 from infra.environments.processes import Seen
 from infra.environments.scienceworld.view import state_text
@@ -20,11 +21,15 @@ _MAX_ACTION = 200
 """Characters: what is longer is no action."""
 _SHOWN_PER_TEMPLATE = 2
 _WON = 1.0
+_JAVA_OPTIONS = ["-Xmx1g"]
+"""Else each process's Java machine grows to a quarter of all memory before it tidies up."""
 
 
 @lru_cache(maxsize=1)
-def _java() -> ScienceWorldEnv:
-    return ScienceWorldEnv()
+def _java() -> Any:
+    """What is in this process's Java machine, which ends with the process."""
+    port = launch_gateway(classpath=JAR_PATH, cwd=BASEPATH, javaopts=_JAVA_OPTIONS, die_on_exit=True)
+    return JavaGateway(gateway_parameters=GatewayParameters(auto_field=True, port=port)).jvm
 
 
 def _singleton(package: Any, name: str) -> Any:
@@ -41,7 +46,7 @@ class ScienceworldGame:
 
     def __init__(self) -> None:
         """Nothing loaded yet."""
-        java: Any = _java()._gateway.jvm
+        java = _java()
         self._chance, self._numbering = _singleton(java.scala.util, "Random"), _singleton(java.util, "UniqueIdentifier")
         self._server = java.scienceworld.runtime.pythonapi.PythonInterface()
         self._variations: dict[tuple[str, str], list[int]] = {}
