@@ -28,7 +28,7 @@ _JAVA_OPTIONS = ["-Xmx1g"]
 @lru_cache(maxsize=1)
 def _java() -> Any:
     """What is in this process's Java machine, which ends with the process."""
-    port = launch_gateway(classpath=JAR_PATH, cwd=BASEPATH, javaopts=_JAVA_OPTIONS, die_on_exit=True)
+    port: Any = launch_gateway(classpath=JAR_PATH, cwd=BASEPATH, javaopts=_JAVA_OPTIONS, die_on_exit=True)
     return JavaGateway(gateway_parameters=GatewayParameters(auto_field=True, port=port)).jvm
 
 
