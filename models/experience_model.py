@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from models.authors import Author
 from models.prompts import Situation, has_markers, last_actions
 from schemas.errors import InputError
-from schemas.ports import Demonstrations
+from schemas.ports import Demonstrations, Refusal
 from schemas.records import AgentTask, Failure, Step
 from schemas.state_text import apply_changes
 
@@ -121,9 +121,9 @@ def is_well_formed(action: str) -> bool:
     return bool(action) and "\n" not in action and not has_markers(action)
 
 
-def _refused(state: str) -> Step:
-    """What every environment answers to an action that is no line of text: nothing changes."""
-    return Step(state, 0.0, done=False, success=False, reasoning="not an action: refused.")
+def _unanswered(state: str, why: str) -> Step:
+    """A refusal that the model was not asked about."""
+    return Step(state, 0.0, done=False, success=False, reasoning=f"{why}: refused.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +136,19 @@ class _Episode:
 class Dream:
     """An environment that the experience model imagines.
 
-    Differs: an action that is not a line of text is refused without asking the model.
+    Differs: two kinds of action are refused without asking the model. What is not a line of text changes nothing anywhere; and
+    a dream keeps its own word, so that what a dreamt state says is not accepted is not. A small model says rightly that a
+    drawer is empty and then grants what is taken from it, and a policy in training finds such places at once.
     """
 
-    def __init__(self, model: ExperienceModel) -> None:
-        """An environment with no episode yet."""
-        self._model = model
+    def __init__(self, model: ExperienceModel, refusal: Refusal | None = None) -> None:
+        """An environment with no episode yet.
+
+        Args:
+            model: Predicts.
+            refusal: What states say that they do not accept; None where they say nothing of the kind.
+        """
+        self._model, self._refusal = model, refusal
         self._episodes: dict[int, _Episode] = {}
 
     def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
@@ -156,14 +163,22 @@ class Dream:
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
         """Predict what each action leads to."""
-        understood = {slot: action for slot, action in actions.items() if is_well_formed(action)}
-        predicted = self._model.predict([self._situation(slot, action) for slot, action in understood.items()])
-        steps = dict(zip(understood, predicted, strict=True))
+        refused = {slot: step for slot, action in actions.items() if (step := self._refused(slot, action))}
+        asked = [slot for slot in actions if slot not in refused]
+        predicted = self._model.predict([self._situation(slot, actions[slot]) for slot in asked])
+        steps = refused | dict(zip(asked, predicted, strict=True))
         for slot, action in actions.items():
             episode = self._episodes[slot]
-            step = steps.setdefault(slot, _refused(episode.state))
-            self._episodes[slot] = replace(episode, state=step.state, actions=(*episode.actions, action))
+            self._episodes[slot] = replace(episode, state=steps[slot].state, actions=(*episode.actions, action))
         return {slot: steps[slot] for slot in actions}
+
+    def _refused(self, slot: int, action: str) -> Step | None:
+        """What needs no prediction."""
+        state = self._episodes[slot].state
+        if not is_well_formed(action):
+            return _unanswered(state, "not an action")
+        after = self._refusal(state, action) if self._refusal else None
+        return _unanswered(after, "not listed") if after else None
 
     def _situation(self, slot: int, action: str) -> Situation:
         episode = self._episodes[slot]

@@ -3,7 +3,7 @@
 A slot is a place in a vector of episodes: reset puts an agent task into it, step moves it on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -93,6 +93,11 @@ class RealEnvironment(Environment, Protocol):
     def task_error(self, task: AgentTask) -> str | None:
         """Why a task, with its first state, is none of this environment's or cannot be solved; None if it is fine."""
         ...
+
+
+Refusal = Callable[[str, str], str | None]
+"""Of a state and an action, the state that follows if this one itself says that it does not accept the action; None where it
+says nothing of the kind. Of environments whose states list what they accept."""
 
 
 class Annotator(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from infra.doors import cycle
-from infra.environments.by_name import open_environment
+from infra.environments.by_name import open_environment, refusal_of
 from models.experience_model import Dream, DreamOptions, ExperienceModel
 from models.renaming import Aliases
 from models.rollouts import Rollout, RolloutOptions, RolloutProgress
@@ -26,7 +26,8 @@ _ANOTHER_ATTEMPT = 10_000_019
 
 def dream_environment(experience_model: Reference, experience: list[Reference], recipe: PlayRecipe, seed: int) -> Dream:
     """The experience model as an environment, grounded in these trajectories."""
-    return Dream(open_experience_model(experience_model, experience, recipe, seed))
+    refusal = refusal_of(recipe.environment) if recipe.experience.refuse_unlisted else None
+    return Dream(open_experience_model(experience_model, experience, recipe, seed), refusal)
 
 
 def open_experience_model(

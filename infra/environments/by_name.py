@@ -16,7 +16,7 @@ from schemas.environments import (
     entry_point,
 )
 from schemas.errors import InputError
-from schemas.ports import Annotator, RealEnvironment
+from schemas.ports import Annotator, RealEnvironment, Refusal
 from schemas.recipe import EnvironmentRecipe
 
 
@@ -100,6 +100,21 @@ def _of_a_package(recipe: str) -> Any:
     """Environment and annotator in one."""
     told = PluginRecipe.model_validate_json(recipe)
     return entry_point(told.name).load()(told)
+
+
+def refusal_of(recipe: EnvironmentRecipe) -> Refusal | None:
+    """How this environment's states say what they do not accept; None if they do not. Nothing has to be installed for it."""
+    match recipe:
+        case AlfworldRecipe():
+            from infra.environments.alfworld.view import refusal_in
+
+            return refusal_in
+        case MiniwobRecipe():
+            from infra.environments.miniwob.view import refusal_in
+
+            return refusal_in
+        case _:
+            return None
 
 
 def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:

@@ -5,7 +5,7 @@ import signal
 import psutil
 import pytest
 
-from infra.environments.by_name import annotator_of_facts, open_environment
+from infra.environments.by_name import annotator_of_facts, open_environment, refusal_of
 from infra.environments.miniwob.environment import MiniwobEnvironment
 from infra.environments.miniwob.experts import EXPERTS
 from infra.environments.miniwob.view import text_in
@@ -15,6 +15,7 @@ from schemas.environments import MiniwobRecipe, MiniwobTask
 from schemas.errors import InputError
 from schemas.records import AgentTask, Failure
 from tests.command_line import TOY, changed, dreamgym
+from tests.listed import require_refused_for_real
 from tests.miniwob import require_chromium
 from tests.predictable import require_predictable
 from tests.renamable import require_renamable
@@ -102,6 +103,11 @@ def test_what_is_no_action_changes_nothing(pages):
         assert (step.state, step.done, step.failure) == (before, False, None)
     assert 'textbox: "öß", focused' in pages.step({0: 'type [7] "öß"'})[0].state
     assert 'textbox: "anew", focused' in pages.step({0: 'type [7] "anew"'})[0].state
+
+
+def test_what_a_page_does_not_have_is_refused_for_real_too(pages):
+    episodes = collect(pages, pages.tasks("train", 8), [0.8], seed=0, max_steps=8)
+    assert require_refused_for_real(refusal_of(MiniwobRecipe()), episodes) > 5
 
 
 def test_a_wrong_answer_loses(pages):

@@ -133,3 +133,16 @@ def test_the_dream_refuses_what_is_no_line_of_text_without_asking_the_model(acti
     dream.reset({4: replace(TASK, initial_state=SITUATION.state)})
     step = dream.step({4: action})[4]
     assert (step.state, step.reward, step.done, step.failure) == (SITUATION.state, 0.0, False, None)
+
+
+def test_the_dream_keeps_its_own_word_about_what_it_does_not_accept():
+    def refusal(state: str, action: str) -> str | None:
+        return f"{state}\n- saw: no" if action == "open fridge" else None
+
+    author = Scripted(["[next]\n[outcome] success"])
+    dream = Dream(ExperienceModel(author, None, DreamOptions()), refusal)
+    dream.reset(dict.fromkeys((1, 2), replace(TASK, initial_state=SITUATION.state)))
+    steps = dream.step({1: "open fridge", 2: "take carrot"})
+    assert (steps[1].state, steps[1].done, steps[1].success) == (f"{SITUATION.state}\n- saw: no", False, False)
+    assert steps[2].success
+    assert not author.texts
