@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from models.authors import Author
 from models.prompts import Situation, has_markers, last_actions
 from schemas.errors import InputError
-from schemas.ports import Demonstrations, Refusal
+from schemas.ports import Demonstrations, Listed
 from schemas.records import AgentTask, Failure, Step
 from schemas.state_text import apply_changes
 
@@ -35,16 +35,32 @@ class DreamOptions:
     """A dreamt success counts only if this many sampled predictions all say so: pessimism where the
     model disagrees with itself. 1 asks once."""
     num_retries: int = 3
-    """How often an unparsable prediction is sampled again before it counts as a failure."""
+    """How often an unparsable prediction is sampled again before it counts as a failure, and one that refuses what its state
+    accepts before it stands."""
     batch_size: int = 256
 
 
 class ExperienceModel:
-    """Predicts what an environment would answer."""
+    """Predicts what an environment would answer.
 
-    def __init__(self, author: Author, demonstrations: Demonstrations | None, options: DreamOptions) -> None:
-        """A model ready to predict what its author writes; without demonstrations it is not grounded."""
+    Differs: it keeps its own word. What a dreamt state lists as accepted or not is held to: an action that it does not accept
+    is refused without asking, and a prediction that refuses what it does accept is written anew. A small model says rightly
+    that a drawer is empty and then grants what is taken from it, and a policy in training finds such places at once.
+    """
+
+    def __init__(
+        self, author: Author, demonstrations: Demonstrations | None, options: DreamOptions, listed: Listed | None = None
+    ) -> None:
+        """A model ready to predict what its author writes.
+
+        Args:
+            author: Writes.
+            demonstrations: Where to retrieve; without, the model is not grounded.
+            options: How it is asked.
+            listed: How to read what states accept; None where they do not list it.
+        """
         self._author, self._demonstrations, self.options = author, demonstrations, options
+        self._listed = listed
 
     def ground(self, situations: Sequence[Situation]) -> list[Situation]:
         """The situations with k retrieved demonstrations each, never from their own trajectory."""
@@ -55,22 +71,37 @@ class ExperienceModel:
 
     def predict(self, situations: Sequence[Situation]) -> list[Step]:
         """One step per situation; an unparsable prediction is a step with a typed failure."""
-        if not situations:
-            return []
-        grounded = self.ground(situations)
-        steps = self._steps(grounded, self.options.temperature)
+        foretold = [self._foretold(situation) for situation in situations]
+        asked = [situation for situation, step in zip(situations, foretold, strict=True) if step is None]
+        predicted = iter(self._predicted(self.ground(asked)) if asked else [])
+        return [step or next(predicted) for step in foretold]
+
+    def _foretold(self, situation: Situation) -> Step | None:
+        """What needs no prediction: that which the state does not accept."""
+        state = situation.state
+        if self._listed is None or self._listed.accepts(state, situation.action) is not False:
+            return None
+        return _refused(self._listed.refused(state), "not listed")
+
+    def _predicted(self, situations: list[Situation]) -> list[Step]:
+        steps = self._steps(situations, self.options.temperature)
         for _ in range(self.options.num_retries):
-            self._retry_broken(grounded, steps)
+            self._retry(situations, steps)
         if self.options.num_votes > 1:
-            self._withdraw_doubtful(grounded, steps)
+            self._withdraw_doubtful(situations, steps)
         return steps
 
-    def _retry_broken(self, situations: list[Situation], steps: list[Step]) -> None:
-        """Sample anew what could not be parsed."""
-        broken = [i for i, step in enumerate(steps) if step.failure]
-        again = self._steps([situations[i] for i in broken], temperature=1.0)
-        for i, step in zip(broken, again, strict=True):
+    def _retry(self, situations: list[Situation], steps: list[Step]) -> None:
+        """Sample anew what could not be parsed, or refuses what the state accepts."""
+        pairs = enumerate(zip(situations, steps, strict=True))
+        wrong = [i for i, (situation, step) in pairs if step.failure or self._contradicts(situation, step)]
+        again = self._steps([situations[i] for i in wrong], temperature=1.0)
+        for i, step in zip(wrong, again, strict=True):
             steps[i] = step
+
+    def _contradicts(self, situation: Situation, step: Step) -> bool:
+        state, listed = situation.state, self._listed
+        return bool(listed and listed.accepts(state, situation.action) and step.state == listed.refused(state))
 
     def _withdraw_doubtful(self, situations: list[Situation], steps: list[Step]) -> None:
         """Take back successes that another sampled prediction denies."""
@@ -121,7 +152,7 @@ def is_well_formed(action: str) -> bool:
     return bool(action) and "\n" not in action and not has_markers(action)
 
 
-def _unanswered(state: str, why: str) -> Step:
+def _refused(state: str, why: str) -> Step:
     """A refusal that the model was not asked about."""
     return Step(state, 0.0, done=False, success=False, reasoning=f"{why}: refused.")
 
@@ -136,19 +167,12 @@ class _Episode:
 class Dream:
     """An environment that the experience model imagines.
 
-    Differs: two kinds of action are refused without asking the model. What is not a line of text changes nothing anywhere; and
-    a dream keeps its own word, so that what a dreamt state says is not accepted is not. A small model says rightly that a
-    drawer is empty and then grants what is taken from it, and a policy in training finds such places at once.
+    Differs: an action that is not a line of text is refused without asking the model.
     """
 
-    def __init__(self, model: ExperienceModel, refusal: Refusal | None = None) -> None:
-        """An environment with no episode yet.
-
-        Args:
-            model: Predicts.
-            refusal: What states say that they do not accept; None where they say nothing of the kind.
-        """
-        self._model, self._refusal = model, refusal
+    def __init__(self, model: ExperienceModel) -> None:
+        """An environment with no episode yet."""
+        self._model = model
         self._episodes: dict[int, _Episode] = {}
 
     def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
@@ -163,22 +187,14 @@ class Dream:
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
         """Predict what each action leads to."""
-        refused = {slot: step for slot, action in actions.items() if (step := self._refused(slot, action))}
-        asked = [slot for slot in actions if slot not in refused]
-        predicted = self._model.predict([self._situation(slot, actions[slot]) for slot in asked])
-        steps = refused | dict(zip(asked, predicted, strict=True))
+        understood = {slot: action for slot, action in actions.items() if is_well_formed(action)}
+        predicted = self._model.predict([self._situation(slot, action) for slot, action in understood.items()])
+        steps = dict(zip(understood, predicted, strict=True))
         for slot, action in actions.items():
             episode = self._episodes[slot]
-            self._episodes[slot] = replace(episode, state=steps[slot].state, actions=(*episode.actions, action))
+            step = steps.setdefault(slot, _refused(episode.state, "not an action"))
+            self._episodes[slot] = replace(episode, state=step.state, actions=(*episode.actions, action))
         return {slot: steps[slot] for slot in actions}
-
-    def _refused(self, slot: int, action: str) -> Step | None:
-        """What needs no prediction."""
-        state = self._episodes[slot].state
-        if not is_well_formed(action):
-            return _unanswered(state, "not an action")
-        after = self._refusal(state, action) if self._refusal else None
-        return _unanswered(after, "not listed") if after else None
 
     def _situation(self, slot: int, action: str) -> Situation:
         episode = self._episodes[slot]

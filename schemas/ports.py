@@ -3,7 +3,7 @@
 A slot is a place in a vector of episodes: reset puts an agent task into it, step moves it on.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -95,9 +95,16 @@ class RealEnvironment(Environment, Protocol):
         ...
 
 
-Refusal = Callable[[str, str], str | None]
-"""Of a state and an action, the state that follows if this one itself says that it does not accept the action; None where it
-says nothing of the kind. Of environments whose states list what they accept."""
+class Listed(Protocol):
+    """How to read in a state what it accepts: of environments whose states list that."""
+
+    def accepts(self, state: str, action: str) -> bool | None:
+        """Whether a state says that it accepts an action, or that it does not; None where it says neither."""
+        ...
+
+    def refused(self, state: str) -> str:
+        """The state that follows where an action was not accepted."""
+        ...
 
 
 class Annotator(Protocol):

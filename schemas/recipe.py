@@ -124,9 +124,9 @@ class ExperienceRecipe(Section):
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Of its predictions where they are drawn, as votes and second tries are: only the likeliest tokens that together are
     this likely."""
-    refuse_unlisted: bool = True
-    """Where states list what they accept, an action that a dreamt state does not list is refused without asking the model:
-    a dream keeps its own word. False leaves it to the model."""
+    heed_lists: bool = True
+    """Where states list what they accept, a dream keeps to its own: what a dreamt state does not list is refused without
+    asking the model, and a prediction that refuses what it lists is written anew. False leaves both to the model."""
     num_votes: int = Field(default=1, ge=1)
     """Predictions that must agree before a dreamt success counts."""
     max_new_tokens: int = Field(default=128, ge=16)
@@ -139,7 +139,7 @@ class ExperienceRecipe(Section):
     @property
     def as_fitted(self) -> Self:
         """What fitting depends on, and the default of what only a prediction does: another vote fits nothing anew."""
-        of_predictions = ("temperature", "top_p", "refuse_unlisted", "num_votes", "max_new_tokens")
+        of_predictions = ("temperature", "top_p", "heed_lists", "num_votes", "max_new_tokens")
         return self.model_copy(update={name: type(self).model_fields[name].default for name in of_predictions})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from infra.doors import cycle
-from infra.environments.by_name import open_environment, refusal_of
+from infra.environments.by_name import listed_by, open_environment
 from models.experience_model import Dream, DreamOptions, ExperienceModel
 from models.renaming import Aliases
 from models.rollouts import Rollout, RolloutOptions, RolloutProgress
@@ -26,8 +26,7 @@ _ANOTHER_ATTEMPT = 10_000_019
 
 def dream_environment(experience_model: Reference, experience: list[Reference], recipe: PlayRecipe, seed: int) -> Dream:
     """The experience model as an environment, grounded in these trajectories."""
-    refusal = refusal_of(recipe.environment) if recipe.experience.refuse_unlisted else None
-    return Dream(open_experience_model(experience_model, experience, recipe, seed), refusal)
+    return Dream(open_experience_model(experience_model, experience, recipe, seed))
 
 
 def open_experience_model(
@@ -42,9 +41,8 @@ def open_experience_model(
         asked.num_votes,
     )
     index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
-    return ExperienceModel(
-        open_author(reference, recipe.engine, seed, asked.max_new_tokens, asked.top_p), index, options
-    )
+    author = open_author(reference, recipe.engine, seed, asked.max_new_tokens, asked.top_p)
+    return ExperienceModel(author, index, options, listed_by(recipe.environment) if asked.heed_lists else None)
 
 
 def play(

@@ -1,16 +1,17 @@
-"""Whether a real environment refuses what its states do not list, and answers as a dream then does without asking its model."""
+"""Whether a real environment accepts and refuses what its states say that it does."""
 
 from collections.abc import Sequence
 
-from schemas.ports import Refusal
+from schemas.ports import Listed
 from schemas.records import Trajectory
 
 
-def require_refused_for_real(refusal: Refusal | None, episodes: Sequence[Trajectory]) -> int:
-    """What states say that they do not accept leads to the very state that is foretold; how often that was."""
-    assert refusal
-    foretold = [(refusal(turn.state, turn.action), turn) for episode in episodes for turn in episode.turns]
-    refused = [(state, turn) for state, turn in foretold if state]
-    for state, turn in refused:
-        assert (turn.step.state, turn.step.done) == (state, False), turn.action
-    return len(refused)
+def require_as_listed(listed: Listed | None, episodes: Sequence[Trajectory]) -> int:
+    """What states do not accept is refused, to the letter, and what they accept never is; how often something was refused."""
+    assert listed
+    num_refused = 0
+    for turn in (turn for episode in episodes for turn in episode.turns):
+        accepted, is_refused = listed.accepts(turn.state, turn.action), turn.step.state == listed.refused(turn.state)
+        assert accepted is None or accepted != is_refused, turn
+        num_refused += accepted is False
+    return num_refused

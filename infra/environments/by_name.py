@@ -16,7 +16,7 @@ from schemas.environments import (
     entry_point,
 )
 from schemas.errors import InputError
-from schemas.ports import Annotator, RealEnvironment, Refusal
+from schemas.ports import Annotator, Listed, RealEnvironment
 from schemas.recipe import EnvironmentRecipe
 
 
@@ -102,17 +102,17 @@ def _of_a_package(recipe: str) -> Any:
     return entry_point(told.name).load()(told)
 
 
-def refusal_of(recipe: EnvironmentRecipe) -> Refusal | None:
-    """How this environment's states say what they do not accept; None if they do not. Nothing has to be installed for it."""
+def listed_by(recipe: EnvironmentRecipe) -> Listed | None:
+    """How to read what this environment's states accept; None if they do not list it. Nothing has to be installed for it."""
     match recipe:
         case AlfworldRecipe():
-            from infra.environments.alfworld.view import refusal_in
+            from infra.environments.alfworld.listed import AlfworldListed
 
-            return refusal_in
+            return AlfworldListed()
         case MiniwobRecipe():
-            from infra.environments.miniwob.view import refusal_in
+            from infra.environments.miniwob.listed import MiniwobListed
 
-            return refusal_in
+            return MiniwobListed()
         case _:
             return None
 

@@ -11,7 +11,7 @@ import pytest
 from infra.environments.alfworld.environment import AlfworldEnvironment
 from infra.environments.alfworld.files import GameFiles
 from infra.environments.alfworld.view import REFUSED
-from infra.environments.by_name import annotator_of_facts, refusal_of
+from infra.environments.by_name import annotator_of_facts, listed_by
 from infra.environments.games_in_processes import NOT_BEGUN
 from models.behaviours import collect
 from schemas.environments import AlfworldFamily, AlfworldRecipe
@@ -19,7 +19,7 @@ from schemas.errors import InputError
 from schemas.records import AgentTask, Failure
 from schemas.state_text import lines_of
 from tests.alfworld import require_games
-from tests.listed import require_refused_for_real
+from tests.listed import require_as_listed
 from tests.predictable import require_predictable
 from tests.renamable import require_renamable
 
@@ -91,9 +91,9 @@ def test_admissible_actions_are_those_that_the_state_shows_and_others_change_not
     assert lines_of(went.state)["saw"].startswith("You arrive at ")
 
 
-def test_what_a_state_does_not_list_is_refused_for_real_too(alfworld):
+def test_what_a_state_lists_is_accepted_for_real_and_nothing_else(alfworld):
     episodes = collect(alfworld, alfworld.tasks("train", 4), [0.6], seed=0, max_steps=30)
-    assert require_refused_for_real(refusal_of(ALL), episodes) > 10
+    assert require_as_listed(listed_by(ALL), episodes) > 10
 
 
 @pytest.mark.parametrize("family", ["look_at_obj_in_light", "pick_clean_then_place_in_recep"])

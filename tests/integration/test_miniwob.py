@@ -5,7 +5,7 @@ import signal
 import psutil
 import pytest
 
-from infra.environments.by_name import annotator_of_facts, open_environment, refusal_of
+from infra.environments.by_name import annotator_of_facts, listed_by, open_environment
 from infra.environments.miniwob.environment import MiniwobEnvironment
 from infra.environments.miniwob.experts import EXPERTS
 from infra.environments.miniwob.view import text_in
@@ -15,7 +15,7 @@ from schemas.environments import MiniwobRecipe, MiniwobTask
 from schemas.errors import InputError
 from schemas.records import AgentTask, Failure
 from tests.command_line import TOY, changed, dreamgym
-from tests.listed import require_refused_for_real
+from tests.listed import require_as_listed
 from tests.miniwob import require_chromium
 from tests.predictable import require_predictable
 from tests.renamable import require_renamable
@@ -107,7 +107,7 @@ def test_what_is_no_action_changes_nothing(pages):
 
 def test_what_a_page_does_not_have_is_refused_for_real_too(pages):
     episodes = collect(pages, pages.tasks("train", 8), [0.8], seed=0, max_steps=8)
-    assert require_refused_for_real(refusal_of(MiniwobRecipe()), episodes) > 5
+    assert require_as_listed(listed_by(MiniwobRecipe()), episodes) > 5
 
 
 def test_a_wrong_answer_loses(pages):

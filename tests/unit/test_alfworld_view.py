@@ -3,8 +3,9 @@
 import pytest
 
 from infra.environments.alfworld.annotator import explain
+from infra.environments.alfworld.listed import AlfworldListed
 from infra.environments.alfworld.memory import Memory
-from infra.environments.alfworld.view import actions_in, near_misses_in, refusal_in, state_text
+from infra.environments.alfworld.view import actions_in, near_misses_in, state_text
 from schemas.records import AgentTask, Step, Turn
 from schemas.state_text import lines_of
 
@@ -48,11 +49,13 @@ def test_a_state_says_what_was_seen_and_what_would_be_accepted():
     assert {"take pen 2 from safe 1", "heat pen 2 with microwave 1"} <= set(near_misses_in(lines_of(text)))
 
 
-def test_a_state_refuses_what_it_does_not_list():
-    text = state_text(SAID, AT_THE_DRAWERS, "", KNOWN)
-    refused = ("take pen 1 from drawer 10", "open drawer 10", "go to bed 1", "take  pen 2 from drawer 10", "dance")
-    assert {refusal_in(text, action) for action in refused} == {text.replace(SAID, "Nothing happens.")}
-    assert [one for one in (*AT_THE_DRAWERS, "go to drawer 2") if refusal_in(text, one)] == []
+def test_a_state_accepts_what_it_lists_and_leaves_open_where_one_can_go():
+    listed, text = AlfworldListed(), state_text(SAID, AT_THE_DRAWERS, "", KNOWN)
+    refused = ("take pen 1 from drawer 10", "open drawer 10", "go to bed 1", "drawer 2", "take  pen 2 from drawer 10")
+    assert {listed.accepts(text, action) for action in refused} == {False}
+    assert {listed.accepts(text, action) for action in AT_THE_DRAWERS if not action.startswith("go ")} == {True}
+    assert {listed.accepts(text, f"go to {place}") for place in PLACES} == {None}
+    assert listed.refused(text) == text.replace(SAID, "Nothing happens.")
 
 
 def test_first_words_lose_their_banner_and_the_task():

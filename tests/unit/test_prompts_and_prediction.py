@@ -9,7 +9,7 @@ from models.backbone import load_model
 from models.engine import TorchEngine, engine_weights
 from models.experience_model import Dream, DreamOptions, ExperienceModel, parse_prediction
 from models.prompts import PromptFormat, Situation, without_markers
-from schemas.records import AgentTask, Failure
+from schemas.records import AgentTask, Failure, Step
 from tasks.backbone import SHIPPED
 
 TASK = AgentTask("t", "recipe: carrot fried diced", "train", "f")
@@ -135,14 +135,36 @@ def test_the_dream_refuses_what_is_no_line_of_text_without_asking_the_model(acti
     assert (step.state, step.reward, step.done, step.failure) == (SITUATION.state, 0.0, False, None)
 
 
-def test_the_dream_keeps_its_own_word_about_what_it_does_not_accept():
-    def refusal(state: str, action: str) -> str | None:
-        return f"{state}\n- saw: no" if action == "open fridge" else None
+class Fridge:
+    """States that list what they accept: the fridge never opens, and a carrot can be taken."""
 
+    def accepts(self, state: str, action: str) -> bool | None:
+        return {"open fridge": False, "take carrot": True}.get(action)
+
+    def refused(self, state: str) -> str:
+        return f"{state}\n- saw: no"
+
+
+def dreamt(author: Scripted, *actions: str) -> list[Step]:
+    """What a dream that heeds its lists answers to each of some actions, in episodes of their own."""
+    dream = Dream(ExperienceModel(author, None, DreamOptions(), Fridge()))
+    dream.reset(dict.fromkeys(range(len(actions)), replace(TASK, initial_state=SITUATION.state)))
+    return list(dream.step(dict(enumerate(actions))).values())
+
+
+def test_what_a_state_does_not_accept_is_refused_without_asking():
     author = Scripted(["[next]\n[outcome] success"])
-    dream = Dream(ExperienceModel(author, None, DreamOptions()), refusal)
-    dream.reset(dict.fromkeys((1, 2), replace(TASK, initial_state=SITUATION.state)))
-    steps = dream.step({1: "open fridge", 2: "take carrot"})
-    assert (steps[1].state, steps[1].done, steps[1].success) == (f"{SITUATION.state}\n- saw: no", False, False)
-    assert steps[2].success
+    refused, taken = dreamt(author, "open fridge", "take carrot")
+    assert (refused.state, refused.done, refused.success) == (f"{SITUATION.state}\n- saw: no", False, False)
+    assert taken.success
     assert not author.texts
+
+
+def test_a_prediction_that_refuses_what_the_state_accepts_is_written_anew_and_stands_after_three_times():
+    refuses, works = "[next]\n- saw: no\n[outcome] continue", "[next]\n- saw: yes\n[outcome] continue"
+    (step,) = dreamt(Scripted([refuses, refuses, works]), "take carrot")
+    assert step.state == f"{SITUATION.state}\n- saw: yes"
+    (step,) = dreamt(Scripted([refuses] * 4), "take carrot")
+    assert (step.state, step.failure) == (f"{SITUATION.state}\n- saw: no", None)
+    (step,) = dreamt(Scripted([refuses]), "dance")
+    assert step.state == f"{SITUATION.state}\n- saw: no"

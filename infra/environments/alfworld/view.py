@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from infra.environments.alfworld.memory import IS, NOTHING
-from schemas.state_text import lines_of, text_of
+from schemas.state_text import text_of
 
 GO = "go to "
 ALWAYS = ("look", "inventory", "help")
@@ -81,17 +81,6 @@ def actions_in(lines: dict[str, str]) -> list[str]:
     """All actions that a state says would be accepted."""
     here = _listed(lines, "at")
     return [*(GO + place for place in places_in(lines) if place not in here), *_listed(lines, "can")]
-
-
-def refusal_in(state: str, action: str) -> str | None:
-    """The state after an action that this one does not accept: only what was said last is new. None if it may accept it.
-
-    Of places that are close together, where one is at several at once, some can still be gone to: so to go to a place of
-    the room counts as accepted here.
-    """
-    lines = lines_of(state)
-    possible = {*ALWAYS, *_listed(lines, "can"), *(GO + place for place in places_in(lines))}
-    return None if action in possible else text_of(lines | {"saw": REFUSED})
 
 
 def near_misses_in(lines: dict[str, str]) -> list[str]:

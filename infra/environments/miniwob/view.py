@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.state_text import lines_of, text_of
+from schemas.state_text import text_of
 
 _EMPTY = "(empty)"
 KEYS = ("enter", "tab", "escape", "space", "backspace", "up", "down", "left", "right")
@@ -50,8 +50,6 @@ _ONE_THING = ("link", "button")
 TICKED = ("checkbox", "radio")
 _VALUE = re.compile(r'"(?P<name>.*?)"(?: of "(?P<options>.*)")?(?:, (?:un)?checked)?(?:, focused)?')
 """See Element.value."""
-_NAMED = re.compile(r"\[(\d+)\] (.+)")
-"""Number and role of a thing, in the name of its line; what is dreamt may have other lines, too."""
 _BETWEEN_OPTIONS = '" | "'
 _ACTION = re.compile(r'(?:(click) \[(\d+)\]|(type|select) \[(\d+)\] "(.+)"|(press) (.+))')
 
@@ -192,13 +190,6 @@ def action_of(text: str, elements: Sequence[Element]) -> Action | None:
     action = Action(match[1] or match[3], int(match[2] or match[4]), match[5] or "")
     target = next((one for one in elements if one.ref == action.ref), None)
     return action if target and _fits(action, target) else None
-
-
-def refusal_in(state: str, action: str) -> str | None:
-    """The state after an action that cannot be done on this page, which is the same; None if it can be done."""
-    named = [(_NAMED.fullmatch(name), value) for name, value in lines_of(state).items()]
-    elements = [Element(int(name[1]), name[2], "", options=tuple(options_in(value))) for name, value in named if name]
-    return None if action_of(action, elements) else state
 
 
 def _fits(action: Action, target: Element) -> bool:
