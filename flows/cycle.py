@@ -275,7 +275,8 @@ def evaluated(
     The experience model retrieves real experience only, so that every evaluation of a cycle asks the same one.
     """
     model, experience = made.references["experience_model"], made.references["experience"]
-    evaluation = evaluate(name, policy, model, experience, recipe.play, split, num_tasks, round)
+    temperature = recipe.evaluation.temperature
+    evaluation = evaluate(name, policy, model, experience, recipe.play, temperature, split, num_tasks, round)
     log(name, evaluation, round)
     show_rollouts(name, evaluation["samples"], round)
     return evaluation

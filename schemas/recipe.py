@@ -256,6 +256,14 @@ class RealRecipe(Section):
     """In place of grpo.learning_rate: about where its decay in the dream has ended."""
 
 
+class EvaluationRecipe(Section):
+    """How a policy is measured, on valid tasks while it trains and on test tasks in the end."""
+
+    temperature: float = Field(default=0.0, ge=0)
+    """At which it is sampled, for real and in the dream; 0 is its likeliest action. verl-agent, whose workflow the paper
+    follows, evaluates at 0.4: so a policy is not held to a refused action that it would repeat for ever."""
+
+
 class GateRecipe(Section):
     """What a candidate must show before it is promoted."""
 
@@ -322,6 +330,7 @@ class Recipe(Section):
     grpo: GrpoRecipe = GrpoRecipe()
     dream: DreamRecipe = DreamRecipe()
     real: RealRecipe = RealRecipe()
+    evaluation: EvaluationRecipe = EvaluationRecipe()
     gate: GateRecipe = GateRecipe()
 
     @model_validator(mode="after")

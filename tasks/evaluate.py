@@ -18,7 +18,6 @@ from tasks.play import dream_environment, play, play_real
 from tasks.rows import Provenance
 from tasks.versioned import versioned_task
 
-_GREEDY = 0.0
 _NUM_SAMPLES = 24
 
 
@@ -29,6 +28,7 @@ def evaluate(
     experience_model: Reference,
     experience: list[Reference],
     recipe: PlayRecipe,
+    temperature: float,
     split: str,
     num_tasks: int,
     round: int,
@@ -41,6 +41,7 @@ def evaluate(
         experience_model: Dreams beside it.
         experience: What the experience model may retrieve.
         recipe: How episodes go.
+        temperature: At which the policy is sampled.
         split: valid while training, test for the report.
         num_tasks: The first so many of the split.
         round: After which round of training; 0 where there is one evaluation only.
@@ -52,11 +53,11 @@ def evaluate(
     environment = open_environment(recipe.environment)
     with cycle().display.stage("make games"):
         held_out = environment.tasks(split, num_tasks)
-    real = play_real(name, policy, recipe, held_out, _GREEDY, recipe.seed)
+    real = play_real(name, policy, recipe, held_out, temperature, recipe.seed)
     _require_outcomes(real)
     imagined = dream_environment(experience_model, experience, recipe, recipe.seed)
     tasks = [one.task_as_it_began for one in real]
-    dreamt = play(f"{name} dream", policy, imagined, "dream", tasks, recipe, _GREEDY, recipe.seed)
+    dreamt = play(f"{name} dream", policy, imagined, "dream", tasks, recipe, temperature, recipe.seed)
     with cycle().display.stage("replays"):
         calibration = calibrate(dreamt, replay(dreamt, environment), real)
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)

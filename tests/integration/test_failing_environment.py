@@ -44,4 +44,4 @@ def test_one_that_fails_for_good_is_no_verdict_on_a_policy(policy, monkeypatch):
     episodes = play_real("evaluate", policy, RECIPE, tasks, 0.0, 0)
     assert {episode.failure for episode in episodes} == {Failure.ENVIRONMENT}
     with pytest.raises(EnvironmentLost, match=r"failed in 3 of 3 tasks.*OSError: the game is gone"):
-        evaluate.__wrapped__("evaluate start", policy, policy, [], RECIPE, "valid", 3, 0)
+        evaluate.__wrapped__("evaluate start", policy, policy, [], RECIPE, 0.0, "valid", 3, 0)
