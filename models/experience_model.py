@@ -85,19 +85,19 @@ class ExperienceModel:
 
     def _predicted(self, situations: list[Situation]) -> list[Step]:
         steps = self._steps(situations, self.options.temperature)
-        for _ in range(self.options.num_retries):
-            self._retry(situations, steps)
+        self._retry_wrong(situations, steps)
         if self.options.num_votes > 1:
             self._withdraw_doubtful(situations, steps)
         return steps
 
-    def _retry(self, situations: list[Situation], steps: list[Step]) -> None:
-        """Sample anew what could not be parsed, or refuses what the state accepts."""
-        pairs = enumerate(zip(situations, steps, strict=True))
-        wrong = [i for i, (situation, step) in pairs if step.failure or self._contradicts(situation, step)]
-        again = self._steps([situations[i] for i in wrong], temperature=1.0)
-        for i, step in zip(wrong, again, strict=True):
-            steps[i] = step
+    def _retry_wrong(self, situations: list[Situation], steps: list[Step]) -> None:
+        """Sample anew what could not be parsed, or refuses what the state accepts: what is still wrong, again."""
+        wrong: Sequence[int] = range(len(steps))
+        for _ in range(self.options.num_retries):
+            wrong = [i for i in wrong if steps[i].failure or self._contradicts(situations[i], steps[i])]
+            again = self._steps([situations[i] for i in wrong], temperature=1.0)
+            for i, step in zip(wrong, again, strict=True):
+                steps[i] = step
 
     def _contradicts(self, situation: Situation, step: Step) -> bool:
         state, listed = situation.state, self._listed

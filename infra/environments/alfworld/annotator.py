@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 
 from infra.environments.alfworld.memory import IS
-from infra.environments.alfworld.view import ALWAYS, REFUSED, actions_in
+from infra.environments.alfworld.view import REFUSED, is_accepted
 from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
 
@@ -41,7 +41,7 @@ def explain(task: AgentTask, turn: Turn) -> str:
     lines, words = lines_of(turn.state), task.instruction.split(" ")
     here = [f"{what} {lines[what]}{_flag(lines[what], words)}" for what in ("at", "holding")]
     known = [f"{name}: {lines[name]}" for name in _THING.findall(turn.action) if name in lines]
-    accepted = turn.action in ALWAYS or turn.action in actions_in(lines)
+    accepted = is_accepted(lines, turn.action)
     asked = _request(turn, lines, words) if accepted and turn.action.startswith(_GETS_NEARER) else []
     evidence = [*here, *known, "accepted" if accepted else "not accepted here", *asked]
     return ". ".join([*evidence, _verdict(turn)]) + "."

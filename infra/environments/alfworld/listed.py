@@ -1,6 +1,6 @@
 """What a state of ALFWorld says that it accepts: its `can`, and to go to any place of the room."""
 
-from infra.environments.alfworld.view import ALWAYS, GO, REFUSED, actions_in, places_in
+from infra.environments.alfworld.view import GO, REFUSED, is_accepted, places_in
 from schemas.state_text import lines_of, text_of
 
 
@@ -15,7 +15,7 @@ class AlfworldListed:
         lines = lines_of(state)
         if action in {GO + place for place in places_in(lines)}:
             return None
-        return action in ALWAYS or action in actions_in(lines)
+        return is_accepted(lines, action)
 
     def refused(self, state: str) -> str:
         """Only what was said last is new."""

@@ -83,6 +83,11 @@ def actions_in(lines: dict[str, str]) -> list[str]:
     return [*(GO + place for place in places_in(lines) if place not in here), *_listed(lines, "can")]
 
 
+def is_accepted(lines: dict[str, str], action: str) -> bool:
+    """Whether a state says that an action would be accepted, or it always is."""
+    return action in ALWAYS or action in actions_in(lines)
+
+
 def near_misses_in(lines: dict[str, str]) -> list[str]:
     """Well-formed actions about what a state names, whether it accepts them or not."""
     places = places_in(lines)
