@@ -66,13 +66,13 @@ def _digests(lineage: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _successes(summary: Summary) -> dict[str, dict[str, bool]]:
+def _successes(summary: Summary) -> dict[str, dict[str, float]]:
     """Real success by task of each policy that the cycle evaluated."""
     kept = summary["lineage"].get("successes")
     return ObjectStore(open_blobs(settings())).get_json(Reference(**kept["__reference__"])) if kept else {}
 
 
-def _paired(first: dict[str, bool] | None, other: dict[str, bool] | None) -> dict[str, Any] | None:
+def _paired(first: dict[str, float] | None, other: dict[str, float] | None) -> dict[str, Any] | None:
     """Difference on the tasks that both were evaluated on; None where there are none."""
     shared = sorted(first.keys() & other.keys()) if first and other else []
     if not shared or not first or not other:

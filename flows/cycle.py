@@ -275,8 +275,8 @@ def evaluated(
     The experience model retrieves real experience only, so that every evaluation of a cycle asks the same one.
     """
     model, experience = made.references["experience_model"], made.references["experience"]
-    temperature = recipe.evaluation.temperature
-    evaluation = evaluate(name, policy, model, experience, recipe.play, temperature, split, num_tasks, round)
+    measured = recipe.evaluation
+    evaluation = evaluate(name, policy, model, experience, recipe.play, measured, split, num_tasks, round)
     log(name, evaluation, round)
     show_rollouts(name, evaluation["samples"], round)
     return evaluation

@@ -15,6 +15,7 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
     episodes_per_round = grpo.groups_per_round * grpo.group_size
     logged, own = environment.num_train_tasks * recipe.ingest.episodes_per_task, recipe.experience.num_refit_episodes
     num_calibrations = 1 + -(-recipe.dream.num_rounds // recipe.dream.calibrate_every)
+    num_evaluated = 3 * environment.num_test_tasks + (num_calibrations + 1) * environment.num_valid_tasks
     return {
         "logged_episodes": logged,
         "own_episodes": own,
@@ -24,8 +25,7 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
         "policy_updates": (recipe.dream.num_rounds + recipe.real.num_rounds) * grpo.updates_per_round,
         "real_training_episodes": recipe.real.num_rounds * episodes_per_round,
         "max_real_training_steps": recipe.real.num_rounds * episodes_per_round * environment.max_steps,
-        "real_evaluation_episodes": 3 * environment.num_test_tasks
-        + (num_calibrations + 1) * environment.num_valid_tasks,
+        "real_evaluation_episodes": num_evaluated * recipe.evaluation.episodes_per_task,
         "max_steps_per_episode": environment.max_steps,
         "max_teacher_requests": (logged + own) * (recipe.annotate.annotator == "teacher"),
     }

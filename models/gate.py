@@ -42,8 +42,8 @@ class Verdict:
 
 
 def judge(
-    candidate: Mapping[str, bool],
-    start: Mapping[str, bool],
+    candidate: Mapping[str, float],
+    start: Mapping[str, float],
     families: Mapping[str, str],
     outcome_agreement: float,
     dream_real_gap: float,
@@ -69,7 +69,7 @@ def judge(
 
 
 def judge_succession(
-    candidate: Mapping[str, bool], champion: Mapping[str, bool], families: Mapping[str, str], options: GateOptions
+    candidate: Mapping[str, float], champion: Mapping[str, float], families: Mapping[str, str], options: GateOptions
 ) -> Verdict:
     """Whether the candidate is no worse than the champion whose place it would take, overall and in every family.
 
@@ -86,8 +86,8 @@ def judge_succession(
 
 
 def _comparison(
-    candidate: Mapping[str, bool],
-    rival: Mapping[str, bool],
+    candidate: Mapping[str, float],
+    rival: Mapping[str, float],
     families: Mapping[str, str],
     margin: float,
     options: GateOptions,
@@ -101,14 +101,14 @@ def _comparison(
     return Verdict(not reasons, gain, changes, reasons)
 
 
-def _change(baseline: list[bool], candidate: list[bool]) -> FamilyChange:
+def _change(baseline: list[float], candidate: list[float]) -> FamilyChange:
     num_tasks = len(baseline)
     return FamilyChange(
         num_tasks, sum(baseline) / num_tasks, sum(candidate) / num_tasks, paired_gain(candidate, baseline)
     )
 
 
-def gain_over(baseline: Mapping[str, bool], candidate: Mapping[str, bool]) -> Interval:
+def gain_over(baseline: Mapping[str, float], candidate: Mapping[str, float]) -> Interval:
     """Paired gain in real success, by task id.
 
     Raises:

@@ -18,13 +18,18 @@ class Interval:
     high: float
 
 
-def success_rate(successes: Sequence[bool]) -> Interval:
-    """Share of tasks that succeeded, with its Wilson interval, which says something even where all succeed.
+def success_rate(successes: Sequence[float]) -> Interval:
+    """Mean success of tasks, with its interval.
+
+    Where each is 0 or 1 it is Wilson's, which says something even where all succeed; where a task's success is the share
+    of several episodes, tasks are resampled.
 
     Raises:
         ValueError: no tasks.
     """
-    test = binomtest(sum(successes), len(successes))
+    if not {*successes} <= {0, 1}:
+        return bootstrap_mean(successes)
+    test = binomtest(int(sum(successes)), len(successes))
     low, high = test.proportion_ci(method="wilson")
     return Interval(float(test.statistic), float(low), float(high))
 

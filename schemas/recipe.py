@@ -262,6 +262,9 @@ class EvaluationRecipe(Section):
     temperature: float = Field(default=0.0, ge=0)
     """At which it is sampled, for real and in the dream; 0 is its likeliest action. verl-agent, whose workflow the paper
     follows, evaluates at 0.4: so a policy is not held to a refused action that it would repeat for ever."""
+    episodes_per_task: int = Field(default=1, ge=1)
+    """Whose mean is a task's success. Of a policy that is sampled, more episodes say more: half of what two policies
+    differ by on a task may be luck. At temperature 0 all would be the same."""
 
 
 class GateRecipe(Section):
@@ -338,6 +341,12 @@ class Recipe(Section):
         known = ", ".join(self.environment.family_names)
         if strangers := self.gate.family_margins.keys() - set(self.environment.family_names):
             raise ValueError(f"gate.family_margins names {', '.join(sorted(strangers))}; the families are {known}")
+        return self
+
+    @model_validator(mode="after")
+    def _episodes_of_a_task_differ(self) -> Self:
+        if self.evaluation.episodes_per_task > 1 and self.evaluation.temperature == 0:
+            raise ValueError("evaluation.episodes_per_task above 1 needs an evaluation.temperature above 0")
         return self
 
     @model_validator(mode="after")

@@ -4,6 +4,8 @@ in:  a policy, an experience model and what it may retrieve, a split
 out: success by task, interval, calibration; rows in `evaluations`; sample trajectories
 """
 
+from collections import defaultdict
+from statistics import fmean
 from typing import Any
 
 from infra.doors import cycle, replay_store
@@ -11,7 +13,7 @@ from infra.environments.by_name import open_environment
 from models.calibration import Calibration, calibrate, replay
 from models.intervals import success_rate
 from schemas.errors import EnvironmentLost
-from schemas.recipe import PlayRecipe
+from schemas.recipe import EvaluationRecipe, PlayRecipe
 from schemas.records import Failure, Reference, Trajectory
 from tasks.keep import put_trajectories, use_threads
 from tasks.play import dream_environment, play, play_real
@@ -28,12 +30,12 @@ def evaluate(
     experience_model: Reference,
     experience: list[Reference],
     recipe: PlayRecipe,
-    temperature: float,
+    measured: EvaluationRecipe,
     split: str,
     num_tasks: int,
     round: int,
 ) -> dict[str, Any]:
-    """Play every task once for real and once in the dream, and replay the dreams for real.
+    """Play every task for real and as often in the dream, and replay the dreams for real.
 
     Args:
         name: Of the stage, such as `calibrate` or `evaluate start`.
@@ -41,7 +43,7 @@ def evaluate(
         experience_model: Dreams beside it.
         experience: What the experience model may retrieve.
         recipe: How episodes go.
-        temperature: At which the policy is sampled.
+        measured: How often a task is played, and at which temperature.
         split: valid while training, test for the report.
         num_tasks: The first so many of the split.
         round: After which round of training; 0 where there is one evaluation only.
@@ -53,16 +55,18 @@ def evaluate(
     environment = open_environment(recipe.environment)
     with cycle().display.stage("make games"):
         held_out = environment.tasks(split, num_tasks)
-    real = play_real(name, policy, recipe, held_out, temperature, recipe.seed)
+    repeated = [task for task in held_out for _ in range(measured.episodes_per_task)]
+    real = play_real(name, policy, recipe, repeated, measured.temperature, recipe.seed)
     _require_outcomes(real)
     imagined = dream_environment(experience_model, experience, recipe, recipe.seed)
     tasks = [one.task_as_it_began for one in real]
-    dreamt = play(f"{name} dream", policy, imagined, "dream", tasks, recipe, temperature, recipe.seed)
+    dreamt = play(f"{name} dream", policy, imagined, "dream", tasks, recipe, measured.temperature, recipe.seed)
     with cycle().display.stage("replays"):
         calibration = calibrate(dreamt, replay(dreamt, environment), real)
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
     replay_store().upsert("evaluations", _rows(real, dreamt, made_by))
-    samples = put_trajectories([*real[:_NUM_SAMPLES], *dreamt[:_NUM_SAMPLES]])
+    first = slice(0, _NUM_SAMPLES * measured.episodes_per_task, measured.episodes_per_task)
+    samples = put_trajectories([*real[first], *dreamt[first]])
     return {**_summary(real, calibration), "samples": samples}
 
 
@@ -70,27 +74,36 @@ def _require_outcomes(real: list[Trajectory]) -> None:
     if failed := [episode for episode in real if episode.failure is Failure.ENVIRONMENT]:
         first = failed[0]
         raise EnvironmentLost(
-            f"the real environment failed in {len(failed)} of {len(real)} tasks, and again when they were played anew; "
+            f"the real environment failed in {len(failed)} of {len(real)} episodes, and again when they were played anew; "
             f"{first.task.task_id}: {first.turns[-1].step.reasoning}. Mend it and run again: what is finished stays"
         )
 
 
 def _summary(real: list[Trajectory], calibration: Calibration) -> dict[str, Any]:
-    interval = success_rate([t.success for t in real])
+    successes = _success_by_task(real)
+    interval = success_rate(list(successes.values()))
     return {
         **calibration.metrics(),
         "interval_low": interval.low,
         "interval_high": interval.high,
         "num_steps": float(sum(len(t.turns) for t in real)),
-        "successes": {t.task.task_id: t.success for t in real},
+        "successes": successes,
         "families": {t.task.task_id: t.task.family for t in real},
     }
+
+
+def _success_by_task(real: list[Trajectory]) -> dict[str, float]:
+    """Share of each task's episodes that succeeded."""
+    episodes: dict[str, list[bool]] = defaultdict(list)
+    for one in real:
+        episodes[one.task.task_id].append(one.success)
+    return {task_id: fmean(outcomes) for task_id, outcomes in episodes.items()}
 
 
 def _rows(real: list[Trajectory], dreamt: list[Trajectory], made_by: Provenance) -> list[dict[str, Any]]:
     return [
         {
-            "row_id": f"{cycle().cycle_id}/{made_by.round}/{made_by.policy[:16]}/{one.task.task_id}",
+            "row_id": f"{cycle().cycle_id}/{made_by.round}/{made_by.policy[:16]}/{one.task.task_id}/{number}",
             "task_id": one.task.task_id,
             "family": one.task.family,
             "real_success": one.success,
@@ -98,5 +111,5 @@ def _rows(real: list[Trajectory], dreamt: list[Trajectory], made_by: Provenance)
             "num_steps": len(one.turns),
             **made_by.columns(),
         }
-        for one, other in zip(real, dreamt, strict=True)
+        for number, (one, other) in enumerate(zip(real, dreamt, strict=True))
     ]

@@ -6,13 +6,14 @@ from infra.doors import cycle
 from infra.environments.by_name import open_environment
 from infra.environments.cooking.environment import CookingEnvironment
 from schemas.errors import EnvironmentLost
-from schemas.recipe import Recipe
+from schemas.recipe import EvaluationRecipe, Recipe
 from schemas.records import Failure
 from tasks.evaluate import evaluate
 from tasks.play import play_real
 
 pytestmark = pytest.mark.integration
 RECIPE = Recipe(name="failing").play
+TWICE = EvaluationRecipe(temperature=1.0, episodes_per_task=2)
 
 
 def fail(monkeypatch, num_times: int) -> None:
@@ -43,5 +44,5 @@ def test_one_that_fails_for_good_is_no_verdict_on_a_policy(policy, monkeypatch):
     fail(monkeypatch, 10_000)
     episodes = play_real("evaluate", policy, RECIPE, tasks, 0.0, 0)
     assert {episode.failure for episode in episodes} == {Failure.ENVIRONMENT}
-    with pytest.raises(EnvironmentLost, match=r"failed in 3 of 3 tasks.*OSError: the game is gone"):
-        evaluate.__wrapped__("evaluate start", policy, policy, [], RECIPE, 0.0, "valid", 3, 0)
+    with pytest.raises(EnvironmentLost, match=r"failed in 6 of 6 episodes.*OSError: the game is gone"):
+        evaluate.__wrapped__("evaluate start", policy, policy, [], RECIPE, TWICE, "valid", 3, 0)

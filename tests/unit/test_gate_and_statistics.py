@@ -111,6 +111,12 @@ def test_wilson_intervals_by_hand():
         success_rate([])
 
 
+def test_success_of_several_episodes_a_task_is_resampled_by_task():
+    # sd over tasks 0.25: 1.96 * 0.25 / sqrt(400) = 0.0245
+    interval = success_rate([0.25, 0.75] * 200)
+    assert (interval.mean, interval.low, interval.high) == pytest.approx((0.5, 0.4755, 0.5245), abs=2e-3)
+
+
 def test_a_paired_gain_is_surer_than_two_intervals():
     candidate, start = [1.0] * 60 + [0.0] * 40, [1.0] * 50 + [0.0] * 50
     assert paired_gain(candidate, start).low > 0

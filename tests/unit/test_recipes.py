@@ -20,6 +20,11 @@ def test_a_backbone_of_the_logs_has_heads_that_fit():
         load_recipe("alfworld-tiny", ["backbone.scratch.hidden_size=100"])
 
 
+def test_several_episodes_of_a_task_are_asked_of_a_sampled_policy_only():
+    with pytest.raises(RecipeError, match=r"episodes_per_task above 1 needs an evaluation\.temperature above 0"):
+        load_recipe("textworld-tiny", ["evaluation.episodes_per_task=3"])
+
+
 @pytest.mark.parametrize(
     ("change", "is_fitted_anew"),
     [("num_votes=3", False), ("max_new_tokens=77", False), ("rename_share=0.77", True), ("sft.epochs=7", True)],

@@ -1,0 +1,40 @@
+"""How a policy is measured: which episodes are played, and what becomes of them."""
+
+from itertools import cycle as repeat
+
+import pytest
+
+from infra.doors import replay_store
+from infra.environments.cooking.environment import CookingEnvironment
+from schemas.recipe import EvaluationRecipe, Recipe
+from schemas.records import Step
+from tasks.evaluate import evaluate
+from tasks.keep import get_trajectories
+
+pytestmark = pytest.mark.integration
+THRICE = EvaluationRecipe(temperature=1.0, episodes_per_task=3)
+
+
+def end_at_once(monkeypatch, outcomes) -> None:
+    """Let every episode in TextWorld end with its first step: the next of these outcomes, again and again."""
+    coming = repeat(outcomes)
+
+    def play(episode, _action):
+        won = next(coming)
+        return Step(episode.state, float(won), done=True, success=won)
+
+    monkeypatch.setattr(CookingEnvironment, "_play", staticmethod(play))
+
+
+def test_success_of_a_task_is_the_share_of_its_episodes(policy, monkeypatch):
+    end_at_once(monkeypatch, [True, False, True, False, False, False])
+    play = Recipe(name="thrice").play
+    measured = evaluate.__wrapped__("evaluate start", policy, policy, [], play, THRICE, "valid", 4, 0)
+    assert list(measured["successes"].values()) == [2 / 3, 0, 2 / 3, 0]
+    assert measured["real_success"] == pytest.approx(1 / 3)
+    assert measured["interval_low"] < 1 / 3 < measured["interval_high"]
+    rows = replay_store().read("evaluations")
+    assert [row["real_success"] for row in rows].count(True) == 4
+    assert len({row["row_id"] for row in rows}) == 12
+    samples = get_trajectories(measured["samples"])
+    assert [one.task.task_id for one in samples] == 2 * list(measured["successes"])
