@@ -98,20 +98,6 @@ def token_advantages(groups: Sequence[ScoredGroup]) -> Tensor:
     )
 
 
-def minibatches(groups: Sequence[ScoredGroup], num_parts: int) -> list[list[ScoredGroup]]:
-    """So many parts of the groups, each with streams of every group as far as they go; none is empty.
-
-    An update then learns from many tasks, however many updates a round has. Equal streams stay together.
-    """
-    dealt = [[_hand(group, part, num_parts) for group in groups] for part in range(num_parts)]
-    return [kept for hands in dealt if (kept := [hand for hand in hands if hand.tokens])]
-
-
-def _hand(group: ScoredGroup, part: int, num_parts: int) -> ScoredGroup:
-    mine = [i for i, twin in enumerate(group.twins) if twin % num_parts == part]
-    return ScoredGroup([group.tokens[i] for i in mine], [group.advantages[i] for i in mine])
-
-
 def micro_batches(groups: Sequence[ScoredGroup], max_tokens: int) -> Iterator[list[ScoredGroup]]:
     """Groups of like length together, at most max_tokens as padded in each batch, at least one group."""
     batch: list[ScoredGroup] = []

@@ -3,6 +3,7 @@
 Shapes: N action tokens of all groups, streams and tokens in a row.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.groups import ScoredGroup, micro_batches, minibatches, sampled_logprobs, stream_lengths, token_advantages
+from models.groups import ScoredGroup, micro_batches, sampled_logprobs, stream_lengths, token_advantages
 from models.head import target_logprobs
 from models.objective import GrpoOptions, importance_weights, objective
 from models.packed import forward_groups
@@ -87,9 +88,10 @@ class GrpoTrainer:
 
     def train(self, groups: Sequence[ScoredGroup]) -> dict[str, float]:
         """One round of updates on fresh groups; returns metrics averaged over action tokens."""
-        parts = minibatches(groups, self.options.updates_per_round)
-        prepared = [self._prepared(part, is_first=number == 0) for number, part in enumerate(parts)]
-        updates = [self._update(part, batch) for part, batch in zip(parts, prepared, strict=True)]
+        size = math.ceil(len(groups) / self.options.updates_per_round)
+        minibatches = [groups[start : start + size] for start in range(0, len(groups), size)]
+        prepared = [self._prepared(part, is_first=number == 0) for number, part in enumerate(minibatches)]
+        updates = [self._update(part, batch) for part, batch in zip(minibatches, prepared, strict=True)]
         return {key: sum(update[key] for update in updates) / len(updates) for key in updates[0]}
 
     @torch.no_grad()

@@ -203,7 +203,7 @@ class GrpoRecipe(Section):
     decay_per_round: float = Field(default=0.93, gt=0, le=1)
     """Factor on the learning rate from one round to the next."""
     updates_per_round: int = Field(default=2, ge=1)
-    """Optimiser steps on each round's groups, each on a part of every group."""
+    """Optimiser steps on each round's groups."""
     negative_scale: float = Field(default=0.5, ge=0)
     """Weight of negative advantages; 1 is the paper's GRPO."""
     clip_low: float = Field(default=0.2, gt=0, lt=1)

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.groups import ScoredGroup, informative_groups, micro_batches, minibatches, token_advantages
+from models.groups import ScoredGroup, informative_groups, micro_batches, token_advantages
 from models.grpo import GrpoTrainer, action_logprobs
 from models.objective import GrpoOptions, group_advantages, importance_weights, objective
 from models.packed import forward_groups
@@ -213,32 +213,19 @@ def test_training_makes_the_rewarded_action_likelier(rank):
     assert logprobs[10] > logprobs[20] + 1
 
 
-def test_each_part_of_a_round_has_streams_of_every_group_and_equal_ones_stay_together():
-    def stream(*ids: int) -> Tokens:
-        return Tokens(list(ids), [False, *(True for _ in ids[1:])], [0.0] * len(ids))
-
-    a, b, c, d = stream(1, 2), stream(1, 3), stream(1, 4), stream(5, 6)
-    groups = [ScoredGroup([a, b, a, c], [0.1, 0.2, 0.3, 0.4]), ScoredGroup([d, d], [0.5, 0.6])]
-    first, second = minibatches(groups, 2)
-    assert [(group.tokens, group.advantages) for group in first] == [([a, a, c], [0.1, 0.3, 0.4]), ([d, d], [0.5, 0.6])]
-    assert [(group.tokens, group.advantages) for group in second] == [([b], [0.2])]
-    assert len(minibatches(groups, 9)) == 3  # no update learns from nothing
-
-
 def test_every_update_of_a_round_is_held_against_the_policy_that_the_round_began_with():
     groups, options = random_groups(2), GrpoOptions(learning_rate=1e-2, updates_per_round=2, kl_coefficient=0.0)
     trained, expected = tiny_network(seed=3), tiny_network(seed=3)
     GrpoTrainer(trained, None, options, torch.float32).train(groups)
     optimizer = torch.optim.AdamW(expected.parameters(), lr=1e-2, betas=(0.9, 0.95), weight_decay=0.0)
 
-    def logprobs(part: list[ScoredGroup]) -> torch.Tensor:
-        return action_logprobs(weights_of(expected, torch.float32), part, options.temperature)
+    def logprobs(group: ScoredGroup) -> torch.Tensor:
+        return action_logprobs(weights_of(expected, torch.float32), [group], options.temperature)
 
-    parts = minibatches(groups, 2)
-    before = [logprobs(part).detach() for part in parts]
-    for part, old in zip(parts, before, strict=True):
-        loss, _ = objective(logprobs(part), old, None, token_advantages(part), options)
-        (loss / sum(group.num_actions for group in part)).backward()
+    before = [logprobs(group).detach() for group in groups]
+    for group, old in zip(groups, before, strict=True):
+        loss, _ = objective(logprobs(group), old, None, token_advantages([group]), options)
+        (loss / group.num_actions).backward()
         torch.nn.utils.clip_grad_norm_(expected.parameters(), options.max_grad_norm)
         optimizer.step()
         optimizer.zero_grad()
