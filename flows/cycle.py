@@ -106,9 +106,7 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     )
     own = annotate(played, recipe.annotate, environment, recipe.retrieval, seed, start.sha256)
     experience = [annotated, own]
-    model = fit_experience_model(
-        backbone, experience, recipe.experience.as_fitted, recipe.training, recipe.retrieval, environment, seed
-    )
+    model = fitted(recipe, backbone, experience)
     made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
     made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.grpo.temperature)
     log("experience model fidelity", made.fidelity)
@@ -118,9 +116,19 @@ def backbone_of(recipe: Recipe, logs: Reference, backbone_files: str) -> Referen
     """What policy and experience model start from: a model that is there, or one made of the logs."""
     asked, shown = recipe.backbone, recipe.experience
     if asked.scratch is None:
-        return fetch_backbone(asked, backbone_files)
-    return backbone_from_logs(
-        logs, asked.scratch, recipe.retrieval, shown.history_length, shown.with_reasoning, recipe.seed
+        backbone = fetch_backbone(asked, backbone_files)
+    else:
+        backbone = backbone_from_logs(
+            logs, asked.scratch, recipe.retrieval, shown.history_length, shown.with_reasoning, recipe.seed
+        )
+    return fitted(recipe, backbone, [logs]) if asked.learn_transitions else backbone
+
+
+def fitted(recipe: Recipe, backbone: Reference, experience: list[Reference]) -> Reference:
+    """The backbone, fitted to predict the transitions of some experience."""
+    asked, training = recipe.experience.as_fitted, recipe.training
+    return fit_experience_model(
+        backbone, experience, asked, training, recipe.retrieval, recipe.environment, recipe.seed
     )
 
 

@@ -87,6 +87,9 @@ class BackboneRecipe(Section):
     """Architecture and tokenizer only, weights at random: to try a recipe without its weights."""
     scratch: ScratchRecipe | None = None
     """In place of a model: one that is made of the logs."""
+    learn_transitions: bool = False
+    """Fit it to the logs' transitions first, as the experience model will be, so that the policy knows what actions do
+    before it is shown which to take: implicit world modelling (Early Experience, arXiv 2510.08558)."""
 
 
 class TrainingRecipe(Section):
@@ -341,6 +344,12 @@ class Recipe(Section):
         known = ", ".join(self.environment.family_names)
         if strangers := self.gate.family_margins.keys() - set(self.environment.family_names):
             raise ValueError(f"gate.family_margins names {', '.join(sorted(strangers))}; the families are {known}")
+        return self
+
+    @model_validator(mode="after")
+    def _transitions_are_learnt_by_what_is_trained(self) -> Self:
+        if self.backbone.learn_transitions and self.experience.endpoint_model:
+            raise ValueError("backbone.learn_transitions fits a network here; leave experience.endpoint_model empty")
         return self
 
     @model_validator(mode="after")

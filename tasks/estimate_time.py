@@ -40,7 +40,8 @@ def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> di
     learnt = _FORWARD + (_BACKWARD if recipe.training.lora_rank == 0 else _BACKWARD / 2)
     updated = learnt + _FORWARD * (2 if recipe.grpo.kl_coefficient else 1)
     cloned = start.num_demonstrations * (1 + start.renamed_copies) * start.sft.epochs
-    fitted = (plan["logged_episodes"] + plan["own_episodes"]) * (1 + experience.rename_share) * experience.sft.epochs
+    fitted_to = plan["logged_episodes"] * (1 + recipe.backbone.learn_transitions) + plan["own_episodes"]
+    fitted = fitted_to * (1 + experience.rename_share) * experience.sft.epochs
     evaluated = plan["real_evaluation_episodes"]
     tokens = {
         "start policy": cloned * policy * learnt,

@@ -20,6 +20,13 @@ def test_a_backbone_of_the_logs_has_heads_that_fit():
         load_recipe("alfworld-tiny", ["backbone.scratch.hidden_size=100"])
 
 
+def test_a_model_at_an_endpoint_learns_no_transitions():
+    with pytest.raises(
+        RecipeError, match=r"learn_transitions fits a network here; leave experience\.endpoint_model empty"
+    ):
+        load_recipe("textworld-tiny", ["backbone.learn_transitions=true", 'experience.endpoint_model="a/b"'])
+
+
 def test_several_episodes_of_a_task_are_asked_of_a_sampled_policy_only():
     with pytest.raises(RecipeError, match=r"episodes_per_task above 1 needs an evaluation\.temperature above 0"):
         load_recipe("textworld-tiny", ["evaluation.episodes_per_task=3"])
