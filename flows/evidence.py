@@ -91,7 +91,7 @@ def families_markdown(rows: Sequence[dict[str, Any]]) -> str:
         runs = [row["families"] for row in rows if row["variant"] == variant]
         for family in runs[0]:
             start, dream = (mean(run[family][policy] for run in runs) for policy in ("baseline", "candidate"))
-            num_tasks, gain = runs[0][family]["num_tasks"], f"{100 * (dream - start):+.1f}"
+            num_tasks, gain = runs[0][family]["num_tasks"], f"{100 * (dream - start):+z.1f}"
             lines.append(_line([variant, family, str(num_tasks), _percent(start), _percent(dream), gain]))
     return "\n".join(lines)
 
@@ -184,7 +184,7 @@ def _at(row: Any, path: Sequence[str]) -> Any:
 
 
 def _gain(gain: Interval) -> str:
-    return f"{100 * gain.mean:+.1f} ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
+    return f"{100 * gain.mean:+z.1f} ({100 * gain.low:+z.1f} to {100 * gain.high:+z.1f})"
 
 
 def _percent(share: float | None) -> str:

@@ -82,7 +82,7 @@ def _family_table(families: dict[str, Any]) -> Table:
 
 def with_interval(gain: dict[str, float]) -> str:
     """A gain in real success."""
-    return f"{gain['mean']:+.1%} (95% {gain['low']:+.1%} to {gain['high']:+.1%})"
+    return f"{gain['mean']:+z.1%} (95% {gain['low']:+z.1%} to {gain['high']:+z.1%})"
 
 
 def _cost_table(summary: dict[str, Any]) -> Table:
