@@ -143,7 +143,7 @@ def _success(policy: dict[str, Any] | None) -> str:
 def _difference(paired: dict[str, Any] | None) -> str:
     if paired is None:
         return "no task in common"
-    return f"{paired['mean']:+.1%} ({paired['low']:+.1%} to {paired['high']:+.1%}) on {paired['num_tasks']} tasks"
+    return f"{paired['mean']:+z.1%} ({paired['low']:+z.1%} to {paired['high']:+z.1%}) on {paired['num_tasks']} tasks"
 
 
 def _number(value: float | None) -> str:
