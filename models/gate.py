@@ -124,7 +124,7 @@ def _losses(gain: Interval, margin: float, changes: Mapping[str, FamilyChange], 
     reasons: list[str] = []
     if gain.low <= -margin:
         reasons.append(
-            f"real gain {gain.mean:+.1%} may be as low as {gain.low:+.1%}, which is not above {0.0 - margin:+.1%}"
+            f"real gain {gain.mean:+z.1%} may be as low as {gain.low:+z.1%}, which is not above {-margin:+z.1%}"
         )
     for family, change in changes.items():
         allowed = options.family_margins.get(family, options.family_margin)
