@@ -99,6 +99,14 @@ def renamer(names: Mapping[str, str]) -> Renamer:
     return lambda text: pattern.sub(lambda match: names[match.group()], text)
 
 
+def to_invented_names(
+    names: Sequence[str], episodes: Sequence[Trajectory], rng: random.Random, pieces: Sequence[str] = SYLLABLES
+) -> Renamer:
+    """Gives these things of some episodes invented names, none of them a word of the episodes' states."""
+    states = "\n".join(turn.step.state for episode in episodes for turn in episode.turns)
+    return renamer(invented_names(names, rng, pieces, avoid=states))
+
+
 class Aliases:
     """Invented names under which a policy is shown the things of a task that everybody else calls by their own."""
 
@@ -139,8 +147,3 @@ def renamed_situation(situation: Situation, new: Renamer) -> Situation:
 def renamed_task(task: AgentTask, new: Renamer) -> AgentTask:
     """The same task with other names."""
     return replace(task, instruction=new(task.instruction), initial_state=new(task.initial_state))
-
-
-def states_text(episodes: Sequence[Trajectory]) -> str:
-    """All states of some episodes in one text."""
-    return "\n".join(turn.step.state for episode in episodes for turn in episode.turns)

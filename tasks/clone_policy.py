@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from infra.environments.by_name import open_environment
 from models.backbone import LanguageModel
 from models.examples import policy_examples
-from models.renaming import invented_names, name_pieces, renamed, renamer, states_text
+from models.renaming import name_pieces, renamed, to_invented_names
 from schemas.errors import DataError
 from schemas.ports import RealEnvironment
 from schemas.recipe import EnvironmentRecipe, StartRecipe, TrainingRecipe
@@ -59,7 +59,7 @@ def with_renamed_copies(
     rng = random.Random(seed)
     pieces = name_pieces(model.tokenizer.get_vocab())
     renamed_ones = [
-        renamed(one, renamer(invented_names(environment.names(one.task_as_it_began), rng, pieces, states_text([one]))))
+        renamed(one, to_invented_names(environment.names(one.task_as_it_began), [one], rng, pieces))
         for one in episodes
         for _ in range(copies)
     ]

@@ -9,7 +9,7 @@ from infra.doors import cycle
 from infra.environments.by_name import open_environment
 from models.examples import experience_example, situations_of, variation_example
 from models.prompts import PromptFormat, Situation
-from models.renaming import Renamer, invented_names, name_pieces, renamed, renamed_situation, renamer, states_text
+from models.renaming import Renamer, name_pieces, renamed, renamed_situation, renamer, to_invented_names
 from models.retrieval import ReplayIndex
 from models.sft import Example
 from schemas.ports import RealEnvironment
@@ -86,10 +86,7 @@ def _renamers(
     as_it_is = renamer({})
     if rng.random() >= share:
         return [as_it_is]
-    return [
-        as_it_is,
-        renamer(invented_names(real.names(episode.task_as_it_began), rng, pieces, states_text([episode]))),
-    ]
+    return [as_it_is, to_invented_names(real.names(episode.task_as_it_began), [episode], rng, pieces)]
 
 
 def _examples(

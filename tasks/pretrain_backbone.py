@@ -19,7 +19,7 @@ from models.backbone import LanguageModel, load_model, new_tiny_model
 from models.behaviours import collect
 from models.examples import experience_example, language_example, situations_of, variation_example
 from models.prompts import CONTINUE, FAILURE, SUCCESS, PromptFormat, demonstration_text
-from models.renaming import SYLLABLES, invented_names, name_pieces, renamed, renamer, states_text
+from models.renaming import SYLLABLES, invented_names, name_pieces, renamed, to_invented_names
 from models.sft import Example, SftProgress, batches, fit
 from models.vocabulary import train_tokenizer
 from schemas.records import Trajectory, Turn
@@ -89,7 +89,7 @@ def corpus(seed: int, pieces: Sequence[str] = SYLLABLES) -> Iterator[list[Trajec
         noise = rng.sample(_NOISE, k=_EPISODES_PER_GAME)
         episodes = collect(environment, [task] * _EPISODES_PER_GAME, noise, number, _MAX_STEPS)
         traces = annotator.annotate(episodes)
-        new = renamer(invented_names(environment.names(task), rng, pieces, states_text(episodes)))
+        new = to_invented_names(environment.names(task), episodes, rng, pieces)
         yield [renamed(with_reasoning(episode, trace), new) for episode, trace in zip(episodes, traces, strict=True)]
 
 
