@@ -116,6 +116,7 @@ _FIDELITY = {
     "success_recall": "reward recall",
     "done_precision": "done precision",
     "done_recall": "done recall",
+    "loss_recall": "losses seen",
     "unparsable": "unparsable",
 }
 _COLUMNS = (

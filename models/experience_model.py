@@ -32,8 +32,8 @@ class DreamOptions:
     temperature: float = 0.0
     """0 takes the likeliest transition."""
     num_votes: int = 1
-    """A dreamt success counts only if this many sampled predictions all say so: pessimism where the
-    model disagrees with itself. 1 asks once."""
+    """A dreamt success counts only if this many predictions, of which the first is the one that is voted on, all say so:
+    pessimism where the model disagrees with itself. What cannot be parsed is no vote. 1 asks once."""
     num_retries: int = 3
     """How often an unparsable prediction is sampled again before it counts as a failure, and one that refuses what its state
     accepts before it stands."""
@@ -104,13 +104,13 @@ class ExperienceModel:
         return bool(listed and listed.accepts(state, situation.action) and step.state == listed.refused(state))
 
     def _withdraw_doubtful(self, situations: list[Situation], steps: list[Step]) -> None:
-        """Take back successes that another sampled prediction denies."""
-        claimed = [i for i, step in enumerate(steps) if step.success]
+        """Put the sampled prediction that denies a success in its place: it says whether that was a loss or goes on."""
         for _ in range(self.options.num_votes - 1):
+            claimed = [i for i, step in enumerate(steps) if step.success]
             votes = self._steps([situations[i] for i in claimed], temperature=1.0)
             for i, vote in zip(claimed, votes, strict=True):
-                if not vote.success:
-                    steps[i] = replace(steps[i], success=False, reward=0.0)
+                if not (vote.success or vote.failure):
+                    steps[i] = vote
 
     def _steps(self, situations: Sequence[Situation], temperature: float) -> list[Step]:
         """What is predicted of each; the likeliest of equal situations, of which groups are full, is written once."""

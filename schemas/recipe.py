@@ -131,7 +131,7 @@ class ExperienceRecipe(Section):
     """Where states list what they accept, a dream keeps to its own: what a dreamt state does not list is refused without
     asking the model, and a prediction that refuses what it lists is written anew. False leaves both to the model."""
     num_votes: int = Field(default=1, ge=1)
-    """Predictions that must agree before a dreamt success counts."""
+    """Predictions that must agree before a dreamt success counts; what denies it takes its place."""
     max_new_tokens: int = Field(default=128, ge=16)
     """Longest prediction."""
     num_refit_episodes: int = Field(default=400, ge=0)

@@ -39,4 +39,4 @@ def test_families_are_the_mean_of_the_runs():
 
 def test_what_had_no_case_to_be_measured_on_is_left_out():
     table = fidelity_markdown([run(0, 0.0, 0.9)]).splitlines()
-    assert table[2] == "| full | 0 | 90.0 |  |  |  | 50.0 | 0.0 | 75.0 | 100.0 |"
+    assert table[2] == "| full | 0 | 90.0 |  |  |  | 50.0 |  | 0.0 | 75.0 | 100.0 |"

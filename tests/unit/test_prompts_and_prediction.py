@@ -93,15 +93,16 @@ def situations(count: int) -> list[Situation]:
     return [replace(SITUATION, history=(f"go {number}",)) for number in range(count)]
 
 
-def test_a_success_that_one_vote_denies_is_withdrawn():
-    success, lost = "[next]\n[outcome] success", "[next]\n[outcome] failure"
-    predictions = [success, success, lost]
-    votes_for_both = [success, lost, success, success]
-    author = Scripted(predictions + votes_for_both)
+def test_a_vote_that_denies_a_success_says_what_happens_instead():
+    success, lost, goes_on = (f"[next]\n[outcome] {how}" for how in ("success", "failure", "continue"))
+    predictions = [success, success, success, lost]
+    votes_for_three, votes_for_two = [success, lost, "nonsense"], [success, goes_on]
+    author = Scripted(predictions + votes_for_three + votes_for_two)
     model = ExperienceModel(author, None, DreamOptions(num_votes=3))
-    agreed, doubtful, never = model.predict(situations(3))
+    agreed, lost_after_all, goes_on_after_all, never = model.predict(situations(4))
     assert (agreed.success, agreed.reward) == (True, 1.0)
-    assert (doubtful.success, doubtful.reward, doubtful.done) == (False, 0.0, True)
+    assert (lost_after_all.success, lost_after_all.reward, lost_after_all.done) == (False, 0.0, True)
+    assert (goes_on_after_all.success, goes_on_after_all.done, goes_on_after_all.failure) == (False, False, None)
     assert not never.success
     assert not author.texts
 
