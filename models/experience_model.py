@@ -33,7 +33,8 @@ class DreamOptions:
     """0 takes the likeliest transition."""
     num_votes: int = 1
     """A dreamt success counts only if this many predictions, of which the first is the one that is voted on, all say so:
-    pessimism where the model disagrees with itself. What cannot be parsed is no vote. 1 asks once."""
+    pessimism where the model disagrees with itself. What cannot be parsed, or refuses what its state accepts, is no vote. 1 asks
+    once."""
     num_retries: int = 3
     """How often an unparsable prediction is sampled again before it counts as a failure, and one that refuses what its state
     accepts before it stands."""
@@ -87,29 +88,30 @@ class ExperienceModel:
         steps = self._steps(situations, self.options.temperature)
         self._retry_wrong(situations, steps)
         if self.options.num_votes > 1:
-            self._withdraw_doubtful(situations, steps)
+            self._vote_on_successes(situations, steps)
         return steps
 
     def _retry_wrong(self, situations: list[Situation], steps: list[Step]) -> None:
         """Sample anew what could not be parsed, or refuses what the state accepts: what is still wrong, again."""
         wrong: Sequence[int] = range(len(steps))
         for _ in range(self.options.num_retries):
-            wrong = [i for i in wrong if steps[i].failure or self._contradicts(situations[i], steps[i])]
+            wrong = [i for i in wrong if self._is_wrong(situations[i], steps[i])]
             again = self._steps([situations[i] for i in wrong], temperature=1.0)
             for i, step in zip(wrong, again, strict=True):
                 steps[i] = step
 
-    def _contradicts(self, situation: Situation, step: Step) -> bool:
+    def _is_wrong(self, situation: Situation, step: Step) -> bool:
         state, listed = situation.state, self._listed
-        return bool(listed and listed.accepts(state, situation.action) and step.state == listed.refused(state))
+        refuses = listed and listed.accepts(state, situation.action) and step.state == listed.refused(state)
+        return bool(step.failure or refuses)
 
-    def _withdraw_doubtful(self, situations: list[Situation], steps: list[Step]) -> None:
+    def _vote_on_successes(self, situations: list[Situation], steps: list[Step]) -> None:
         """Put the sampled prediction that denies a success in its place: it says whether that was a loss or goes on."""
         for _ in range(self.options.num_votes - 1):
             claimed = [i for i, step in enumerate(steps) if step.success]
             votes = self._steps([situations[i] for i in claimed], temperature=1.0)
             for i, vote in zip(claimed, votes, strict=True):
-                if not (vote.success or vote.failure):
+                if not (vote.success or self._is_wrong(situations[i], vote)):
                     steps[i] = vote
 
     def _steps(self, situations: Sequence[Situation], temperature: float) -> list[Step]:

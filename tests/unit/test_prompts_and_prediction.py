@@ -146,9 +146,9 @@ class Fridge:
         return f"{state}\n- saw: no"
 
 
-def dreamt(author: Scripted, *actions: str) -> list[Step]:
+def dreamt(author: Scripted, *actions: str, num_votes: int = 1) -> list[Step]:
     """What a dream that heeds its lists answers to each of some actions, in episodes of their own."""
-    dream = Dream(ExperienceModel(author, None, DreamOptions(), Fridge()))
+    dream = Dream(ExperienceModel(author, None, DreamOptions(num_votes=num_votes), Fridge()))
     dream.reset(dict.fromkeys(range(len(actions)), replace(TASK, initial_state=SITUATION.state)))
     return list(dream.step(dict(enumerate(actions))).values())
 
@@ -168,4 +168,12 @@ def test_a_prediction_that_refuses_what_the_state_accepts_is_written_anew_and_st
     (step,) = dreamt(Scripted([refuses] * 4), "take carrot")
     assert (step.state, step.failure) == (f"{SITUATION.state}\n- saw: no", None)
     (step,) = dreamt(Scripted([refuses]), "dance")
+    assert step.state == f"{SITUATION.state}\n- saw: no"
+
+
+def test_a_vote_that_refuses_what_the_state_accepts_is_no_vote():
+    success, refuses = "[next]\n[outcome] success", "[next]\n- saw: no\n[outcome] continue"
+    (step,) = dreamt(Scripted([success, refuses, success]), "take carrot", num_votes=3)
+    assert step.success
+    (step,) = dreamt(Scripted([success, refuses]), "dance", num_votes=2)
     assert step.state == f"{SITUATION.state}\n- saw: no"
