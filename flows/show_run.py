@@ -45,7 +45,7 @@ def _table(results: dict[str, Any]) -> Table:
 def _calibration_line(results: dict[str, Any]) -> str:
     return (
         f"dream against real after dream-only RL: outcomes agree on {results['outcome_agreement']:.1%} of replayed dreams, "
-        f"dream minus real success {results['dream_real_gap']:+.1%}\n"
+        f"dream minus real success {results['dream_real_gap']:+z.1%}\n"
         f"real steps beside: {results['offline_interactions']:,} in the logs, {results['calibration_interactions']:,} to "
         f"compare dream with real on valid tasks, {results['evaluation_interactions']:,} to evaluate"
     )

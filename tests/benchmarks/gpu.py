@@ -1,10 +1,11 @@
-"""What one GPU makes of the trainer and of the torch engine, against what its data sheet allows.
+"""What one GPU makes of the trainer and of the torch engine, against what it can do.
 
-    python -m tests.benchmarks.gpu            Qwen3 of 0.6B and 1.7B and 4B, random weights; bounds are those of an H200
+    python -m tests.benchmarks.gpu            Qwen3 of 0.6B, 1.7B and 4B whole, and of 8B with adapters; random weights
     python -m tests.benchmarks.gpu tiny       the same in seconds on any machine: to see that it runs
 
-Useful work of an update is 6 operations per weight and computed token and 12 per layer, width and position looked at
-(PaLM, arXiv 2204.02311, appendix B); a decoded token cannot be had faster than weights and cache are read.
+Useful work of an update is 6 operations per weight and computed token, or 4 where only adapters learn, and 12 per layer,
+width and position looked at (PaLM, arXiv 2204.02311, appendix B); a decoded token cannot be had faster than weights and cache
+are read. What the device can do is measured in the same run: a large matrix product, and a large copy.
 """
 
 import sys
@@ -22,12 +23,21 @@ from models.engine import Sessions, engine_weights
 from models.groups import ScoredGroup
 from models.grpo import GrpoTrainer
 from models.objective import GrpoOptions, group_advantages
+from models.trainable import make_trainable
+from schemas.recipe import TrainingRecipe
 from schemas.records import Tokens
 from schemas.sampling import Sampling
 
-PEAK_FLOPS, BANDWIDTH = 790e12, 4.8e12
-"""Of an H200: dense bfloat16 as it is reached in practice, and bytes per second."""
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 GROUP = 8
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a device can do: operations of bfloat16 and bytes, per second."""
+
+    operations: float
+    num_bytes: float
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,8 @@ class Size:
     intermediate: int
     vocabulary: int = 151_936
     head_size: int = 128
+    tied: bool = True
+    lora_rank: int = 0
     lengths: tuple[int, ...] = (4096, 16_384)
 
 
@@ -49,21 +61,38 @@ SIZES = {
     "0.6b": Size(1024, 28, 16, 8, 3072),
     "1.7b": Size(2048, 28, 16, 8, 6144),
     "4b": Size(2560, 36, 32, 8, 9728),
+    "8b": Size(4096, 36, 32, 8, 12_288, tied=False, lora_rank=16),
 }
 
 
 def main(names: list[str]) -> None:
     """Measure each size and print the table."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    table = Table(title=torch.cuda.get_device_name() if device == "cuda" else "no GPU here: shares mean nothing")
+    bounds = measured_bounds(8192 if DEVICE == "cuda" else 512)
+    table = Table(title=title(bounds))
     for heading in ("size", "what", "tokens/s", "of the bound", "peak memory, GB"):
         table.add_column(heading, justify="left" if heading in ("size", "what") else "right")
     for name in names:
-        network = network_of(SIZES[name]).to(device)
-        for length in SIZES[name].lengths:
-            add_row(table, name, f"GRPO update, {length} tokens a stream", *update(network, SIZES[name], length))
-        add_row(table, name, "decoding, 64 rows after 512 tokens", *decoding(network, SIZES[name]))
-    Console().print(table)
+        size = SIZES[name]
+        network = network_of(size)
+        for length in size.lengths:
+            add_row(table, name, f"GRPO update, {length} tokens a stream", *update(network, size, length, bounds))
+        add_row(table, name, "decoding, 64 rows after 512 tokens", *decoding(network, size, bounds))
+    Console(width=120).print(table)
+
+
+def title(bounds: Bounds) -> str:
+    """Which device it is, and what it can do."""
+    device = torch.cuda.get_device_name() if DEVICE == "cuda" else "no GPU here"
+    return f"{device}: {bounds.operations / 1e12:,.1f} TFLOP/s, {bounds.num_bytes / 1e12:,.2f} TB/s"
+
+
+def measured_bounds(width: int) -> Bounds:
+    """Of a matrix product of this width in bfloat16, and of a copy of 32 such matrices, which reads and writes."""
+    one, other = torch.randn(2, width, width, device=DEVICE, dtype=torch.bfloat16)
+    many = torch.randn(32, width, width, device=DEVICE, dtype=torch.bfloat16)
+    copy = torch.empty_like(many)
+    product_s, copy_s = seconds_of(lambda: one @ other), seconds_of(lambda: copy.copy_(many))
+    return Bounds(2 * width**3 / product_s, 2 * many.nbytes / copy_s)
 
 
 def add_row(table: Table, name: str, what: str, rate: float, share: float) -> None:
@@ -75,7 +104,7 @@ def add_row(table: Table, name: str, what: str, rate: float, share: float) -> No
 
 
 def network_of(size: Size) -> Any:
-    """Random weights."""
+    """Random weights, ready to be trained."""
     torch.manual_seed(0)
     config = Qwen3Config(
         vocab_size=size.vocabulary,
@@ -86,15 +115,18 @@ def network_of(size: Size) -> Any:
         num_key_value_heads=size.kv_heads,
         head_dim=size.head_size,
         max_position_embeddings=32_768,
-        tie_word_embeddings=True,
+        tie_word_embeddings=size.tied,
         eos_token_id=None,
         pad_token_id=0,
         bos_token_id=None,
     )
-    return Qwen3ForCausalLM(config).eval()
+    with torch.device(DEVICE):
+        network = Qwen3ForCausalLM(config).eval()
+    make_trainable(network, TrainingRecipe(lora_rank=size.lora_rank, gradient_checkpointing=True), seed=0)
+    return network.to(DEVICE)
 
 
-def update(network: Any, size: Size, length: int) -> tuple[float, float]:
+def update(network: Any, size: Size, length: int, bounds: Bounds) -> tuple[float, float]:
     """Computed tokens per second of one group's update, and the share of the peak that is useful work."""
     prompt = length // 4
     ids = torch.randint(1, size.vocabulary, (GROUP, length), generator=torch.Generator().manual_seed(1))
@@ -102,18 +134,18 @@ def update(network: Any, size: Size, length: int) -> tuple[float, float]:
     mask = [False] * prompt + [True] * (length - prompt)
     streams = [Tokens(row, mask, [0.0] * length) for row in ids.tolist()]
     group = ScoredGroup(streams, group_advantages([1, 0] * (GROUP // 2)))
-    network.gradient_checkpointing_enable()
     options = GrpoOptions(updates_per_round=1, kl_coefficient=0.0, learning_rate=1e-6)
     trainer = GrpoTrainer(network, None, options, torch.bfloat16)
     seconds = seconds_of(lambda: trainer.train([group]))
     computed = prompt + GROUP * (length - prompt)
+    per_weight = 4 if size.lora_rank else 6
     weights = sum(weight.numel() for weight in network.parameters())
     attention = 12 * size.layers * size.heads * size.head_size * length / 2
-    return computed / seconds, computed * (6 * weights + attention) / seconds / PEAK_FLOPS
+    return computed / seconds, computed * (per_weight * weights + attention) / seconds / bounds.operations
 
 
 def decoding(
-    network: Any, size: Size, num_rows: int = 64, context: int = 512, num_new: int = 128
+    network: Any, size: Size, bounds: Bounds, num_rows: int = 64, context: int = 512, num_new: int = 128
 ) -> tuple[float, float]:
     """Sampled tokens per second, and the share of the time that reading weights and cache takes at least."""
     weights = engine_weights(network)
@@ -132,7 +164,7 @@ def decoding(
     per_step = (seconds_for(num_new) - seconds_for(1)) / (num_new - 1)
     cache = num_rows * (context + num_new / 2) * size.layers * 2 * size.kv_heads * size.head_size
     num_bytes = 2 * (sum(weight.numel() for weight in network.parameters()) + cache)
-    return num_rows / per_step, num_bytes / BANDWIDTH / per_step
+    return num_rows / per_step, num_bytes / bounds.num_bytes / per_step
 
 
 def seconds_of(work: Callable[[], object]) -> float:
@@ -155,4 +187,4 @@ def wait_for_device() -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["0.6b", "1.7b", "4b"])
+    main(sys.argv[1:] or ["0.6b", "1.7b", "4b", "8b"])

@@ -1,15 +1,31 @@
-"""Everything is computed where the weights are. The meta device stands in for a GPU: it refuses to meet the CPU's tensors."""
+"""Everything is computed where the weights are. The meta device stands in for a GPU: it refuses to meet the CPU's tensors.
+
+Where there is a GPU, what it computes is compared with what a CPU does.
+"""
+
+from copy import deepcopy
+from typing import Any
 
 import pytest
 import torch
 
+from models.engine import Sessions
 from models.groups import ScoredGroup, token_advantages
 from models.grpo import action_logprobs
 from models.packed import forward
 from models.sft import Example, sft_loss
+from models.trainable import make_trainable
 from models.transformer import weights_of
+from schemas.recipe import TrainingRecipe
 from schemas.records import Tokens
+from schemas.sampling import Sampling
 from tests.unit.tiny import tiny_network
+
+needs_gpu = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="no GPU: run `python -m pytest tests/unit/test_devices.py` where there is one"
+)
+MASK, ZEROS = [False, False, True, True], [0.0] * 4
+GROUP = ScoredGroup([Tokens([1, 2, 10, 11], MASK, ZEROS), Tokens([1, 2, 20, 9], MASK, ZEROS)], [1.0, -1.0])
 
 
 @pytest.fixture
@@ -27,10 +43,48 @@ def test_fine_tuning_goes_to_the_weights(network):
 
 
 def test_an_update_of_the_policy_goes_to_the_weights(network):
-    mask, zeros = [False, False, True], [0.0] * 3
-    group = ScoredGroup([Tokens([1, 2, 10], mask, zeros), Tokens([1, 2, 20], mask, zeros)], [1.0, -1.0])
-    logprobs = action_logprobs(weights_of(network, torch.float32), [group], temperature=0.8)
-    advantages = token_advantages([group]).to(logprobs.device)
-    ratio = (logprobs - logprobs.detach()).exp()
-    (ratio * advantages).sum().backward()
+    surrogate(network).backward()
     assert all(weight.grad.device.type == "meta" for weight in network.parameters())
+
+
+def surrogate(network: Any) -> torch.Tensor:
+    """Of GROUP, as of a first update."""
+    logprobs = action_logprobs(weights_of(network, torch.float32), [GROUP], temperature=0.8)
+    advantages = token_advantages([GROUP]).to(logprobs.device)
+    return ((logprobs - logprobs.detach()).exp() * advantages).sum()
+
+
+def gradients_of(network: Any) -> list[torch.Tensor]:
+    """Of an update of the policy and of fine-tuning, of all that is trained."""
+    surrogate(network).backward()
+    sft_loss(network, [Example.of(([1, 2], False), ([3, 4], True))], torch.float32).backward()
+    return [weight.grad.cpu() for weight in network.parameters() if weight.requires_grad]
+
+
+@needs_gpu
+@pytest.mark.parametrize("lora_rank", [0, 4])
+@pytest.mark.parametrize("checkpointing", [False, True])
+@pytest.mark.parametrize("kind", ["llama", "qwen2", "qwen3"])
+def test_gradients_are_those_of_a_cpu(kind, checkpointing, lora_rank):
+    network = tiny_network(kind=kind)
+    make_trainable(network, TrainingRecipe(lora_rank=lora_rank, gradient_checkpointing=checkpointing), seed=0)
+    on_gpu = deepcopy(network).to("cuda")
+    torch.testing.assert_close(gradients_of(on_gpu), gradients_of(network), rtol=1e-3, atol=1e-5)
+
+
+@needs_gpu
+@pytest.mark.parametrize("kind", ["llama", "qwen2", "qwen3"])
+def test_what_is_sampled_over_several_turns_is_as_likely_as_on_a_cpu(kind):
+    network = tiny_network(kind=kind)
+    weights = weights_of(deepcopy(network).to("cuda"), torch.float32, for_sampling=True)
+    sessions = Sessions(weights, 3, torch.Generator("cuda").manual_seed(0))
+    streams: list[list[int]] = [[], [], []]
+    for news in ([[5, 6, 7], [5, 6, 7], [9]], [[11, 12], [13], [14, 15, 16]]):
+        sessions.extend(range(3), news)
+        sampled = sessions.generate(range(3), Sampling(max_new_tokens=6, end_id=0))
+        for row, one in enumerate(sampled):
+            before = [*streams[row], *news[row]]
+            streams[row] = [*before, *one.ids]
+            logits = network(torch.tensor([streams[row]])).logits[0, len(before) - 1 : -1]
+            expected = logits.log_softmax(-1).gather(1, torch.tensor(one.ids)[:, None])[:, 0]
+            torch.testing.assert_close(torch.tensor(one.logprobs), expected.detach(), rtol=0, atol=1e-4)
