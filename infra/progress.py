@@ -64,16 +64,19 @@ class Display:
 
     @contextmanager
     def _plain(self, name: str) -> Iterator[Report]:
+        """The time left is that of what was done since the first report: what a cut-off run did before took none here."""
         last = time.monotonic()
-        started = last
+        first: tuple[float, int] | None = None
 
         def report(done: int, total: int, facts: str) -> None:
-            nonlocal last
+            nonlocal last, first
             now = time.monotonic()
+            first = first or (now, done)
             if now - last > _PLAIN_EVERY_S:
                 last = now
-                left = (now - started) * (total - done) / max(1, done)
-                self.console.print(f"{name}: {done}/{total} {facts}, {left:.0f} s left")
+                began, before = first
+                left = f", {(now - began) * (total - done) / (done - before):.0f} s left" if done > before else ""
+                self.console.print(f"{name}: {done}/{total} {facts}{left}")
 
         yield report
 
