@@ -28,7 +28,7 @@ from tasks.clone_policy import clone_policy
 from tasks.dream import dream
 from tasks.engines import succeed
 from tasks.evaluate import evaluate
-from tasks.fit_experience_model import fit_experience_model
+from tasks.fit_experience_model import cut_off, fit_experience_model
 from tasks.ingest import ingest
 from tasks.judge import judge_candidate
 from tasks.keep import get_trajectories
@@ -107,6 +107,8 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     own = annotate(played, recipe.annotate, environment, recipe.retrieval, seed, start.sha256)
     experience = [annotated, own]
     model = fitted(recipe, backbone, experience)
+    if warning := cut_off(model, refit.max_new_tokens):
+        running().display.say(warning)
     made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
     made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.grpo.temperature)
     log("experience model fidelity", made.fidelity)

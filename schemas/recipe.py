@@ -133,7 +133,7 @@ class ExperienceRecipe(Section):
     num_votes: int = Field(default=1, ge=1)
     """Predictions that must agree before a dreamt success counts; what denies it takes its place."""
     max_new_tokens: int = Field(default=128, ge=16)
-    """Longest prediction."""
+    """Longest prediction; a cycle says so if it was taught longer ones."""
     num_refit_episodes: int = Field(default=400, ge=0)
     """Real episodes of the starting policy added to the logs: its own mistakes."""
     refit_temperatures: tuple[Annotated[float, Field(ge=0)], ...] = Field(default=(1.0, 1.3), min_length=1)

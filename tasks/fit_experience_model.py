@@ -66,9 +66,21 @@ def fit(
             situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
             for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
                 examples += _examples(model.format, episode, situations, new, recipe)
+        longest = max((sum(example.is_target) for example in examples), default=0)
         examples += _variation_examples(model.format, episodes, rng)
     trained = fine_tuned(backbone, examples, recipe.sft, training, seed, "experience model")
-    return put_model(trained, backbone, num_examples=len(examples))
+    return put_model(trained, backbone, num_examples=len(examples), longest_prediction=longest)
+
+
+def cut_off(fitted: Reference, max_new_tokens: int) -> str:
+    """What to do if some of what an experience model was taught to write is longer than it may write; else nothing."""
+    longest = int(fitted.notes.get("longest_prediction", 0))
+    if longest <= max_new_tokens:
+        return ""
+    return (
+        f"experience.max_new_tokens = {max_new_tokens} cuts off predictions, of which logs have some of {longest} tokens, and a "
+        "dream breaks off there: raise it, nothing is fitted anew"
+    )
 
 
 def grounded(episode: Trajectory, index: ReplayIndex, history_length: int, k: int) -> list[Situation]:

@@ -57,8 +57,13 @@ def changed(*changes: str) -> list[str]:
     return [part for change in changes for part in ("--set", change)]
 
 
-def lineage_of(home: Path, recipe: str, changes: tuple[str, ...], **settings: str) -> set[str]:
-    """What a whole cycle made."""
+def cycle_of(home: Path, recipe: str, changes: tuple[str, ...], **settings: str) -> subprocess.CompletedProcess[str]:
+    """A whole cycle, that went well."""
     done = dreamgym(home, "run", recipe, *changed(*changes), "--json", **settings)
     assert done.returncode == 0, done.stderr[-3000:]
-    return set(json.loads(done.stdout)["lineage"])
+    return done
+
+
+def lineage_of(home: Path, recipe: str, changes: tuple[str, ...], **settings: str) -> set[str]:
+    """What a whole cycle made."""
+    return set(json.loads(cycle_of(home, recipe, changes, **settings).stdout)["lineage"])

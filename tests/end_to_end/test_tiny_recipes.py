@@ -1,9 +1,11 @@
 """Tiny recipes of real environments, with models made of nothing but their logs: a whole cycle of each, of a few small games."""
 
+import json
+
 import pytest
 
 from tests.alfworld import require_games
-from tests.command_line import LENIENT_GATE, SMALLER, TOY, lineage_of
+from tests.command_line import LENIENT_GATE, SMALLER, TOY, cycle_of, lineage_of
 from tests.java import needs_java
 from tests.miniwob import require_chromium
 
@@ -25,7 +27,9 @@ def test_alfworld_tiny_goes_through_a_whole_cycle(tmp_path, monkeypatch):
     require_games(monkeypatch)
     families = 'environment.families=["look_at_obj_in_light"]'
     steps = "environment.max_steps=30"  # or no logged episode is long enough to win
-    assert lineage_of(tmp_path, "alfworld-tiny", (*FROM_SCRATCH, families, steps)) >= WHOLE
+    done = cycle_of(tmp_path, "alfworld-tiny", (*FROM_SCRATCH, families, steps))
+    assert set(json.loads(done.stdout)["lineage"]) >= WHOLE
+    assert "experience.max_new_tokens = 24 cuts off predictions" in done.stderr
 
 
 @pytest.mark.e2e
