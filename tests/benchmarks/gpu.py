@@ -97,9 +97,9 @@ def measured_bounds(width: int) -> Bounds:
 
 def add_row(table: Table, name: str, what: str, rate: float, share: float) -> None:
     """With the memory that was used at most since the last row."""
-    peak = torch.cuda.max_memory_allocated() / 1e9 if torch.cuda.is_available() else float("nan")
+    peak = torch.cuda.max_memory_allocated() / 1e9 if DEVICE == "cuda" else float("nan")
     table.add_row(name, what, f"{rate:,.0f}", f"{share:.1%}", f"{peak:.1f}")
-    if torch.cuda.is_available():
+    if DEVICE == "cuda":
         torch.cuda.reset_peak_memory_stats()
 
 
@@ -182,7 +182,7 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 def wait_for_device() -> None:
     """Work on a GPU is only begun when a call returns."""
-    if torch.cuda.is_available():
+    if DEVICE == "cuda":
         torch.cuda.synchronize()
 
 

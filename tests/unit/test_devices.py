@@ -19,7 +19,7 @@ from models.transformer import weights_of
 from schemas.recipe import TrainingRecipe
 from schemas.records import Tokens
 from schemas.sampling import Sampling
-from tests.unit.tiny import tiny_network
+from tests.unit.tiny import tiny_network, true_logprobs
 
 needs_gpu = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="no GPU: run `python -m pytest tests/unit/test_devices.py` where there is one"
@@ -85,6 +85,6 @@ def test_what_is_sampled_over_several_turns_is_as_likely_as_on_a_cpu(kind):
         for row, one in enumerate(sampled):
             before = [*streams[row], *news[row]]
             streams[row] = [*before, *one.ids]
-            logits = network(torch.tensor([streams[row]])).logits[0, len(before) - 1 : -1]
-            expected = logits.log_softmax(-1).gather(1, torch.tensor(one.ids)[:, None])[:, 0]
-            torch.testing.assert_close(torch.tensor(one.logprobs), expected.detach(), rtol=0, atol=1e-4)
+            table = true_logprobs(network, streams[row])[len(before) - 1 : -1]
+            expected = table.gather(1, torch.tensor(one.ids)[:, None])[:, 0]
+            torch.testing.assert_close(torch.tensor(one.logprobs), expected, rtol=0, atol=1e-4)

@@ -8,17 +8,12 @@ from models.transformer import Weights, weights_of
 from schemas.errors import InputError
 from schemas.sampling import Sampling
 from tests.distributions import likelihood_of_draws, nucleus_of
-from tests.unit.tiny import tiny_network
+from tests.unit.tiny import tiny_network, true_logprobs
 
 
 def exact(network) -> Weights:
     """In float32, so that a test can be exact."""
     return weights_of(network, torch.float32)
-
-
-def true_logprobs(network, ids: list[int]) -> torch.Tensor:
-    with torch.no_grad():
-        return torch.log_softmax(network(torch.tensor([ids])).logits[0].float(), -1)
 
 
 def test_sampled_logprobs_over_several_turns_are_those_of_a_full_forward():

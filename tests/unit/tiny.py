@@ -30,3 +30,9 @@ def tiny_network(seed: int = 0, kind: str = "qwen3", vocab_size: int = 64, num_h
         **more,
     )
     return model_class(config).eval()
+
+
+def true_logprobs(network, ids: list[int]) -> torch.Tensor:
+    """Of every token after each of these, by the network's own forward pass."""
+    with torch.no_grad():
+        return torch.log_softmax(network(torch.tensor([ids])).logits[0].float(), -1)
