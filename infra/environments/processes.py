@@ -37,6 +37,8 @@ class Seen:
     outcome: Outcome = "continue"
     asked: str = ""
     """What is to be done, where only the game knows."""
+    planned: tuple[str, ...] = ()
+    """What an expert would do later, whether it would be accepted now or not; empty where no one knows."""
 
 
 @dataclass(frozen=True, slots=True)

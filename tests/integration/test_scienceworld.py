@@ -35,10 +35,7 @@ def test_experts_win_and_the_annotator_says_why(science):
     assert [one.task.task_id for one in episodes if not one.success] == []
     (traces,) = annotator_of_facts(ScienceworldRecipe()).annotate(episodes[:1])
     assert traces[-1].endswith(" wins.")
-    focus = next(
-        trace for turn, trace in zip(episodes[0].turns, traces, strict=True) if turn.action.startswith("focus")
-    )
-    assert f"asked: {tasks[0].instruction}" in focus
+    assert f"focus {lines_of(episodes[0].turns[-1].state)['focus']}. asked: " in traces[-1]
 
 
 def test_games_beside_each_other_do_not_mix(science):
@@ -55,9 +52,27 @@ def test_games_beside_each_other_do_not_mix(science):
 def test_a_state_is_what_is_in_sight_and_not_what_could_be_done(science):
     (task,) = science.tasks("train", 1)
     lines = lines_of(science.reset({0: task})[0])
-    assert {"said", "room", "see"} <= lines.keys()
-    assert "the agent" not in lines["see"].split("; ")
+    assert lines.keys() == {"said", "room", "have", "focus", lines["room"]}
+    assert not {"agent", "air"} & set(lines[lines["room"]].split("; "))
     assert 10 < len(science.admissible_actions(0)) < 100
+
+
+def test_a_focus_is_remembered_and_decides(science):
+    """What is moved to the box without it wins nothing."""
+    (task,) = science.tasks("train", 1)
+    outcomes = []
+    for forgetful in (False, True):
+        science.reset({0: task})
+        for _ in range(20):
+            if forgetful and science.expert(0).startswith("focus"):
+                action = science.near_misses(0)[1]
+            else:
+                action = science.expert(0)
+            step = science.step({0: action})[0]
+            if step.done:
+                break
+        outcomes.append((step.success, lines_of(step.state)["focus"] == "nothing"))
+    assert outcomes == [(True, False), (False, True)]
 
 
 def test_what_is_no_action_changes_nothing_but_what_is_said(science):

@@ -2,7 +2,6 @@
 
 from infra.environments.opened_games import OpenedGames
 from infra.environments.processes import Game
-from infra.environments.scienceworld.view import ALWAYS
 from schemas.environments import ScienceworldRecipe
 from schemas.records import AgentTask
 
@@ -33,9 +32,9 @@ class ScienceworldEnvironment(OpenedGames):
         return task.family, task.split, task.seed, self._simplifications
 
     def admissible_actions(self, slot: int) -> list[str]:
-        """A few of each kind, of hundreds."""
+        """A few of each kind, of hundreds; some it refuses after all."""
         return list(self._seen[slot].admissible)
 
     def near_misses(self, slot: int) -> list[str]:
-        """What other games would accept."""
-        return sorted({*ALWAYS, *(action for seen in self._seen.values() for action in seen.admissible)})
+        """What would be right at another time: to move what one has not focused on wins nothing."""
+        return list(self._seen[slot].planned)

@@ -1,61 +1,102 @@
-"""ScienceWorld's text as an abstract state: what it said last, and what is in sight and in hand (paper, section 4.1).
+"""ScienceWorld's text as an abstract state: what it said last, and what is known of each room (paper, section 4.1).
 
     - said: You move to the kitchen.
     - room: kitchen
-    - see: a cupboard. The cupboard door is closed; a sink, which is turned off
-    - doors: A door to the hallway (that is open)
-    - have: an orange
+    - have: dove egg; orange
+    - focus: dove egg
+    - outside: axe; fire pit; fountain (water); door to foundry; door to kitchen
+    - kitchen: cupboard closed; sink off; table (glass cup); door to bathroom closed; door to outside
 
-The five hundred and more actions that it would accept are not shown; what it does not know changes nothing but what it says.
+A room has its line from the first time one is in it (memory.py), so that an experience model has to write it only once. The
+five hundred and more actions that ScienceWorld would accept are not shown; what it does not know changes nothing but what it
+says.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from schemas.state_text import text_of
 
-REFUSED = ("No known action matches that input", "It's not clear", "The action is ambiguous")
+NOTHING = "nothing"
+REFUSED = ("No known action matches that input", "It's not clear", "Ambiguous request", "Unknown action")
 """How it begins to answer what it does not know."""
-ALWAYS = ("look around", "inventory", "wait1")
-"""Actions that it always accepts."""
-_ALWAYS_THERE = ("the agent", "a substance called air")
+_ALWAYS_THERE = ("agent", "air")
 _ROOM = re.compile(r"^This (?:room|outside location) is called the ([^.]+)\.")
+_DOORS = "You also see:"
+_DOOR = re.compile(r"^door to the (.+) \(that is (?:open|(closed))\)$")
 _DIVIDED_BY = "; "
-
-
-def state_text(said: str, look: str, inventory: str) -> str:
-    """The state of a game that said this last, and whose free looks around and into the inventory say that."""
-    room = _ROOM.match(look)
-    things, _, doors = look.partition("You also see:")
-    lines = {
-        "said": "You look around." if _ROOM.match(said) else _one_line(said),
-        "room": room[1] if room else "unknown",
-        "see": _listed(things),
-        "doors": _listed(f"\n{doors.strip()}"),
-        "have": _listed(inventory),
-    }
-    return text_of({name: value for name, value in lines.items() if value})
-
-
-def _listed(text: str) -> str:
-    """What follows the first line, without what is everywhere; sorted, as the game itself says it in any order."""
-    things = sorted(_one_line(line) for line in text.split("\n")[1:])
-    return _DIVIDED_BY.join(thing for thing in things if thing and thing not in _ALWAYS_THERE)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def things_about(action: str, lines: Mapping[str, str]) -> Iterable[str]:
-    """What a state says of the things that an action names."""
-    words = set(action.lower().split()) - _SMALL_WORDS
-    for name in ("see", "have", "doors"):
-        for thing in lines.get(name, "").split(_DIVIDED_BY):
-            if words & set(re.findall(r"[a-z]+", thing.lower())):
-                yield f"{name}: {thing}"
-
-
-_SMALL_WORDS = set(
-    "a an the in on to of with into from look at open close go pick up put down move use pour focus".split()
+_PLAINER = tuple(
+    (re.compile(pattern), plainer)
+    for pattern, plainer in (
+        (r"\b[Aa]n? (?=\w)|\bthe (?=agent)", ""),
+        (r"\bsubstance called ", ""),
+        (r" \(containing nothing\)", ""),
+        (r"\(containing ", "("),
+        (r", which is (?:turned )?", " "),
+        (r"\. The [^.:]+ door is (open|closed)", r" \1"),
+        (r"\. [OI]n the [^.:]+ is: nothing\.", ""),
+    )
 )
+_INNERMOST = re.compile(r"\. [OI]n the [^.:]+ (?:is|you see): ([^.:]*)\.(?! ?[OI]n the)")
+"""What is in or on a thing that holds nothing further."""
+_BETWEEN_THINGS = re.compile(r" (?:at|from|in|into|of|on|to|with) ")
+_VERBS = frozenset("a an close door down focus go look move open pick pour put teleport the up use".split())
+
+
+def room_of(look: str) -> str:
+    """The room that a free look around shows; empty if it shows none."""
+    room = _ROOM.match(look)
+    return room[1] if room else ""
+
+
+def room_text(look: str) -> str:
+    """What a free look around shows, things first and then doors, each in order: the game says them in any."""
+    things, _, doors = look.partition(_DOORS)
+    ways = [_DOOR.sub(lambda door: f"door to {door[1]} {door[2] or ''}".rstrip(), way) for way in _listed(doors)]
+    return _DIVIDED_BY.join([*_listed(things), *ways]) or NOTHING
+
+
+def state_text(said: str, look: str, inventory: str, remembered: Mapping[str, str]) -> str:
+    """The state of a game.
+
+    Args:
+        said: By ScienceWorld, word for word.
+        look: Its free look around.
+        inventory: Its free look at what is in hand.
+        remembered: What is focused on, and a line for each room that is known.
+    """
+    heard = "You look around." if room_of(said) else " ".join(said.split())
+    held = _DIVIDED_BY.join(_listed(inventory))
+    return text_of(
+        {"said": heard or NOTHING, "room": room_of(look) or "unknown", "have": held or NOTHING, **remembered}
+    )
+
+
+def _listed(text: str) -> list[str]:
+    """What follows the first line, plainly and without what is everywhere."""
+    things = sorted(plainly(line) for line in text.split("\n")[1:])
+    return [thing for thing in things if thing and thing not in _ALWAYS_THERE]
+
+
+def plainly(thing: str) -> str:
+    """What is said of a thing in fewer words: `a table. On the table is: a jug (containing nothing).` is `table (jug)`."""
+    plain = " ".join(thing.split())
+    for pattern, plainer in _PLAINER:
+        plain = pattern.sub(plainer, plain)
+    while (plainer := _INNERMOST.sub(r" (\1)", plain)) != plain:
+        plain = plainer
+    return plain.replace(" ,", ",").replace(" )", ")").rstrip(" .")
+
+
+def things_about(action: str, lines: Mapping[str, str]) -> list[str]:
+    """What a state says of the things that an action names, in the room and in hand: of each name, what fits it best."""
+    things = [*lines.get(lines.get("room", ""), "").split(_DIVIDED_BY), *lines.get("have", "").split(_DIVIDED_BY)]
+    found = [thing for name in _BETWEEN_THINGS.split(action.lower()) for thing in _called(name, things)]
+    return list(dict.fromkeys(found))
+
+
+def _called(name: str, things: Sequence[str]) -> list[str]:
+    words = set(name.split()) - _VERBS
+    shared = {thing: len(words & set(re.findall(r"\w+", thing.lower()))) for thing in things}
+    most = max(shared.values(), default=0)
+    return [thing for thing, count in shared.items() if count == most > 0]

@@ -1,0 +1,78 @@
+"""ScienceWorld's own solution of a game, followed from wherever the game stands.
+
+As it is, the solution opens doors that are open, names at length what is in hand, and is lost after one step beside it.
+"""
+
+import re
+from dataclasses import dataclass
+
+_GO, _OPEN, _WAIT = "go to ", "open door to ", "wait1"
+_IDLE = (_OPEN, "look around")
+"""What a solution may do without, unless it waits for something: then each step is time that passes."""
+_HELD = re.compile(r"^move (?:egg )?(?P<thing>.+?)(?: containing .+)? in inventory to (?P<place>.+)$")
+_CLOSED = "A door to the {} (that is closed)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    room: str
+    action: str
+
+
+class Plan:
+    """What is left of a solution.
+
+    Who does a later step of the same room first goes on from there: what was left out stays out, as with an agent that forgets.
+    """
+
+    def __init__(self, solution: list[str], room: str, *, teleports: bool) -> None:
+        """A solution that begins in this room; with teleports there is a way back to it from everywhere."""
+        self._left: list[_Step] = []
+        self._teleports = teleports
+        unneeded = () if any(action.startswith("wait") for action in solution[:-1]) else _IDLE
+        for action in solution:
+            if not action.startswith(unneeded):
+                self._left.append(_Step(room, action))
+            if action.startswith(_GO):
+                room = action.removeprefix(_GO)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """All that is left, wherever it is to be done."""
+        return tuple(_shortly(step.action) for step in self._left)
+
+    def next(self, room: str, look: str) -> str:
+        """What to do in a room, where a free look around shows this."""
+        self._skip_detours(room)
+        if not self._left:
+            return _WAIT
+        step = self._left[0]
+        if step.room != room and self._teleports:
+            return f"teleport to {step.room}"
+        place = step.action.removeprefix(_GO)
+        return f"{_OPEN}{place}" if _CLOSED.format(place) in look else _unambiguously(step.action, look)
+
+    def _skip_detours(self, room: str) -> None:
+        on_foot = [step.action.startswith(_GO) for step in self._left]
+        here = [i for i, step in enumerate(self._left) if step.room == room and all(on_foot[:i])]
+        self._left = self._left[max(here, default=0) :]
+
+    def take(self, action: str, room: str) -> None:
+        """Something was done in a room: if it is planned there, it is over, and all before it."""
+        for i, step in enumerate(self._left):
+            if step.room != room or step.action.startswith(_GO):
+                return
+            if action in (step.action, _shortly(step.action)):
+                self._left = self._left[i + 1 :]
+                return
+
+
+def _unambiguously(action: str, look: str) -> str:
+    """In few words, unless what is in hand lies around, too."""
+    held = _HELD.match(action)
+    return action if held and held["thing"] in look else _shortly(action)
+
+
+def _shortly(action: str) -> str:
+    held = _HELD.match(action)
+    return f"move {held['thing']} to {held['place']}" if held else action
