@@ -7,6 +7,9 @@ from schemas.records import AgentTask
 
 _GAMES_PER_JAVA = 200
 _EASY = "easy"
+_ANIMALS = ("blue jay", "butterfly", "crocodile", "dove", "frog", "turtle", "wolf")
+"""Of its train games, and others than in valid and test: that they live is told by `egg` or `baby` beside their names."""
+_POTS = tuple(f"flower pot {number}" for number in range(1, 10))
 
 
 def new_game() -> Game:
@@ -30,6 +33,10 @@ class ScienceworldEnvironment(OpenedGames):
     def which(self, task: AgentTask) -> tuple[str, str, int, str]:
         """Its name, split and number, and how it is made easier."""
         return task.family, task.split, task.seed, self._simplifications
+
+    def names(self, task: AgentTask) -> list[str]:
+        """Animals, which every split has others of, and flower pots; the same for all tasks."""
+        return [*_ANIMALS, *_POTS]
 
     def admissible_actions(self, slot: int) -> list[str]:
         """A few of each kind, of hundreds; some it refuses after all."""
