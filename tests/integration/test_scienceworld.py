@@ -35,7 +35,7 @@ def test_experts_win_and_the_annotator_says_why(science):
     assert [one.task.task_id for one in episodes if not one.success] == []
     (traces,) = annotator_of_facts(ScienceworldRecipe()).annotate(episodes[:1])
     assert traces[-1].endswith(" wins.")
-    assert f"focus {lines_of(episodes[0].turns[-1].state)['focus']}. asked: " in traces[-1]
+    assert f"focus {lines_of(episodes[0].turns[-1].state)['focus']}, moved" in traces[-1]
 
 
 def test_games_beside_each_other_do_not_mix(science):

@@ -7,7 +7,7 @@ from infra.environments.scienceworld.memory import Memory
 from infra.environments.scienceworld.plan import Plan
 from infra.environments.scienceworld.view import plainly, state_text, things_about
 from schemas.records import AgentTask, Step, Turn
-from schemas.state_text import changes_between, lines_of
+from schemas.state_text import changes_between, lines_of, text_of
 
 KITCHEN = """This room is called the kitchen. In it, you see:
 \ta table. On the table is: a glass cup (containing nothing).
@@ -90,17 +90,19 @@ def test_to_come_back_to_a_room_changes_nothing_that_is_known_of_it():
     assert set(lines_of(changes_between(inside, outside))) == {"said", "room"}
 
 
-def test_what_an_action_names_is_what_fits_it_best():
+def test_what_an_action_names_is_there_or_is_not():
     lines = {
         "room": "greenhouse",
         "have": "orange; dove egg",
         "greenhouse": "flower pot 3 (pea plant, soil); flower pot 6 (water); red box; door to hallway; door to outside closed",
-        "kitchen": "red box",
+        "kitchen": "blue box",
     }
-    assert things_about("move dove egg to red box", lines) == ["dove egg", "red box"]
-    assert things_about("pick up flower pot 3", lines) == ["flower pot 3 (pea plant, soil)"]
-    assert things_about("open door to outside", lines) == ["door to outside closed"]
-    assert things_about("focus on elephant", lines) == []
+    assert list(things_about("move dove egg to red box", lines)) == ["dove egg", "red box"]
+    assert list(things_about("pick up flower pot 3", lines)) == ["flower pot 3 (pea plant, soil)"]
+    assert list(things_about("pick up flower pot 4", lines)) == ["no flower pot 4"]
+    assert list(things_about("open door to outside", lines)) == ["door to outside closed"]
+    assert list(things_about("move egg dove egg in inventory to blue box", lines)) == ["dove egg", "no blue box"]
+    assert list(things_about("look around", lines)) == []
 
 
 def _trace(action: str, state: str, outcome: str = "continue") -> str:
@@ -113,15 +115,31 @@ def test_a_trace_says_what_decides():
     memory.learn("", OUTSIDE)
     state = state_text("", OUTSIDE, HOLDING_AN_EGG, memory.lines)
     assert _trace("go to kitchen", state) == "in outside. door to kitchen. kitchen new. works."
+    assert _trace("teleport to foundry", state) == "in outside. foundry new. works."
     assert (
         _trace("focus on axe", state, "failure") == "in outside. axe. asked: Your task is to find a(n) animal. loses."
     )
     assert (
         _trace("move axe to red box", state)
-        == "in outside. axe. focus nothing. asked: Then, move it to the red box in the kitchen. works."
+        == "in outside. axe. no red box. focus nothing, not moved. red box, asked. works."
     )
     memory.learn("", KITCHEN)
     assert "kitchen known" in _trace("go to kitchen", state_text("", OUTSIDE, HOLDING_AN_EGG, memory.lines))
+
+
+def test_a_trace_says_whether_what_is_moved_is_what_was_focused_on():
+    lines = {
+        "room": "kitchen",
+        "have": "flower pot 3 (pea plant, soil)",
+        "focus": "pea plant",
+        "kitchen": "blue box; red box",
+    }
+    state = text_of(lines)
+    assert _trace("move flower pot 3 to red box", state, "success") == (
+        "in kitchen. flower pot 3 (pea plant, soil). red box. focus pea plant, moved. red box, asked. wins."
+    )
+    assert "focus pea plant, moved. blue box, not asked." in _trace("move flower pot 3 to blue box", state)
+    assert "focus pea plant, not moved. red box, asked." in _trace("move blue box to red box", state)
 
 
 SOLUTION = [

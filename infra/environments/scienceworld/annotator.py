@@ -1,25 +1,25 @@
 """Reasoning traces from what ScienceWorld says: the offline teacher (paper, section 4.2 and C.1).
 
-A trace copies what the state says of the things that are acted on, and whether one knows the room that one goes to. To focus
-on a wrong thing loses, and what is moved wins only if it is what one focused on last: there a trace says that, and what the
-task asks for.
+A trace copies what the state says of the things that are acted on, or that there is none, and says whether one knows the
+room that one goes to. To focus on a wrong thing loses: there it says what is asked for. What is moved wins only if it is, or
+holds, what one focused on last, and if that is the place: there it says whether they are.
 
 Example, of `open door to kitchen`: in hallway. door to kitchen closed. works.
-Of `move dove egg to red box`: in kitchen. dove egg. red box. focus dove egg. asked: Then, move it to the red box in the
-kitchen. wins.
+Of `move dove egg to red box`: in kitchen. dove egg. red box. focus dove egg, moved. red box, asked. wins.
 
 Differs: the paper asks a strong teacher LLM; models/teacher.py does that.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from infra.environments.scienceworld.view import REFUSED, things_about
+from infra.environments.scienceworld.view import NOTHING, REFUSED, called, things_about
 from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
 
-_GO = re.compile(r"^(?:go|teleport) (?:to )?(.+)$")
-_SENTENCE = re.compile(r"(?<=\.) ")
+_GO = re.compile(r"^(?P<verb>go|teleport) (?:to )?(?P<place>.+)$")
+_MOVE = re.compile(r"^move (?P<thing>.+) to (?P<place>.+)$")
+_FIRST_SENTENCE = re.compile(r"^[^.]*")
 
 
 class ScienceworldAnnotator:
@@ -33,21 +33,21 @@ class ScienceworldAnnotator:
 def explain(task: AgentTask, turn: Turn) -> str:
     """Evidence and verdict for one transition."""
     lines = lines_of(turn.state)
-    evidence = [f"in {lines.get('room', 'no room')}", *things_about(turn.action, lines)]
-    return ". ".join([*evidence, *_what_decides(task, turn.action, lines), _verdict(turn)]) + "."
+    return ". ".join([f"in {lines.get('room', 'no room')}", *_evidence(task, turn.action, lines), _verdict(turn)]) + "."
 
 
-def _what_decides(task: AgentTask, action: str, lines: Mapping[str, str]) -> list[str]:
-    """Beyond the things that are acted on."""
-    first, *others = _SENTENCE.split(task.instruction.rstrip("."))
-    if going := _GO.match(action):
-        return [f"{going[1]} {'known' if going[1] in lines else 'new'}"]
+def _evidence(task: AgentTask, action: str, lines: Mapping[str, str]) -> Iterator[str]:
+    going, moving = _GO.match(action), _MOVE.match(action)
+    if not going or going["verb"] == "go":
+        yield from things_about(action, lines)
+    if going:
+        yield f"{going['place']} {'known' if going['place'] in lines else 'new'}"
     if action.startswith("focus "):
-        return [f"asked: {first.rstrip('.')}"]
-    if action.startswith("move "):
-        asked = next((one for one in others if "move" in one), first)
-        return [f"focus {lines.get('focus', 'unknown')}", f"asked: {asked.rstrip('.')}"]
-    return []
+        yield f"asked: {_FIRST_SENTENCE.findall(task.instruction)[0]}"
+    if moving:
+        focus, held = lines.get("focus", NOTHING), [moving["thing"], *things_about(moving["thing"], lines)]
+        yield f"focus {focus}, {'moved' if called(focus.split(), held) else 'not moved'}"
+        yield f"{moving['place']}, {'asked' if moving['place'] in task.instruction else 'not asked'}"
 
 
 def _verdict(turn: Turn) -> str:

@@ -13,7 +13,7 @@ says.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from schemas.state_text import text_of
 
@@ -39,8 +39,11 @@ _PLAINER = tuple(
 )
 _INNERMOST = re.compile(r"\. [OI]n the [^.:]+ (?:is|you see): ([^.:]*)\.(?! ?[OI]n the)")
 """What is in or on a thing that holds nothing further."""
-_BETWEEN_THINGS = re.compile(r" (?:at|from|in|into|of|on|to|with) ")
-_VERBS = frozenset("a an close door down focus go look move open pick pour put teleport the up use".split())
+_BETWEEN_NAMES = re.compile(r" (?:at|from|in|into|of|on|to|with) ")
+_NO_NAMES = frozenset(
+    "a an around close containing door down focus go inventory look move open pick pour put reset task teleport the up use "
+    "wait wait1".split()
+)
 
 
 def room_of(look: str) -> str:
@@ -88,15 +91,15 @@ def plainly(thing: str) -> str:
     return plain.replace(" ,", ",").replace(" )", ")").rstrip(" .")
 
 
-def things_about(action: str, lines: Mapping[str, str]) -> list[str]:
-    """What a state says of the things that an action names, in the room and in hand: of each name, what fits it best."""
+def things_about(action: str, lines: Mapping[str, str]) -> Iterator[str]:
+    """What a state says of the things that an action names, in the room and in hand; or that there is no such thing."""
     things = [*lines.get(lines.get("room", ""), "").split(_DIVIDED_BY), *lines.get("have", "").split(_DIVIDED_BY)]
-    found = [thing for name in _BETWEEN_THINGS.split(action.lower()) for thing in _called(name, things)]
-    return list(dict.fromkeys(found))
+    for name in _BETWEEN_NAMES.split(action):
+        words = [word for word in name.split() if word not in _NO_NAMES]
+        if words:
+            yield from called(words, things) or [f"no {' '.join(words)}"]
 
 
-def _called(name: str, things: Sequence[str]) -> list[str]:
-    words = set(name.split()) - _VERBS
-    shared = {thing: len(words & set(re.findall(r"\w+", thing.lower()))) for thing in things}
-    most = max(shared.values(), default=0)
-    return [thing for thing, count in shared.items() if count == most > 0]
+def called(words: Iterable[str], things: Iterable[str]) -> list[str]:
+    """Things that are described with all of these words."""
+    return [thing for thing in things if set(words) <= set(re.findall(r"\w+", thing))]
