@@ -4,7 +4,7 @@ import pytest
 
 from infra.environments.scienceworld.annotator import explain
 from infra.environments.scienceworld.memory import Memory
-from infra.environments.scienceworld.plan import Plan
+from infra.environments.scienceworld.plan import Plan, about_others
 from infra.environments.scienceworld.view import plainly, state_text, things_about
 from schemas.records import AgentTask, Step, Turn
 from schemas.state_text import changes_between, lines_of, text_of
@@ -186,3 +186,9 @@ def test_who_forgets_a_step_goes_on_without_it():
 def test_what_lies_around_too_is_named_at_length():
     plan = Plan(SOLUTION[-1:], "kitchen", teleports=True)
     assert plan.next("kitchen", KITCHEN + "\ta dove egg\n") == "move egg dove egg in inventory to red box"
+
+
+def test_a_slip_is_the_same_with_another_thing():
+    assert about_others("move dove egg to red box", ["axe"]) == ["move axe to red box"]
+    assert about_others("pick up flower pot 3", ["flower pot 4"]) == ["pick up flower pot 4"]
+    assert about_others("go to kitchen", ["axe"]) == []

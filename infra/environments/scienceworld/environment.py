@@ -2,6 +2,7 @@
 
 from infra.environments.opened_games import OpenedGames
 from infra.environments.processes import Game
+from infra.environments.scienceworld.plan import about_others
 from schemas.environments import ScienceworldRecipe
 from schemas.records import AgentTask
 
@@ -39,9 +40,10 @@ class ScienceworldEnvironment(OpenedGames):
         return [*_ANIMALS, *_POTS]
 
     def admissible_actions(self, slot: int) -> list[str]:
-        """A few of each kind, of hundreds; some it refuses after all."""
+        """Some, of hundreds; a few it refuses after all."""
         return list(self._seen[slot].admissible)
 
     def near_misses(self, slot: int) -> list[str]:
-        """What would be right at another time: to move what one has not focused on wins nothing."""
-        return list(self._seen[slot].planned)
+        """What would be right at another time, or with what may not be here."""
+        seen = self._seen[slot]
+        return [*seen.planned, *about_others(seen.expert, [*_ANIMALS, *_POTS])]

@@ -14,7 +14,7 @@ from scienceworld.constants import BASEPATH, JAR_PATH
 
 from infra.environments.processes import Seen
 from infra.environments.scienceworld.memory import Memory
-from infra.environments.scienceworld.plan import Plan
+from infra.environments.scienceworld.plan import Plan, about_others
 from infra.environments.scienceworld.view import room_of, state_text
 from infra.environments.single_games import Outcome
 from schemas.errors import InputError
@@ -104,13 +104,17 @@ class ScienceworldGame:
         self._memory.learn(said, look)
         state = state_text(said, look, self._server.freeActionInventory(), self._memory.lines)
         expert = self._plan.next(self._room, look)
-        self._seen = Seen(state, self._some_actions(), expert, self._outcome(), asked, self._plan.actions)
+        self._seen = Seen(state, self._some_actions(expert), expert, self._outcome(), asked, self._plan.actions)
         return self._seen
 
-    def _some_actions(self) -> tuple[str, ...]:
-        """A few of each kind, of what is here: to have ScienceWorld say which of the hundreds it would accept takes 60 ms."""
+    def _some_actions(self, planned: str) -> tuple[str, ...]:
+        """What is planned with other things that are here, and a few actions of each kind.
+
+        To have ScienceWorld say which of the hundreds it would accept takes 60 ms.
+        """
         kinds, things = list(self._server.getPossibleActions()), list(self._server.getPossibleObjects())
-        return tuple(_THING.sub(lambda _: self._rng.choice(things), kind) for kind in kinds * _SHOWN_PER_KIND)
+        some = (_THING.sub(lambda _: self._rng.choice(things), kind) for kind in kinds * _SHOWN_PER_KIND)
+        return (*about_others(planned, things), *some)
 
     def _outcome(self) -> Outcome:
         score = self._server.getScore()

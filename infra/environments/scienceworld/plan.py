@@ -4,12 +4,14 @@ As it is, the solution opens doors that are open, names at length what is in han
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _GO, _OPEN, _WAIT = "go to ", "open door to ", "wait1"
 _IDLE = (_OPEN, "look around")
 """What a solution may do without, unless it waits for something: then each step is time that passes."""
 _HELD = re.compile(r"^move (?:egg )?(?P<thing>.+?)(?: containing .+)? in inventory to (?P<place>.+)$")
+_ABOUT_A_THING = re.compile(r"^(focus on |pick up |move )(.+?)( to .+)?$")
 _CLOSED = "A door to the {} (that is closed)"
 
 
@@ -76,3 +78,9 @@ def _unambiguously(action: str, look: str) -> str:
 def _shortly(action: str) -> str:
     held = _HELD.match(action)
     return f"move {held['thing']} to {held['place']}" if held else action
+
+
+def about_others(action: str, things: Iterable[str]) -> list[str]:
+    """The same done with each of some other things; nothing of an action that is not about a thing."""
+    about = _ABOUT_A_THING.match(action)
+    return [f"{about[1]}{thing}{about[3] or ''}" for thing in things] if about else []
