@@ -66,20 +66,30 @@ def fit(
             situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
             for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
                 examples += _examples(model.format, episode, situations, new, recipe)
-        longest = max((sum(example.is_target) for example in examples), default=0)
+        tokens = sorted(sum(example.is_target) for example in examples)
         examples += _variation_examples(model.format, episodes, rng)
     trained = fine_tuned(backbone, examples, recipe.sft, training, seed, "experience model")
-    return put_model(trained, backbone, num_examples=len(examples), longest_prediction=longest)
+    return put_model(
+        trained,
+        backbone,
+        num_examples=len(examples),
+        prediction_tokens_p99=tokens[len(tokens) * 99 // 100],
+        prediction_tokens_p999=tokens[len(tokens) * 999 // 1000],
+        prediction_tokens_longest=tokens[-1],
+    )
 
 
 def cut_off(fitted: Reference, max_new_tokens: int) -> str:
     """What to do if some of what an experience model was taught to write is longer than it may write; else nothing."""
-    longest = int(fitted.notes.get("longest_prediction", 0))
+    p99, p999, longest = (
+        int(fitted.notes.get(f"prediction_tokens_{which}", 0)) for which in ("p99", "p999", "longest")
+    )
     if longest <= max_new_tokens:
         return ""
+    share = "over 1%" if p99 > max_new_tokens else "over 0.1%" if p999 > max_new_tokens else "under 0.1%"
     return (
-        f"experience.max_new_tokens = {max_new_tokens} cuts off predictions, of which logs have some of {longest} tokens, and a "
-        "dream breaks off there: raise it, nothing is fitted anew"
+        f"experience.max_new_tokens = {max_new_tokens} cuts off {share} of the predictions that logs ask for, the longest of "
+        f"{longest} tokens, and a dream breaks off there: raise it, nothing is fitted anew"
     )
 
 

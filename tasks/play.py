@@ -110,7 +110,10 @@ def play_real(
         failed = [i for i, episode in enumerate(episodes) if episode.failure is Failure.ENVIRONMENT]
         if not failed:
             break
-        cycle().display.say(f"{stage}: the environment failed in {len(failed)} of {len(tasks)} episodes; once more")
+        why = episodes[failed[0]].turns[-1].step.reasoning
+        cycle().display.say(
+            f"{stage}: the environment failed in {len(failed)} of {len(tasks)} episodes ({why}); these once more"
+        )
         again = played([tasks[i] for i in failed], seed + attempt * _ANOTHER_ATTEMPT)
         for i, episode in zip(failed, again, strict=True):
             episodes[i] = episode

@@ -3,12 +3,21 @@ import pytest
 from schemas.records import Reference
 from tasks.fit_experience_model import cut_off
 
+LENGTHS = {"prediction_tokens_p99": 100, "prediction_tokens_p999": 300, "prediction_tokens_longest": 374}
 
-@pytest.mark.parametrize(("max_new_tokens", "is_too_few"), [(256, True), (373, True), (374, False), (512, False)])
-def test_what_is_longer_than_may_be_written_is_named(max_new_tokens, is_too_few):
-    warning = cut_off(Reference("", "", "model", {"longest_prediction": 374}), max_new_tokens)
-    assert (f"max_new_tokens = {max_new_tokens}" in warning and "374 tokens" in warning) == is_too_few
-    assert bool(warning) == is_too_few
+
+@pytest.mark.parametrize(
+    ("max_new_tokens", "share"),
+    [(99, "over 1%"), (100, "over 0.1%"), (299, "over 0.1%"), (300, "under 0.1%"), (373, "under 0.1%")],
+)
+def test_how_much_is_longer_than_may_be_written_is_said(max_new_tokens, share):
+    warning = cut_off(Reference("", "", "model", LENGTHS), max_new_tokens)
+    assert f"max_new_tokens = {max_new_tokens} cuts off {share} of" in warning
+    assert "374 tokens" in warning
+
+
+def test_where_all_fits_nothing_is_said():
+    assert not cut_off(Reference("", "", "model", LENGTHS), 374)
 
 
 def test_of_a_model_at_an_endpoint_nothing_is_known():
