@@ -66,7 +66,7 @@ def fit(
             situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
             for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
                 examples += _examples(model.format, episode, situations, new, recipe)
-        tokens = sorted(sum(example.is_target) for example in examples)
+        tokens = sorted(sum(example.is_target) for example in examples) or [0]
         examples += _variation_examples(model.format, episodes, rng)
     trained = fine_tuned(backbone, examples, recipe.sft, training, seed, "experience model")
     return put_model(

@@ -3,7 +3,11 @@ import pytest
 from schemas.records import Reference
 from tasks.fit_experience_model import cut_off
 
-LENGTHS = {"prediction_tokens_p99": 100, "prediction_tokens_p999": 300, "prediction_tokens_longest": 374}
+LENGTHS: dict[str, float | int | str] = {
+    "prediction_tokens_p99": 100,
+    "prediction_tokens_p999": 300,
+    "prediction_tokens_longest": 374,
+}
 
 
 @pytest.mark.parametrize(
