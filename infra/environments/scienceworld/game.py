@@ -24,8 +24,9 @@ _MAX_ACTION = 200
 _SHOWN_PER_KIND = 2
 _THING = re.compile(r"\bOBJ\b")
 _WON = 1.0
-_JAVA_OPTIONS = ["-Xmx1g"]
-"""Else each process's Java machine grows to a quarter of all memory before it tidies up."""
+_JAVA_OPTIONS = ["-Xmx3g", "-XX:+UseSerialGC"]
+"""A game holds 10 MB, and all that are played at once may be in one process. The serial collector takes what they need; the one
+that Java takes by itself grows to its limit first, and where that is low it does nothing but tidy up."""
 
 
 @lru_cache(maxsize=1)
