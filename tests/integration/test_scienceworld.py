@@ -16,6 +16,7 @@ from schemas.records import Failure
 from schemas.state_text import lines_of
 from tests.java import needs_java
 from tests.predictable import require_predictable
+from tests.renamable import require_renamable
 
 pytestmark = [pytest.mark.integration, needs_java]
 
@@ -33,7 +34,9 @@ def test_experts_win_and_the_annotator_says_why(science):
     tasks = science.tasks("train", 4) + science.tasks("test", 2)
     episodes = collect(science, tasks, [0.0], seed=0, max_steps=40)
     assert [one.task.task_id for one in episodes if not one.success] == []
-    (traces,) = annotator_of_facts(ScienceworldRecipe()).annotate(episodes[:1])
+    annotator = annotator_of_facts(ScienceworldRecipe())
+    require_renamable(science, annotator, episodes)
+    (traces,) = annotator.annotate(episodes[:1])
     assert traces[-1].endswith(" wins.")
     assert f"focus {lines_of(episodes[0].turns[-1].state)['focus']}, moved" in traces[-1]
 
