@@ -4,8 +4,9 @@ import pytest
 
 from infra.environments.scienceworld.annotator import explain
 from infra.environments.scienceworld.memory import Memory
+from infra.environments.scienceworld.named import things_about
 from infra.environments.scienceworld.plan import Plan, about_others
-from infra.environments.scienceworld.view import plainly, state_text, things_about
+from infra.environments.scienceworld.view import plainly, state_text
 from schemas.records import AgentTask, Step, Turn
 from schemas.state_text import changes_between, lines_of, text_of
 

@@ -1,4 +1,5 @@
 """ScienceWorld: experiments of a school's science class, in text (arXiv 2203.07540).
 
-view.py writes its states, game.py plays one game in Java, annotator.py explains, environment.py is the door.
+view.py writes its states, memory.py keeps what was seen, plan.py follows its solutions, game.py plays one game in Java, named.py
+and annotator.py explain, environment.py is the door.
 """

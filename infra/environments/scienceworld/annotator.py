@@ -13,13 +13,13 @@ Differs: the paper asks a strong teacher LLM; models/teacher.py does that.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from infra.environments.scienceworld.view import NOTHING, REFUSED, called, things_about
+from infra.environments.scienceworld.named import called, things_about
+from infra.environments.scienceworld.view import NOTHING, REFUSED
 from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
 
 _GO = re.compile(r"^(?P<verb>go|teleport) (?:to )?(?P<place>.+)$")
 _MOVE = re.compile(r"^move (?P<thing>.+) to (?P<place>.+)$")
-_FIRST_SENTENCE = re.compile(r"^[^.]*")
 
 
 class ScienceworldAnnotator:
@@ -43,7 +43,7 @@ def _evidence(task: AgentTask, action: str, lines: Mapping[str, str]) -> Iterato
     if going:
         yield f"{going['place']} {'known' if going['place'] in lines else 'new'}"
     if action.startswith("focus "):
-        yield f"asked: {_FIRST_SENTENCE.findall(task.instruction)[0]}"
+        yield f"asked: {task.instruction.partition('.')[0]}"
     if moving:
         focus, held = lines.get("focus", NOTHING), [moving["thing"], *things_about(moving["thing"], lines)]
         yield f"focus {focus}, {'moved' if called(focus.split(), held) else 'not moved'}"

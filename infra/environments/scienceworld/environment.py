@@ -9,7 +9,7 @@ from schemas.records import AgentTask
 _GAMES_PER_JAVA = 200
 _EASY = "easy"
 _ANIMALS = ("blue jay", "butterfly", "crocodile", "dove", "frog", "turtle", "wolf")
-"""Of its train games, and others than in valid and test: that they live is told by `egg` or `baby` beside their names."""
+"""Of its train games; valid and test have others, too. That they live is told by `egg` or `baby` beside their names."""
 _POTS = tuple(f"flower pot {number}" for number in range(1, 10))
 
 
@@ -36,7 +36,7 @@ class ScienceworldEnvironment(OpenedGames):
         return task.family, task.split, task.seed, self._simplifications
 
     def names(self, task: AgentTask) -> list[str]:
-        """Animals, which every split has others of, and flower pots; the same for all tasks."""
+        """Animals and flower pots, the same for all tasks."""
         return [*_ANIMALS, *_POTS]
 
     def admissible_actions(self, slot: int) -> list[str]:

@@ -13,7 +13,7 @@ says.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from schemas.state_text import text_of
 
@@ -24,7 +24,7 @@ _ALWAYS_THERE = ("agent", "air")
 _ROOM = re.compile(r"^This (?:room|outside location) is called the ([^.]+)\.")
 _DOORS = "You also see:"
 _DOOR = re.compile(r"^door to the (.+) \(that is (?:open|(closed))\)$")
-_DIVIDED_BY = "; "
+DIVIDED_BY = "; "
 _PLAINER = tuple(
     (re.compile(pattern), plainer)
     for pattern, plainer in (
@@ -39,11 +39,6 @@ _PLAINER = tuple(
 )
 _INNERMOST = re.compile(r"\. [OI]n the [^.:]+ (?:is|you see): ([^.:]*)\.(?! ?[OI]n the)")
 """What is in or on a thing that holds nothing further."""
-_BETWEEN_NAMES = re.compile(r" (?:at|from|in|into|of|on|to|with) ")
-_NO_NAMES = frozenset(
-    "a an around close containing door down focus go inventory look move open pick pour put reset task teleport the up use "
-    "wait wait1".split()
-)
 
 
 def room_of(look: str) -> str:
@@ -56,7 +51,7 @@ def room_text(look: str) -> str:
     """What a free look around shows, things first and then doors, each in order: the game says them in any."""
     things, _, doors = look.partition(_DOORS)
     ways = [_DOOR.sub(lambda door: f"door to {door[1]} {door[2] or ''}".rstrip(), way) for way in _listed(doors)]
-    return _DIVIDED_BY.join([*_listed(things), *ways]) or NOTHING
+    return DIVIDED_BY.join([*_listed(things), *ways]) or NOTHING
 
 
 def state_text(said: str, look: str, inventory: str, remembered: Mapping[str, str]) -> str:
@@ -69,7 +64,7 @@ def state_text(said: str, look: str, inventory: str, remembered: Mapping[str, st
         remembered: What is focused on, and a line for each room that is known.
     """
     heard = "You look around." if room_of(said) else " ".join(said.split())
-    held = _DIVIDED_BY.join(_listed(inventory))
+    held = DIVIDED_BY.join(_listed(inventory))
     return text_of(
         {"said": heard or NOTHING, "room": room_of(look) or "unknown", "have": held or NOTHING, **remembered}
     )
@@ -89,17 +84,3 @@ def plainly(thing: str) -> str:
     while (plainer := _INNERMOST.sub(r" (\1)", plain)) != plain:
         plain = plainer
     return plain.replace(" ,", ",").replace(" )", ")").rstrip(" .")
-
-
-def things_about(action: str, lines: Mapping[str, str]) -> Iterator[str]:
-    """What a state says of the things that an action names, in the room and in hand; or that there is no such thing."""
-    things = [*lines.get(lines.get("room", ""), "").split(_DIVIDED_BY), *lines.get("have", "").split(_DIVIDED_BY)]
-    for name in _BETWEEN_NAMES.split(action):
-        words = [word for word in name.split() if word not in _NO_NAMES]
-        if words:
-            yield from called(words, things) or [f"no {' '.join(words)}"]
-
-
-def called(words: Iterable[str], things: Iterable[str]) -> list[str]:
-    """Things that are described with all of these words."""
-    return [thing for thing in things if set(words) <= set(re.findall(r"\w+", thing))]
