@@ -10,7 +10,7 @@ _GAMES_PER_JAVA = 200
 _EASY = "easy"
 _ANIMALS = ("blue jay", "butterfly", "crocodile", "dove", "frog", "turtle", "wolf")
 """Of its train games; valid and test have others, too. That they live is told by `egg` or `baby` beside their names."""
-_POTS = tuple(f"flower pot {number}" for number in range(1, 10))
+_NAMES = (*_ANIMALS, *(f"flower pot {number}" for number in range(1, 10)))
 
 
 def new_game() -> Game:
@@ -37,7 +37,7 @@ class ScienceworldEnvironment(OpenedGames):
 
     def names(self, task: AgentTask) -> list[str]:
         """Animals and flower pots, the same for all tasks."""
-        return [*_ANIMALS, *_POTS]
+        return list(_NAMES)
 
     def admissible_actions(self, slot: int) -> list[str]:
         """Some, of hundreds; a few it refuses after all."""
@@ -46,4 +46,4 @@ class ScienceworldEnvironment(OpenedGames):
     def near_misses(self, slot: int) -> list[str]:
         """What would be right at another time, or with what may not be here."""
         seen = self._seen[slot]
-        return [*seen.planned, *about_others(seen.expert, [*_ANIMALS, *_POTS])]
+        return [*seen.planned, *about_others(seen.expert, _NAMES)]

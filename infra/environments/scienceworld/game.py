@@ -68,10 +68,9 @@ class ScienceworldGame:
         self._server.load(name, variations[number], simplifications, True)
         self._name, self._num_turns, self._num_things = f"{name}/{split}/{number}", 0, self._numbering.count()
         self._rng = random.Random(self._name)
-        self._room, self._memory = room_of(self._server.freeActionLook()), Memory()
-        solution = list(self._server.getGoldActionSequence())
-        self._plan = Plan(solution, self._room, teleports=bool(simplifications))
-        return self._look(self._turn("look around"))
+        solution, said = list(self._server.getGoldActionSequence()), self._turn("look around")
+        self._memory, self._plan = Memory(), Plan(solution, room_of(said), teleports=bool(simplifications))
+        return self._look(said)
 
     def _of_split(self, name: str, split: str) -> list[int]:
         if (name, split) not in self._variations:
