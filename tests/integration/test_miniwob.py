@@ -9,6 +9,7 @@ from infra.environments.by_name import annotator_of_facts, listed_by, open_envir
 from infra.environments.miniwob.environment import MiniwobEnvironment
 from infra.environments.miniwob.experts import EXPERTS
 from infra.environments.miniwob.view import text_in
+from infra.environments.processes import Lost, Processes, Seen
 from infra.settings import settings
 from models.behaviours import collect
 from schemas.environments import MiniwobRecipe, MiniwobTask
@@ -16,7 +17,7 @@ from schemas.errors import InputError
 from schemas.records import AgentTask, Failure
 from tests.command_line import TOY, changed, dreamgym
 from tests.listed import require_as_listed
-from tests.miniwob import require_chromium
+from tests.miniwob import early_page, require_chromium
 from tests.predictable import require_predictable
 from tests.renamable import require_renamable
 
@@ -141,6 +142,15 @@ def test_a_browser_that_dies_or_hangs_fails_its_episodes_and_the_next_ones_go_on
         pages.reset({0: task})
         failures.append(pages.step({0: 'type [7] "a"'})[0].failure)
     assert failures[-1] is None
+
+
+def test_a_page_that_is_said_to_be_loaded_too_early_is_waited_for():
+    require_chromium()
+    processes = Processes(early_page, 1)
+    seen = [processes.reset({0: ("enter-text-2", f"train/{seed}", "train")})[0] for seed in range(10)]
+    processes.close()
+    assert [one for one in seen if isinstance(one, Lost)] == []
+    assert len({one.asked for one in seen if isinstance(one, Seen)}) > 5
 
 
 def test_nothing_is_left_of_browsers():

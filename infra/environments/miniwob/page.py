@@ -13,6 +13,8 @@ from infra.environments.processes import Seen
 from infra.environments.single_games import Outcome
 from schemas.errors import EnvironmentLost
 
+_LOADED = "return document.readyState === 'complete' && 'core' in window"
+"""Asked because ChromeDriver, on a busy machine, may say that a page is loaded whose scripts did not run yet."""
 _BEGIN = """
 if (window.jQuery) jQuery.fx.off = true;  // nothing moves while nobody looks
 core.EPISODE_MAX_TIME = 24 * 60 * 60 * 1000;  // of ten seconds, most would pass while a model thinks
@@ -65,6 +67,7 @@ class MiniwobPage:
         self._name, seed, mode = which
         self._earlier: list[Element] = []
         _browser().go(self._window, _url(self._name))
+        self._await(_LOADED)
         self._run(_BEGIN, seed, mode)
         self._await("return WOB_TASK_READY")
         return self._look()
