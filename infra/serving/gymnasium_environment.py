@@ -71,9 +71,11 @@ class TextEnvironment(gymnasium.Env[str, str]):
         super().reset(seed=seed)
         named = (options or {}).get("task_id")
         drawn = self._tasks[int(self.np_random.integers(len(self._tasks)))]
-        self._episode = Episode(task_named(self._tasks, named) if named else drawn, self._max_steps)
-        state = self._environment.reset({_SLOT: self._episode.task})[_SLOT]
-        return self._shown(state), {"task_id": self._episode.task.task_id}
+        episode = Episode(task_named(self._tasks, named) if named else drawn, self._max_steps)
+        self._episode = None
+        state = self._environment.reset({_SLOT: episode.task})[_SLOT]
+        self._episode = episode
+        return self._shown(state), {"task_id": episode.task.task_id}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take an action; see Gymnasium.

@@ -105,8 +105,8 @@ def app_of(served: Served, limits: Limits, token: str = "") -> FastAPI:
         await socket.accept()
         with suppress(WebSocketDisconnect, TimeoutError, RuntimeError):  # gone, silent or slow: its place is free again
             await _let_play(socket, together, Session(served, together, coming), limits)
-        with suppress(WebSocketDisconnect, RuntimeError):  # closed already
-            await socket.close()
+        with suppress(WebSocketDisconnect, TimeoutError, RuntimeError):  # closed already, or not even this is heard
+            await asyncio.wait_for(socket.close(), limits.send_s)
 
     return app
 
@@ -119,12 +119,19 @@ async def _let_play(socket: WebSocket, together: Together, session: "Session", l
         return
     try:
         while not session.is_closed:
-            heard = await asyncio.wait_for(socket.receive_text(), limits.idle_s)
+            heard = await asyncio.wait_for(_text_from(socket), limits.idle_s)
             answer = await session.answer(slot, heard)
             if answer:
                 await asyncio.wait_for(socket.send_json(answer), limits.send_s)
     finally:
         together.leave(slot)
+
+
+async def _text_from(socket: WebSocket) -> str:
+    """What a client says; bytes are no text, which is refused as an empty one is."""
+    with suppress(KeyError):
+        return await socket.receive_text()
+    return ""
 
 
 class Session:
@@ -157,9 +164,11 @@ class Session:
                 return await self._act(slot, asked.data.action)
 
     async def _begin(self, slot: int, wanted: ResetParameters) -> dict[str, Any]:
-        self._episode, self._episode_id = Episode(self._task(wanted), self._served.max_steps), wanted.episode_id
-        state = await self._together.begin(slot, self._episode.task)
-        return observed(self._episode.begun(state), reward=None, done=False)
+        episode = Episode(self._task(wanted), self._served.max_steps)
+        self._episode = None  # whatever was under way is over, even if this one cannot be begun
+        begun = episode.begun(await self._together.begin(slot, episode.task))
+        self._episode, self._episode_id = episode, wanted.episode_id
+        return observed(begun, reward=None, done=False)
 
     def _task(self, wanted: ResetParameters) -> AgentTask:
         tasks = self._served.tasks

@@ -59,20 +59,25 @@ class Together:
         return await question.answer
 
     async def work(self) -> None:
-        """Answer until cancelled. What the environment raises is raised to all who asked in that batch."""
+        """Answer until cancelled. What the environment raises is raised to whom it is about."""
         while True:
             await self._is_asked.wait()
             self._is_asked.clear()
             questions, self._waiting = self._waiting, {}
             asked = {slot: question.asked for slot, question in questions.items()}
-            try:
-                answers = await asyncio.to_thread(self._answers, asked)
-            except Exception as error:  # it is theirs to hear, and others go on playing
-                for question in questions.values():
-                    _settle(question.answer, error)
-            else:
-                for slot, question in questions.items():
-                    _settle(question.answer, answers[slot])
+            outcomes = await asyncio.to_thread(self._outcomes, asked)
+            for slot, question in questions.items():
+                _settle(question.answer, outcomes[slot])
+
+    def _outcomes(self, asked: Mapping[int, AgentTask | str]) -> "dict[int, _Answer | Exception]":
+        """What cannot be answered together is asked one by one, so that who brings an error about hears of it alone."""
+        try:
+            return {**self._answers(asked)}
+        except Exception as error:
+            if len(asked) == 1:
+                return dict.fromkeys(asked, error)
+            alone = (self._outcomes({slot: one}) for slot, one in asked.items())
+            return {slot: outcome for one in alone for slot, outcome in one.items()}
 
     def _answers(self, asked: Mapping[int, AgentTask | str]) -> dict[int, _Answer]:
         begun = {slot: one for slot, one in asked.items() if isinstance(one, AgentTask)}

@@ -3,18 +3,21 @@
 import asyncio
 import json
 import math
+import random
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from gymnasium.utils.env_checker import check_env
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from infra.environments.by_name import open_environment
 from infra.serving.gymnasium_environment import TextEnvironment
 from infra.serving.messages import MAX_ACTION_CHARACTERS
 from infra.serving.openenv import Limits, Served
+from infra.serving.together import Together
 from models.behaviours import collect
 from schemas.environments import CookingRecipe
 from schemas.errors import InputError
@@ -53,6 +56,22 @@ class Counting:
         return Step(state, float(action == "win"), done=action == "win", success=action == "win", failure=failure)
 
 
+class Wordy(Counting):
+    """A few of its states fill what lies between two ends of a connection, compressed as they are."""
+
+    def reset(self, tasks):
+        return dict.fromkeys(super().reset(tasks), random.Random(0).randbytes(1_000_000).hex())
+
+
+class BegunOnce(Counting):
+    """Begins one episode and no other."""
+
+    def reset(self, tasks):
+        if self.tasks:
+            raise RuntimeError("secret of the server")
+        return super().reset(tasks)
+
+
 TASKS = [AgentTask(f"task-{number}", f"do {number}", "train", "family") for number in range(5)]
 
 
@@ -73,7 +92,7 @@ def talk(url: str, *messages: object, **options) -> list[dict]:
         heard = []
         async with connect(f"{url}/ws", **options) as socket:
             for message in messages:
-                await socket.send(message if isinstance(message, str) else json.dumps(message))
+                await socket.send(message if isinstance(message, str | bytes) else json.dumps(message))
                 heard.append(json.loads(await socket.recv()))
         return heard
 
@@ -164,11 +183,68 @@ def test_a_bad_message_is_refused_and_the_session_goes_on(url, message, code):
     assert state["data"] == {"episode_id": "mine", "step_count": 1, "task_id": begun["data"]["observation"]["task_id"]}
 
 
+def test_bytes_are_refused_and_the_session_goes_on(url):
+    begun, bad, good = talk(url, reset(), b"\x00", act("look"))
+    assert (begun["type"], bad["data"]["code"], good["type"]) == ("observation", "INVALID_JSON", "observation")
+
+
 def test_what_goes_wrong_inside_is_not_told(url):
-    _, failed, after = talk(url, reset(), act("raise"), act("look"))
+    _, failed, after = talk(url, reset(seed=0), act("raise"), act("look"))
     assert failed["data"]["code"] == "EXECUTION_ERROR"
     assert "secret" not in json.dumps(failed)
     assert after["type"] == "observation"
+
+
+def test_an_episode_that_cannot_be_begun_is_none_to_act_in():
+    with serving(Served(BegunOnce(), TASKS, max_steps=4, description="once")) as url:
+        _, failed, after = talk(url, reset(), reset(), act("look"))
+    assert (failed["data"]["code"], after["data"]["code"]) == ("EXECUTION_ERROR", "VALIDATION_ERROR")
+
+
+def test_who_makes_it_fail_hears_of_it_alone():
+    together = Together(Counting(), 3)
+
+    async def playing() -> list:
+        work = asyncio.create_task(together.work())
+        await asyncio.gather(*(together.begin(slot, TASKS[slot]) for slot in range(3)))
+        actions = ("look", "raise", "look")
+        asked = [together.step(slot, action) for slot, action in enumerate(actions)]
+        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        work.cancel()
+        return outcomes
+
+    first, second, third = asyncio.run(playing())
+    assert (first.state, type(second), third.state) == ("task-0 1", RuntimeError, "task-2 1")
+
+
+def test_who_takes_no_answers_gives_the_place_back():
+    wordy = Served(Wordy(), TASKS, max_steps=4, description="has much to say")
+    with serving(wordy, Limits(max_sessions=1, send_s=0.5)) as url:
+
+        async def deaf_beside_another() -> dict:
+            async with connect(f"{url}/ws", max_queue=1, close_timeout=0.1) as deaf:
+                heard = await first_answer(url)
+                assert heard["data"]["code"] == "CAPACITY_REACHED"
+                asks_on = asyncio.create_task(asked_without_end(deaf))
+                while heard["type"] == "error":
+                    await asyncio.sleep(0.2)
+                    heard = await first_answer(url)
+                asks_on.cancel()
+                return heard
+
+        assert asyncio.run(asyncio.wait_for(deaf_beside_another(), 60))["type"] == "observation"
+
+
+async def asked_without_end(socket: ClientConnection) -> None:
+    while True:
+        await socket.send(json.dumps(reset()))
+
+
+async def first_answer(url: str) -> dict:
+    async with connect(f"{url}/ws", max_size=None) as socket:
+        with suppress(ConnectionClosed):
+            await socket.send(json.dumps(reset()))
+        return json.loads(await socket.recv())
 
 
 def test_one_too_many_is_told_and_a_place_is_free_when_somebody_left():
