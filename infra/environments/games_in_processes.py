@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from infra.environments.processes import Game, Lost, Processes, Seen
+from infra.environments.single_games import NOT_BEGUN
 from infra.settings import settings
 from schemas.records import AgentTask, Failure, Step
-
-NOT_BEGUN = "- saw: nothing, for the game could not be begun"
 
 
 class GamesInProcesses(ABC):

@@ -60,8 +60,10 @@ class OpenedGames(GamesInProcesses):
         for _ in range(_NUM_TRIES):
             left = {-1 - i: task for i, task in enumerate(tasks) if task.task_id not in self._first}
             begun = self._processes.reset({slot: self.which(task) for slot, task in left.items()})
-            lost = {left[slot].task_id: seen for slot, seen in begun.items() if isinstance(seen, Lost)}
-            self._first |= {left[slot].task_id: seen for slot, seen in begun.items() if isinstance(seen, Seen)}
+            self._take({slot: seen for slot, seen in begun.items() if slot not in left})  # played where a process died
+            opened = {task.task_id: begun[slot] for slot, task in left.items()}
+            lost = {name: seen for name, seen in opened.items() if isinstance(seen, Lost)}
+            self._first |= {name: seen for name, seen in opened.items() if isinstance(seen, Seen)}
             _refuse(lost)
         for name, one in lost.items():
             raise EnvironmentLost(f"{name} cannot be begun: {one.reason}")

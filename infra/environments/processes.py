@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures import TimeoutError as StillSilent
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, Literal, Protocol
@@ -119,7 +118,6 @@ class _Process:
 
     def __init__(self, make: Callable[[], Game]) -> None:
         self._executor = ProcessPoolExecutor(1, get_context("spawn"), _begin, (make, os.getpid()))
-        self._pid = self._executor.submit(os.getpid)
         self.slots: set[int] = set()
         self.num_begun = 0
 
@@ -137,9 +135,9 @@ class _Process:
             return answer
 
     def end(self) -> None:
-        """Kill it, whatever it does."""
-        with suppress(ProcessLookupError, BrokenProcessPool):
-            os.kill(self._pid.result(), signal.SIGKILL)
+        """Kill it, whatever it does, even if it did not answer yet."""
+        for process in list((self._executor._processes or {}).values()):  # which has no public name before Python 3.14
+            process.kill()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 

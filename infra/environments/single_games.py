@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Literal
 
 from infra.environments.verdicts import verdict
@@ -10,6 +11,8 @@ from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from schemas.state_text import lines_of
 
 Outcome = Literal["continue", "success", "failure"]
+NOT_BEGUN = "- saw: nothing, for the game could not be begun"
+"""The state of a game whose first step fails."""
 
 
 class Game(ABC):
@@ -33,6 +36,25 @@ class Game(ABC):
 
     def close(self) -> None:  # noqa: B027  (most have nothing to give back)
         """Give back what the game holds; it is over."""
+
+
+class _NotBegun(Game):
+    """One that could not be begun: it says why at its first step."""
+
+    def __init__(self, why: Exception) -> None:
+        self._why = why
+
+    def state(self) -> str:
+        return NOT_BEGUN
+
+    def act(self, action: str) -> Outcome:
+        raise self._why
+
+    def actions(self) -> list[str]:
+        return []
+
+    def expert(self) -> str:
+        return "wait"
 
 
 class GameEnvironment(ABC):
@@ -69,11 +91,17 @@ class GameEnvironment(ABC):
         return AgentTask(f"{family}/{split}/{seed}", self.instruction(split, family, seed), split, family, seed)
 
     def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
-        """See the port."""
+        """See the port. A game that cannot be begun fails at its first step."""
         for slot in self._games.keys() & tasks.keys():
-            self._games[slot].close()
-        self._games |= {slot: self.game(task) for slot, task in tasks.items()}
+            self._games.pop(slot).close()
+        self._games |= {slot: self._begun(task) for slot, task in tasks.items()}
         return {slot: self._games[slot].state() for slot in tasks}
+
+    def _begun(self, task: AgentTask) -> Game:
+        try:
+            return self.game(task)
+        except Exception as error:
+            return _NotBegun(error)
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
         """See the port. A game that raises after all fails its own episode."""
@@ -100,7 +128,8 @@ class GameEnvironment(ABC):
             return f"family {task.family!r} is not in the recipe"
         if task.instruction != self.instruction(task.split, task.family, task.seed):
             return f"seed {task.seed} of family {task.family!r} has another instruction"
-        return None if task.initial_state in ("", self.game(task).state()) else "it starts in another state"
+        with closing(self.game(task)) as game:
+            return None if task.initial_state in ("", game.state()) else "it starts in another state"
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
         """One trace per turn; see the port of annotators."""

@@ -2,7 +2,9 @@
 
 import os
 import time
+from typing import Any
 
+from infra.environments.opened_games import OpenedGames
 from infra.environments.processes import Seen
 from infra.environments.single_games import Outcome
 
@@ -11,7 +13,7 @@ class Counting:
     """Counts its steps; says in whose process it is; does as it is told."""
 
     def reset(self, which: str) -> Seen:
-        self.name, self.num_steps = which, 0
+        self.name, self.num_steps = str(which), 0
         return self._seen()
 
     def step(self, action: str) -> Seen:
@@ -29,3 +31,20 @@ class Counting:
 
     def _seen(self, outcome: Outcome = "continue") -> Seen:
         return Seen(f"{self.name} {self.num_steps}", (str(os.getpid()),), outcome=outcome)
+
+
+class NeverThere:
+    """Makes games, and hangs the process that is to know it."""
+
+    def __call__(self) -> Counting:
+        return Counting()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return time.sleep, (3600,)
+
+
+class CountingGames(OpenedGames):
+    """Counts of one family."""
+
+    def which(self, task):
+        return (task.task_id,)

@@ -1,9 +1,12 @@
 """Other people's environments behind our port: Gymnasium's, and OpenEnv servers'."""
 
+from dataclasses import replace
+
 import gymnasium
 import pytest
 
 from infra.environments.by_name import open_environment
+from infra.environments.single_games import NOT_BEGUN
 from infra.environments.template import Treasures
 from infra.serving.gymnasium_environment import TextEnvironment
 from infra.serving.openenv import Limits, Served
@@ -82,12 +85,22 @@ def test_a_server_that_dies_amid_an_episode_fails_it_and_one_that_is_away_is_tol
         games.tasks("train", 2)
 
 
-def test_a_server_that_is_full_is_told():
+def test_a_game_for_which_a_server_is_full_fails_and_no_other():
     with serving(served(), Limits(max_sessions=1)) as url:
         games = open_environment(PluginRecipe(name="openenv", options={"url": url}))
         tasks = games.tasks("train", 1) * 2
-        with pytest.raises(EnvironmentLost, match="all 1 sessions are taken"):
-            games.reset(dict(enumerate(tasks)))
+        games.reset(dict(enumerate(tasks)))
+        steps = games.step({0: "look", 1: "look"})
+        assert (steps[0].failure, steps[0].done) == (None, False)
+        assert (steps[1].failure, steps[1].done, steps[1].state) == (Failure.ENVIRONMENT, True, NOT_BEGUN)
+        assert "all 1 sessions are taken" in steps[1].reasoning
+
+
+def test_tasks_of_a_log_are_looked_at_without_keeping_a_place_at_the_server():
+    with serving(served(), Limits(max_sessions=1)) as url:
+        games = open_environment(PluginRecipe(name="openenv", options={"url": url}))
+        began = replace(games.tasks("train", 1)[0], initial_state="- x: y")
+        assert [games.task_error(began) for _ in range(3)] == ["it starts in another state"] * 3
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from infra.environments.alfworld.environment import AlfworldEnvironment
 from infra.environments.alfworld.files import GameFiles
 from infra.environments.alfworld.view import REFUSED
 from infra.environments.by_name import annotator_of_facts, listed_by
-from infra.environments.games_in_processes import NOT_BEGUN
+from infra.environments.single_games import NOT_BEGUN
 from models.behaviours import collect
 from schemas.environments import AlfworldFamily, AlfworldRecipe
 from schemas.errors import InputError

@@ -8,7 +8,9 @@ import psutil
 import pytest
 
 from infra.environments.processes import Lost, Processes, Seen
-from tests.integration.games import Counting
+from schemas.records import Failure
+from tests.integration.fresh import forget_doors
+from tests.integration.games import Counting, CountingGames, NeverThere
 
 pytestmark = pytest.mark.integration
 
@@ -62,6 +64,32 @@ def test_one_that_is_found_dead_is_as_one_that_dies(two):
     assert is_gone(pids(began)[0])
     time.sleep(0.5)
     assert said(two.step({0: "x", 1: "x"})) == {0: "its process died", 1: "b 1"}
+
+
+def test_one_that_hangs_before_it_can_answer_at_all_is_ended(two):
+    two.reset({0: "a"})  # so that multiprocessing's bookkeeper is there, too
+    before = set(psutil.pids())
+    hanging = Processes(NeverThere(), 1, timeout_s=2.0)
+    assert said(hanging.reset({0: "a"})) == {0: "no answer for 2 s"}
+    assert all(map(is_gone, {one.pid for one in psutil.Process().children()} - before))
+    hanging.close()
+
+
+def test_games_that_are_opened_where_others_are_played_and_all_die_are_opened_anew(monkeypatch):
+    monkeypatch.setenv("DREAMGYM_ENVIRONMENT_PROCESSES", "1")
+    forget_doors()
+    games = CountingGames(Counting, ["one"], games_per_process=50)
+    (task,) = games.tasks("train", 1)
+    games.reset({0: task})
+    psutil.Process(int(games._seen[0].admissible[0])).kill()
+    time.sleep(0.5)
+    assert len(games.tasks("train", 3)) == 3
+    step = games.step({0: "x"})[0]
+    assert (step.failure, step.reasoning) == (Failure.ENVIRONMENT, "its process died")
+    games.reset({0: task})
+    assert games.step({0: "x"})[0].failure is None
+    games.close()
+    forget_doors()
 
 
 def is_gone(pid: str | int) -> bool:
