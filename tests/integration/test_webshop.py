@@ -87,6 +87,20 @@ def test_a_lost_session_fails_its_own_episode(webshop, server):
     assert all(state.startswith("- saw: WebShop") for state in states.values()), "in a session of its own again"
 
 
+def test_a_shop_that_cannot_be_entered_fails_its_episodes_and_no_run(server, webshop):
+    tasks = webshop.tasks("test", 2)
+    gone = WebshopEnvironment(WebshopServer("http://127.0.0.1:9"))
+    episodes = collect(gone, tasks, [0.0, 1.0], seed=0, max_steps=5)
+    assert [episode.failure for episode in episodes] == [Failure.ENVIRONMENT] * 2
+    assert "is it up" in episodes[0].turns[-1].step.reasoning
+
+
+def test_what_is_no_text_that_could_be_sent_fails_its_episode(webshop):
+    webshop.reset(dict(enumerate(webshop.tasks("test", 2))))
+    steps = webshop.step({0: "search[\ud800]", 1: "search[coat]"})
+    assert [step.failure for step in steps.values()] == [Failure.ENVIRONMENT, None]
+
+
 def test_without_a_server_it_is_said_what_to_do(monkeypatch, server, webshop):
     forget_doors()
     monkeypatch.delenv("DREAMGYM_ENVIRONMENT_URL", raising=False)

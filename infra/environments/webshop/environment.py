@@ -1,6 +1,6 @@
 """The door to WebShop: a session of its own for each slot of the vector, all asked at once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -23,7 +23,8 @@ _NOT_BEGUN = "- saw: nothing, for the shop could not be entered"
 class _Visit:
     """What happens in one slot."""
 
-    session: int
+    session: int | None
+    """None: none yet."""
     task: AgentTask
     state: str = _NOT_BEGUN
     actions: list[str] = field(default_factory=list)
@@ -65,8 +66,8 @@ class WebshopEnvironment:
         """Enter the shop anew in each slot; see the port. Where that fails, the first step fails."""
         for slot, task in tasks.items():
             known = self._visits.get(slot)
-            session = known.session if known and not known.lost else self._server.create()
-            self._visits[slot] = _Visit(session, task)
+            self._visits[slot] = _Visit(known.session if known and not known.lost else None, task)
+        self._admit([self._visits[slot] for slot in tasks])
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             list(threads.map(self._enter, [self._visits[slot] for slot in tasks]))
         return {slot: self._visits[slot].state for slot in tasks}
@@ -77,14 +78,25 @@ class WebshopEnvironment:
             steps = threads.map(self._act, [self._visits[slot] for slot in actions], actions.values())
             return dict(zip(actions, steps, strict=True))
 
+    def _admit(self, visits: Sequence[_Visit]) -> None:
+        """A session for each that has none, one after the other: AgentGym's server would give two at once the same."""
+        try:
+            for visit in visits:
+                visit.session = self._server.create() if visit.session is None else visit.session
+        except EnvironmentLost as lost:
+            for visit in visits:
+                visit.lost = "" if visit.session is not None else str(lost)
+
     def _enter(self, visit: _Visit) -> None:
+        if visit.session is None:
+            return
         try:
             visit.state = state_text(self._server.reset(visit.session, visit.task.seed))
         except EnvironmentLost as lost:
             visit.lost = str(lost)
 
     def _act(self, visit: _Visit, action: str) -> Step:
-        if not visit.lost:
+        if visit.session is not None and not visit.lost:
             try:
                 return self._step(visit, action, self._server.step(visit.session, action))
             except EnvironmentLost as lost:

@@ -23,7 +23,7 @@ def next_action(instruction: str, lines: dict[str, str], earlier: Sequence[str])
     if wanted:
         return f"click[{wanted[0]}]"
     possible = clickables(lines)
-    return "click[buy now]" if "buy now" in possible else f"click[{possible[0]}]"
+    return f"click[{possible[0]}]" if possible and "buy now" not in possible else "click[buy now]"
 
 
 def keywords(instruction: str) -> str:
