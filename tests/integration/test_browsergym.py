@@ -1,8 +1,10 @@
 """The adapter to BrowserGym, on a stand-in of ours that speaks as it does; the real benchmarks need websites."""
 
+from pathlib import Path
+
 import pytest
 
-from infra.environments.browsergym.view import ACTIONS, is_action
+from infra.environments.browsergym.view import is_action
 from infra.environments.by_name import annotator_of_facts, open_environment
 from models.behaviours import collect
 from schemas.environments import PluginRecipe
@@ -55,11 +57,38 @@ def test_calls_act_and_what_is_no_call_changes_nothing(shop):
     assert annotator_of_facts(SHOP).annotate([trajectory]) == [["[b3] button: Add to Cart. wins."]]
 
 
-def test_all_thirteen_calls_are_known():
+THIRTEEN = (
+    *("noop(1000)", "send_msg_to_user('42')", "scroll(0, -200)", "fill('a', 'x')", "select_option('a', ['x', 'y'])"),
+    *(
+        "click('a', 'right', ['Shift'])",
+        "click('a', button='middle')",
+        "dblclick('a')",
+        "hover('a')",
+        "press('a', 'Enter')",
+    ),
+    *("focus('a')", "clear('a')", "drag_and_drop('a', 'b')", "upload_file('a', '/files/cv.pdf')"),
+)
+"""The paper's calls, click in two ways."""
+
+
+def test_the_papers_thirteen_calls_are_known():
+    tree = {"nodes": [{"browsergym_id": "a"}, {"browsergym_id": "b"}]}
+    assert [call for call in THIRTEEN if not is_action(call, tree, Path("/files"))] == []
+    assert len({call.partition("(")[0] for call in THIRTEEN}) == 13
+    for nonsense in ("drag_and_drop('a', 'z')", "click('a', **{'x': 1})", "clear()", "focus('a', 'b')"):
+        assert not is_action(nonsense, tree, Path("/files"))
+
+
+def test_a_policy_uploads_nothing_but_what_it_was_given():
     tree = {"nodes": [{"browsergym_id": "a"}]}
-    calls = [f"{name}({', '.join(repr('a') for _ in range(least))})" for name, (least, _) in ACTIONS.items()]
-    assert len(calls) == 13
-    assert all(is_action(call, tree) for call in calls)
+    for outside in ("/etc/passwd", "/files/../etc/passwd", "cv.pdf"):
+        assert not is_action(f"upload_file('a', {outside!r})", tree, Path("/files"))
+    assert not is_action("upload_file('a', '/files/cv.pdf')", tree)
+
+
+def test_no_task_is_of_two_splits(shop):
+    with pytest.raises(InputError, match="train task 2 would be number 2, which is one of valid: lower"):
+        shop.tasks("train", 3)
 
 
 def test_it_has_no_expert_and_says_which_options_it_needs(shop):
@@ -67,3 +96,5 @@ def test_it_has_no_expert_and_says_which_options_it_needs(shop):
         collect(shop, shop.tasks("train", 1), [0.0], 0, 3)
     with pytest.raises(InputError, match=r"needs environment\.options\.first and id"):
         open_environment(PluginRecipe(name="browsergym"))
+    with pytest.raises(InputError, match="does not say where test and valid tasks begin"):
+        open_environment(PluginRecipe(name="browsergym", options={**OPTIONS, "first": {"train": 0}}))

@@ -5,8 +5,9 @@
     families = ["webarena"]
     options = { id = "browsergym.webarena:browsergym/webarena.{number}", first = { train = 0, valid = 600, test = 700 } }
 
-Further options: kwargs, for gymnasium.make; success_reward (1), from which on a reward is a success. BrowserGym itself is for the
-user to install.
+Splits are runs of a benchmark's numbers, each up to where the next begins. Further options: kwargs, for gymnasium.make;
+success_reward (1), from which on a reward is a success; uploads, a folder whose files upload_file may take (none without it).
+BrowserGym itself is for the user to install.
 """
 
 from collections.abc import Sequence
@@ -44,14 +45,33 @@ class BrowserGymEnvironment(OpenedGames):
         self._options = recipe.options
         if missing := {"id", "first"} - recipe.options.keys():
             raise InputError(f"environment 'browsergym' needs environment.options.{' and '.join(sorted(missing))}")
+        if missing := {"train", "valid", "test"} - recipe.options["first"].keys():
+            raise InputError(
+                f"environment.options.first does not say where {' and '.join(sorted(missing))} tasks begin"
+            )
         if find_spec("gymnasium") is None:
             raise InputError("environment 'browsergym' needs a package: pip install 'dreamgym[gymnasium]'")
 
-    def which(self, task: AgentTask) -> tuple[str, dict[str, Any], float]:
-        """Its name, for gymnasium.make."""
-        number = self._options["first"][task.split] + task.seed
-        name = self._options["id"].format(number=number, family=task.family)
-        return name, self._options.get("kwargs", {}), self._options.get("success_reward", 1.0)
+    def which(self, task: AgentTask) -> tuple[str, dict[str, Any], float, str | None]:
+        """Its name, for gymnasium.make, and what a game has to know of our options."""
+        name = self._options["id"].format(number=self._number(task), family=task.family)
+        options = self._options
+        return name, options.get("kwargs", {}), options.get("success_reward", 1.0), options.get("uploads")
+
+    def _number(self, task: AgentTask) -> int:
+        """Within its benchmark.
+
+        Raises:
+            InputError: it is another split's.
+        """
+        first = self._options["first"]
+        number = first[task.split] + task.seed
+        if taken := [split for split, begin in first.items() if first[task.split] < begin <= number]:
+            raise InputError(
+                f"{task.split} task {task.seed} would be number {number}, which is one of {taken[0]}: lower "
+                f"environment.num_{task.split}_tasks, or move environment.options.first.{taken[0]}"
+            )
+        return number
 
     def expert(self, slot: int) -> str:
         """There is none.

@@ -1,5 +1,6 @@
 """One task of BrowserGym after another, in a process of its own. Playwright and its browser come with BrowserGym."""
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -16,9 +17,10 @@ class BrowserGymGame:
         """Nothing open yet."""
         self._environment: gymnasium.Env[Any, Any] | None = None
 
-    def reset(self, which: tuple[str, dict[str, Any], float]) -> Seen:
-        """Begin a task, of a name, with arguments of gymnasium.make, which is won from a reward on."""
-        name, arguments, self._success_reward = which
+    def reset(self, which: tuple[str, dict[str, Any], float, str | None]) -> Seen:
+        """Begin a task, of a name, with arguments of gymnasium.make, won from a reward on, with a folder of files to upload."""
+        name, arguments, self._success_reward, uploads = which
+        self._uploads = Path(uploads) if uploads else None
         self.close()
         self._environment = gymnasium.make(name, **arguments)
         self._page, _ = self._environment.reset(seed=0)
@@ -26,12 +28,15 @@ class BrowserGymGame:
 
     def step(self, action: str) -> Seen:
         """Call BrowserGym; what is none of its calls, or about nothing on the page, changes nothing."""
-        if self._environment is None or not is_action(action, self._page["axtree_object"]):
+        if self._environment is None or not self._is_action(action):
             return self._seen()
         self._page, reward, terminated, truncated, _ = self._environment.step(action)
         if not (terminated or truncated):
             return self._seen()
         return self._seen("success" if float(reward) >= self._success_reward else "failure")
+
+    def _is_action(self, text: str) -> bool:
+        return is_action(text, self._page["axtree_object"], self._uploads)
 
     def close(self) -> None:
         """End its browser."""

@@ -11,27 +11,33 @@ dropped. Actions are BrowserGym's calls: `click('a46')`, `fill('b12', 'boots')`.
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
+from pathlib import Path
 from typing import Any
 
 from schemas.state_text import text_of
 
 ACTIONS = {
-    "noop": (0, 1),
-    "click": (1, 1),
-    "dblclick": (1, 1),
-    "hover": (1, 1),
-    "fill": (2, 2),
-    "select_option": (2, 2),
-    "press": (2, 2),
-    "scroll": (2, 2),
-    "goto": (1, 1),
-    "go_back": (0, 0),
-    "go_forward": (0, 0),
-    "tab_focus": (1, 1),
-    "send_msg_to_user": (1, 1),
+    "noop": (0, 0, 1),
+    "send_msg_to_user": (0, 1, 1),
+    "scroll": (0, 2, 2),
+    "fill": (1, 2, 2),
+    "select_option": (1, 2, 2),
+    "click": (1, 1, 3),
+    "dblclick": (1, 1, 3),
+    "hover": (1, 1, 1),
+    "press": (1, 2, 2),
+    "focus": (1, 1, 1),
+    "clear": (1, 1, 1),
+    "drag_and_drop": (2, 2, 2),
+    "upload_file": (1, 2, 2),
+    "goto": (0, 1, 1),
+    "go_back": (0, 0, 0),
+    "go_forward": (0, 0, 0),
+    "new_tab": (0, 0, 0),
+    "tab_close": (0, 0, 0),
+    "tab_focus": (0, 1, 1),
 }
-"""BrowserGym's calls, and how many arguments each has, at least and at most."""
-_ON_AN_ELEMENT = ("click", "dblclick", "hover", "fill", "select_option", "press")
+"""BrowserGym's calls, the paper's thirteen first: how many of the first arguments are elements; arguments at least and at most."""
 _READ = "StaticText"
 _NOT_SHOWN = ("none", "generic", "InlineTextBox", "RootWebArea", "LineBreak")
 _FLAGS = ("checked", "expanded", "focused", "selected", "disabled")
@@ -90,15 +96,26 @@ def _text(node: Mapping[str, Any], what: str) -> str:
     return " ".join(str(node.get(what, {}).get("value", "")).split())
 
 
-def is_action(text: str, tree: Mapping[str, Any]) -> bool:
-    """Whether a text is one of the calls, with plain arguments, about an element that is there."""
+def is_action(text: str, tree: Mapping[str, Any], uploads: Path | None = None) -> bool:
+    """Whether a text is one of the calls, with plain arguments, about elements that are there.
+
+    Args:
+        text: What a policy wrote.
+        tree: Chrome's nodes, with BrowserGym's ids.
+        uploads: The folder whose files may be uploaded; without one none may, since a policy would choose among all of ours.
+    """
     call = _call(text)
-    if call is None:
+    if call is None or call[0] not in ACTIONS:
         return False
     name, arguments = call
-    least, most = ACTIONS.get(name, (1, 0))
+    num_elements, least, most = ACTIONS[name]
     known = {node.get("browsergym_id") for node in tree["nodes"]}
-    return least <= len(arguments) <= most and (name not in _ON_AN_ELEMENT or _is_one_of(arguments[0], known))
+    fits = least <= len(arguments) <= most and all(_is_one_of(one, known) for one in arguments[:num_elements])
+    return fits and (name != "upload_file" or _is_in(uploads, arguments[1]))
+
+
+def _is_in(folder: Path | None, file: Any) -> bool:
+    return folder is not None and isinstance(file, str) and Path(file).resolve().is_relative_to(folder.resolve())
 
 
 def _is_one_of(argument: Any, known: Set[str | None]) -> bool:
@@ -110,8 +127,13 @@ def _call(text: str) -> tuple[str, list[Any]] | None:
         return None
     try:
         call = ast.parse(text, mode="eval").body
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.keywords:
-            return call.func.id, [ast.literal_eval(one) for one in call.args]
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+            named = {one.arg: one.value for one in call.keywords}
+            return (
+                None
+                if None in named
+                else (call.func.id, [ast.literal_eval(one) for one in (*call.args, *named.values())])
+            )
     except (SyntaxError, ValueError, TypeError):  # the last for a list as a key
         pass
     return None
