@@ -58,18 +58,25 @@ def _replayed(dreamt: Sequence[Trajectory], environment: Environment) -> list[li
     return replays
 
 
+def failed(replay: Sequence[Step]) -> bool:
+    """Whether the real environment failed in a replay, which then says nothing about its dream."""
+    return bool(replay) and replay[-1].failure is not None
+
+
 def calibrate(
     dreamt: Sequence[Trajectory], replays: Sequence[Sequence[Step]], real: Sequence[Trajectory]
 ) -> Calibration:
     """Compare dreamt episodes with their replays, and with real episodes of the same policy on the same tasks.
 
-    Broken dreams are left out of the agreement and of dream success.
+    Broken dreams are left out of the agreement and of dream success; replays in which the real environment failed, of
+    the agreement.
     """
     whole = [(t, steps) for t, steps in zip(dreamt, replays, strict=True) if not t.failure]
-    agreeing = sum(t.success == any(step.success for step in steps) for t, steps in whole)
-    states = [turn.step.state == step.state for t, steps in whole for turn, step in zip(t.turns, steps, strict=False)]
+    told = [(t, steps) for t, steps in whole if not failed(steps)]
+    agreeing = sum(t.success == any(step.success for step in steps) for t, steps in told)
+    states = [turn.step.state == step.state for t, steps in told for turn, step in zip(t.turns, steps, strict=False)]
     return Calibration(
-        outcome_agreement=agreeing / max(1, len(whole)),
+        outcome_agreement=agreeing / max(1, len(told)),
         state_agreement=sum(states) / max(1, len(states)),
         dream_success=sum(t.success for t, _ in whole) / max(1, len(whole)),
         real_success=sum(t.success for t in real) / max(1, len(real)),

@@ -4,13 +4,13 @@ in:  a policy, an experience model and what it may retrieve, a split
 out: success by task, interval, calibration; rows in `evaluations`; sample trajectories
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from statistics import fmean
 from typing import Any
 
 from infra.doors import cycle, replay_store
 from infra.environments.by_name import open_environment
-from models.calibration import Calibration, calibrate, replay
+from models.calibration import Calibration, calibrate, failed, replay
 from models.intervals import success_rate
 from schemas.errors import EnvironmentLost
 from schemas.recipe import EvaluationRecipe, PlayRecipe
@@ -62,7 +62,10 @@ def evaluate(
     tasks = [one.task_as_it_began for one in real]
     dreamt = play(f"{name} dream", policy, imagined, "dream", tasks, recipe, measured.temperature, recipe.seed)
     with cycle().display.stage("replays"):
-        calibration = calibrate(dreamt, replay(dreamt, environment), real)
+        replays = replay(dreamt, environment)
+    if num_failed := sum(map(failed, replays)):
+        cycle().display.time.failed(f"{name} replays", Counter({Failure.ENVIRONMENT.value: num_failed}))
+    calibration = calibrate(dreamt, replays, real)
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
     replay_store().upsert("evaluations", _rows(real, dreamt, made_by))
     first = slice(0, _NUM_SAMPLES * measured.episodes_per_task, measured.episodes_per_task)

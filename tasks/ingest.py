@@ -77,4 +77,6 @@ def _as_if_generated(task: AgentTask) -> AgentTask:
 
 
 def _success(trajectories: list[Trajectory]) -> float:
-    return sum(t.success for t in trajectories) / max(1, len(trajectories))
+    """Of the episodes in which the environment did not fail."""
+    whole = [t for t in trajectories if not t.failure]
+    return sum(t.success for t in whole) / max(1, len(whole))

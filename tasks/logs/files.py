@@ -64,7 +64,7 @@ def _lines(file: Path, name: str) -> Iterator[Record]:
             where = f"{name} line {number}"
             try:
                 yield _record(where, json.loads(line))
-            except ValueError:
+            except (ValueError, RecursionError):  # the latter where it is nested beyond measure
                 yield Record(where, {}, "is no JSON", line.rstrip("\n"))
 
 

@@ -47,7 +47,7 @@ def converted(source: Path, folder: Path, mapping: LogMapping = SAID) -> tuple:
 def test_a_folder_of_logs_of_all_kinds_becomes_trajectories(tmp_path):
     logs = tmp_path / "logs"
     logs.mkdir()
-    log_of(logs / "a.jsonl", [chat(0), "{broken", chat(1, success=False)])
+    log_of(logs / "a.jsonl", [chat(0), "{broken", chat(1, success=False), 100_000 * "["])
     (logs / "b.json").write_text(json.dumps([chat(2), {"who": "knows"}, {**chat(3), "success": None}]))
     first, _ = converted(log_of(tmp_path / "c.jsonl", [chat(4)]), tmp_path / "own")
     pd.read_parquet(tmp_path / "own" / "part-00000.parquet").to_parquet(logs / "c.parquet")
@@ -56,6 +56,7 @@ def test_a_folder_of_logs_of_all_kinds_becomes_trajectories(tmp_path):
     assert (first.num_rows, done.num_rows, done.num_parts, done.finished) == (2, 8, 1, True)
     assert {one["where"]: one["reason"] for one in refused} == {
         "a.jsonl line 2": "is no JSON",
+        "a.jsonl line 4": "is no JSON",
         "b.json record 2": "is no log of a known format",
         "b.json record 3": "does not say whether it succeeded: map `success` or `reward`, or say it for all under [constants]",
         "notes.txt": "format .txt is not known; use .jsonl, .json or .parquet",

@@ -49,6 +49,14 @@ def test_dreams_are_compared_with_their_replay_and_with_real_play_by_hand():
     assert found.num_replayed_steps == 5
 
 
+def test_a_replay_in_which_the_environment_failed_says_nothing_of_its_dream():
+    dreams = [dreamt(("win", "- count: 1", True)), dreamt(("wait", "- count: 1", False))]
+    held, broken = replay(dreams, Counter())
+    broken[-1] = step("lost", "loss", Failure.ENVIRONMENT)
+    found = calibrate(dreams, [held, broken], [])
+    assert (found.outcome_agreement, found.state_agreement, found.dream_success) == (1, 1, 1 / 2)
+
+
 class Foretells:
     """An experience model whose predictions the test has written."""
 

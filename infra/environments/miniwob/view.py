@@ -187,9 +187,11 @@ def action_of(text: str, elements: Sequence[Element]) -> Action | None:
         return None
     if match[6]:
         return Action("press", text=match[7]) if match[7] in KEYS else None
-    action = Action(match[1] or match[3], int(match[2] or match[4]), match[5] or "")
-    target = next((one for one in elements if one.ref == action.ref), None)
-    return action if target and _fits(action, target) else None
+    target = next((one for one in elements if str(one.ref) == (match[2] or match[4])), None)
+    if target is None:
+        return None
+    action = Action(match[1] or match[3], target.ref, match[5] or "")
+    return action if _fits(action, target) else None
 
 
 def _fits(action: Action, target: Element) -> bool:
