@@ -1,5 +1,6 @@
 """ALFWorld, played for real: its own games, its own rules, its own expert."""
 
+import lzma
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from infra.environments.by_name import annotator_of_facts, listed_by
 from infra.environments.single_games import NOT_BEGUN
 from models.behaviours import collect
 from schemas.environments import AlfworldFamily, AlfworldRecipe
-from schemas.errors import InputError
+from schemas.errors import DataError, InputError
 from schemas.records import AgentTask, Failure
 from schemas.state_text import lines_of
 from tests.alfworld import require_games
@@ -140,6 +141,34 @@ def test_a_game_whose_file_is_broken_fails_and_no_other(alfworld, monkeypatch, t
     assert steps[1].failure == Failure.ENVIRONMENT
     assert "JSONDecodeError" in steps[1].reasoning
     own.close()
+
+
+def test_a_game_that_is_broken_before_anything_began_is_named_with_its_remedy(data, monkeypatch, tmp_path):
+    (name, *_) = GameFiles("valid_seen").names
+    game = tmp_path / "json_2.1.1" / "valid_seen" / name
+    shutil.copytree(GameFiles("valid_seen").folder / name, game)
+    (game / "game.tw-pddl").write_bytes(b"{")
+    monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
+    with pytest.raises(DataError, match=r"game\.tw-pddl cannot be read: .*`alfworld-download --force` fetches it anew"):
+        AlfworldEnvironment(ALL).tasks("test", 1)
+
+
+def test_packed_games_that_are_cut_off_are_an_error_and_leave_nothing(data, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
+    packed = tmp_path / "valid_seen.jsonl.xz"
+    for content in (
+        lzma.compress(b'{"id": "valid_seen/x/y", '),
+        lzma.compress(b"{}"),
+        lzma.compress(b"{}\n" * 99)[:-20],
+        b"no",
+    ):
+        packed.write_bytes(content)
+        with pytest.raises(DataError, match=r"valid_seen\.jsonl\.xz is damaged"):
+            GameFiles("valid_seen")
+    assert [
+        one for one in (tmp_path / "cache" / "dreamgym" / "alfworld").glob("valid_seen-*") if one.suffix == ""
+    ] == []
 
 
 def test_without_games_it_is_said_what_to_do(monkeypatch, tmp_path):

@@ -31,6 +31,11 @@ class GameFiles:
         data = Path(os.path.expandvars(os.environ.get("ALFWORLD_DATA", _DEFAULT))).expanduser()
         packed = data / f"{split}.jsonl.xz"
         self.folder = unpacked(packed) if packed.exists() else data / "json_2.1.1" / split
+        self._remedy = (
+            f"delete {self.folder}, and it is unpacked anew"
+            if packed.exists()
+            else "`alfworld-download --force` fetches it anew"
+        )
         if not self.folder.is_dir():
             raise InputError(
                 f"ALFWorld's {split} games are not in {data}: run `alfworld-download`, or set ALFWORLD_DATA to the folder "
@@ -68,4 +73,4 @@ class GameFiles:
         try:
             return json.loads(file.read_bytes())
         except (OSError, ValueError) as error:
-            raise DataError(f"{file} cannot be read: {error}. `alfworld-download --force` fetches it anew") from error
+            raise DataError(f"{file} cannot be read: {error}. Mend it: {self._remedy}") from error

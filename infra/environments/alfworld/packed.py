@@ -14,9 +14,15 @@ from typing import Any
 from filelock import FileLock
 from platformdirs import user_cache_path
 
+from schemas.errors import DataError
+
 
 def unpacked(packed: Path) -> Path:
-    """The folder with the games of a packed file, such as `train.jsonl.xz`."""
+    """The folder with the games of a packed file, such as `train.jsonl.xz`.
+
+    Raises:
+        DataError: it is damaged.
+    """
     with packed.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     cache = user_cache_path("dreamgym") / "alfworld"
@@ -33,10 +39,15 @@ def _unpack(packed: Path, folder: Path) -> None:
     unfinished = folder.with_suffix(".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     rules = _rules()
-    with lzma.open(packed, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            row = json.loads(line)
-            _write(unfinished / row["id"].partition("/")[2], row, rules)
+    try:
+        with lzma.open(packed, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                _write(unfinished / row["id"].partition("/")[2], row, rules)
+    except (lzma.LZMAError, EOFError, ValueError, LookupError) as error:
+        raise DataError(
+            f"{packed} is damaged ({type(error).__name__}: {error}): put a whole one in its place"
+        ) from error
     unfinished.rename(folder)
 
 
