@@ -4,6 +4,7 @@ in:  the environment's train tasks, or a file of logged transitions
 out: trajectories by reference; rows in `transitions`, bad rows in `quarantine`
 """
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +37,8 @@ def ingest(
     """
     with cycle().display.stage("ingest") as report:
         trajectories = _imported(environment, recipe) if recipe.path else _collected(environment, recipe, seed, report)
+    if failures := Counter(one.failure.value for one in trajectories if one.failure):
+        cycle().display.time.failed("ingest", failures)
     tag = store_rows(trajectories, Provenance(cycle().recipe_digest, seed), retrieval, "logs", replace=False)
     return put_trajectories(trajectories, table_tag=tag, success=_success(trajectories))
 

@@ -7,9 +7,9 @@
 Further options: kwargs, for gymnasium.make; success_reward (1), from which on a final reward is a success.
 """
 
-from importlib.util import find_spec
 from typing import Any
 
+from infra.environments.gymnasium_ids import require_packages
 from infra.environments.seeded_games import SeededGame, SeededGames
 from infra.environments.single_games import Outcome
 from schemas.environments import PluginRecipe
@@ -29,8 +29,7 @@ class GymnasiumGames(SeededGames):
         super().__init__(recipe)
         if missing := {"id", "instruction"} - recipe.options.keys():
             raise InputError(f"environment 'gymnasium' needs environment.options.{' and '.join(sorted(missing))}")
-        if find_spec("gymnasium") is None:
-            raise InputError("environment 'gymnasium' needs a package: pip install 'dreamgym[gymnasium]'")
+        require_packages("gymnasium", recipe.options["id"])
 
     def begun(self, seed: int) -> SeededGame:
         """See SeededGames."""

@@ -11,9 +11,9 @@ BrowserGym itself is for the user to install.
 """
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import Any
 
+from infra.environments.gymnasium_ids import require_packages
 from infra.environments.opened_games import OpenedGames
 from infra.environments.processes import Game
 from infra.environments.verdicts import verdict
@@ -49,8 +49,7 @@ class BrowserGymEnvironment(OpenedGames):
             raise InputError(
                 f"environment.options.first does not say where {' and '.join(sorted(missing))} tasks begin"
             )
-        if find_spec("gymnasium") is None:
-            raise InputError("environment 'browsergym' needs a package: pip install 'dreamgym[gymnasium]'")
+        require_packages("browsergym", recipe.options["id"])
 
     def which(self, task: AgentTask) -> tuple[str, dict[str, Any], float, str | None]:
         """Its name, for gymnasium.make, and what a game has to know of our options."""

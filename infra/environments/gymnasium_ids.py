@@ -1,0 +1,21 @@
+"""What Gymnasium needs to make an environment by its id, such as `package.module:Name-v0`."""
+
+from importlib.util import find_spec
+
+from schemas.errors import InputError
+
+
+def require_packages(environment: str, name: str) -> None:
+    """That Gymnasium is here, and the package that an id names.
+
+    Raises:
+        InputError: one of them is not.
+    """
+    if find_spec("gymnasium") is None:
+        raise InputError(f"environment {environment!r} needs a package: pip install 'dreamgym[gymnasium]'")
+    module, colon, _ = name.partition(":")
+    package = module.partition(".")[0]
+    if colon and find_spec(package) is None:
+        raise InputError(
+            f"environment {environment!r} needs the package {package!r}, which environment.options.id names: install it here"
+        )
