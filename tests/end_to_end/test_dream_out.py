@@ -6,7 +6,8 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from websockets.sync.client import connect
 
 from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
 from tests.free_ports import free_port
+from tests.integration.dream_server import play_with_openenv
 
 _PLAYED_IN_PROCESS = """
 from gymnasium.utils.env_checker import check_env
@@ -36,24 +38,42 @@ def home(tmp_path_factory) -> Path:
     return home
 
 
-@pytest.mark.e2e
-@pytest.mark.parametrize(("token", "path"), [("", "/ws"), ("canary", "/token/canary/ws")])
-def test_a_dream_is_served_until_ctrl_c(home, token, path):
+@contextmanager
+def serving(home: Path, token: str, *arguments: str) -> Iterator[str]:
+    """The address of a served dream, which ends well at Ctrl-C."""
     port = free_port()
     told = {**environment(home), "DREAMGYM_SERVE_TOKEN": token}
-    command = [COMMAND, "serve", *([experience_model(home)] if token else []), "--port", str(port)]
-    process = subprocess.Popen(command, env=told)
+    process = subprocess.Popen([COMMAND, "serve", *arguments, "--port", str(port)], env=told)
     try:
-        with connected(f"ws://127.0.0.1:{port}{path}") as playing:
-            for message in ({"type": "reset", "data": {"seed": 0}}, {"type": "step", "data": {"action": "eat meal"}}):
-                playing.send(json.dumps(message))
-                heard = json.loads(playing.recv(timeout=60))["data"]
-        assert heard["observation"]["state"].startswith("- you: kitchen")
-        assert (heard["reward"], heard["observation"]["failure"]) == (0.0, None)
+        yield f"ws://127.0.0.1:{port}"
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
     assert process.returncode == 0
+
+
+@pytest.mark.e2e
+def test_a_dream_of_one_model_is_served_to_whom_has_the_token(home):
+    with serving(home, "canary", experience_model(home)) as url, connected(f"{url}/token/canary/ws") as playing:
+        for message in ({"type": "reset", "data": {"seed": 0}}, {"type": "step", "data": {"action": "eat meal"}}):
+            playing.send(json.dumps(message))
+            heard = json.loads(playing.recv(timeout=60))["data"]
+    assert heard["observation"]["state"].startswith("- you: kitchen")
+    assert (heard["reward"], heard["observation"]["failure"]) == (0.0, None)
+
+
+@pytest.mark.e2e
+def test_64_of_openenvs_own_clients_dream_at_once_to_the_end(home):
+    actions = ["look", "take knife from counter", "open fridge", "eat meal"] * 2
+    episodes = [{"reset": {"seed": number}, "actions": actions} for number in range(64)]
+    with serving(home, "") as url:
+        connected(f"{url}/ws").close()
+        played = play_with_openenv(url, episodes)
+    assert [one["seen"][-1][2] for one in played] == [True] * 64
+    named = [{seen["task_id"] for seen, _, _ in one["seen"]} for one in played]
+    assert [len(names) for names in named] == [1] * 64, "nobody sees another's episode"
+    assert named[:16] == named[16:32], "a seed is a task"
+    assert len(set.union(*named)) == 16
 
 
 def experience_model(home: Path) -> str:

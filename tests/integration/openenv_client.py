@@ -14,7 +14,9 @@ from openenv.core.generic_client import GenericEnvClient  # pyright: ignore[repo
 async def play(url: str, episode: dict) -> dict:
     async with GenericEnvClient(base_url=url) as client:
         results = [await client.reset(**episode["reset"])]
-        results += [await client.step({"action": action}) for action in episode["actions"]]
+        for action in episode["actions"]:
+            if not results[-1].done:
+                results.append(await client.step({"action": action}))
         seen = [[one.observation, one.reward, one.done] for one in results]
         return {"seen": seen, "state": await client.state()}
 
