@@ -13,7 +13,6 @@ from flows.dream_out import gymnasium_dream
 from models.backbone import load_model
 from tasks.backbone import SHIPPED
 
-DREAM = gymnasium_dream()
 STATES: list[str] = []
 _TEMPLATE = (
     "{% for m in messages %}{% if m['role'] == 'assistant' %}{% generation %}{{ m['content'] }}"
@@ -24,12 +23,14 @@ _TEMPLATE = (
 
 
 class InTheDream:
-    """A dream as TRL wants it: a tool that the policy calls."""
+    """A dream of one's own as TRL wants it: a tool that the policy calls."""
+
+    def __init__(self) -> None:
+        self._dream = gymnasium_dream()
 
     def reset(self, **_: Any) -> str:
         """A task and its first state."""
-        self.reward = 0.0
-        return DREAM.reset(seed=0)[0]
+        return self._dream.reset(seed=0)[0]
 
     def act(self, action: str) -> str:
         """Do something.
@@ -37,7 +38,7 @@ class InTheDream:
         Args:
             action: What to do.
         """
-        state, self.reward, *_ = DREAM.step(action)
+        state, *_ = self._dream.step(action)
         STATES.append(state)
         return state
 
@@ -49,7 +50,7 @@ def call_of(words: Any, ids: list[int], **_: Any) -> dict[str, Any]:
 
 
 def reward(completions: list[Any], **_: Any) -> list[float]:
-    """By chance, so that there is something to learn."""
+    """By chance, so that there is something to learn: of a dream that learnt so little nothing is won."""
     return [float(number % 2) for number, _ in enumerate(completions)]
 
 
