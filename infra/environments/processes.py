@@ -21,6 +21,8 @@ from infra.environments.single_games import Outcome
 from schemas.errors import InputError
 
 _LOOK_FOR_PARENT_EVERY_S = 1.0
+_FURTHER = 1 / 6
+"""What each request beside another adds to the patience for one: many take far less than the longest may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,7 @@ class Processes:
             make: Makes a game, in the process that plays it; something that can be imported.
             num_processes: At a time, but for those that end their last episodes.
             games_per_process: Begun in one before another takes its place.
-            timeout_s: Longest silence for each thing that is asked of a process at once.
+            timeout_s: Longest silence for one thing that is asked of a process, and a sixth of it for each at once with it.
         """
         self._make, self._timeout_s = make, timeout_s
         self._num_processes, self._games_per_process = num_processes, games_per_process
@@ -207,10 +209,11 @@ class Processes:
         by_process: dict[_Process, list[_Request]] = defaultdict(list)
         for request in requests:
             by_process[self._home[request[1]]].append(request)
+        began = time.monotonic()
         asked = {process: process.ask(some) for process, some in by_process.items()}
         answers: dict[int, Seen | Lost] = {}
         for process, answer in asked.items():
-            answers |= self._wait(process, answer, by_process[process])
+            answers |= self._wait(process, answer, len(by_process[process]), began)
         for slot, one in answers.items():
             if isinstance(one, Lost) and not one.refused:
                 self._retire(self._home[slot])
@@ -223,11 +226,11 @@ class Processes:
         self._open = [one for one in self._open if one is not process]
 
     def _wait(
-        self, process: _Process, answer: "Future[dict[int, Seen | Lost]]", requests: list[_Request]
+        self, process: _Process, answer: "Future[dict[int, Seen | Lost]]", num_requests: int, began: float
     ) -> dict[int, Seen | Lost]:
-        patience_s = self._timeout_s * len(requests)
+        patience_s = self._timeout_s * (1 + _FURTHER * (num_requests - 1))
         try:
-            return answer.result(patience_s)
+            return answer.result(max(0.0, began + patience_s - time.monotonic()))
         except StillSilent:
             reason = f"no answer for {patience_s:.0f} s"
         except BrokenProcessPool:

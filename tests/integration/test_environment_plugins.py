@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from infra.environments import template
 from infra.environments.by_name import annotator_of_facts, open_environment
 from infra.environments.single_games import Game
 from models.behaviours import collect
@@ -25,6 +26,10 @@ class Deeper(Treasures):
     def instruction(self, split, family, seed):
         return f"dig {self._options['depth']} deep {split} {seed}"
 """
+
+
+def test_the_template_is_a_short_read():
+    assert len(Path(template.__file__).read_text().splitlines()) < 60
 
 
 def test_the_template_is_an_environment_whose_expert_wins_and_whose_annotator_says_why():
