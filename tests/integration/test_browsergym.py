@@ -81,7 +81,7 @@ def test_the_papers_thirteen_calls_are_known():
 
 def test_a_policy_uploads_nothing_but_what_it_was_given():
     tree = {"nodes": [{"browsergym_id": "a"}]}
-    for outside in ("/etc/passwd", "/files/../etc/passwd", "cv.pdf"):
+    for outside in ("/etc/passwd", "/files/../etc/passwd", "cv.pdf", "/files/\0"):
         assert not is_action(f"upload_file('a', {outside!r})", tree, Path("/files"))
     assert not is_action("upload_file('a', '/files/cv.pdf')", tree)
 

@@ -44,7 +44,7 @@ def _unpack(packed: Path, folder: Path) -> None:
             for line in lines:
                 row = json.loads(line)
                 _write(unfinished / row["id"].partition("/")[2], row, rules)
-    except (lzma.LZMAError, EOFError, ValueError, LookupError) as error:
+    except (lzma.LZMAError, EOFError, ValueError, LookupError, TypeError) as error:
         raise DataError(
             f"{packed} is damaged ({type(error).__name__}: {error}): put a whole one in its place"
         ) from error

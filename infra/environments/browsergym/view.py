@@ -115,7 +115,8 @@ def is_action(text: str, tree: Mapping[str, Any], uploads: Path | None = None) -
 
 
 def _is_in(folder: Path | None, file: Any) -> bool:
-    return folder is not None and isinstance(file, str) and Path(file).resolve().is_relative_to(folder.resolve())
+    is_path = folder is not None and isinstance(file, str) and file.isprintable()
+    return is_path and Path(file).resolve().is_relative_to(folder.resolve())
 
 
 def _is_one_of(argument: Any, known: Set[str | None]) -> bool:
@@ -127,13 +128,10 @@ def _call(text: str) -> tuple[str, list[Any]] | None:
         return None
     try:
         call = ast.parse(text, mode="eval").body
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-            named = {one.arg: one.value for one in call.keywords}
-            return (
-                None
-                if None in named
-                else (call.func.id, [ast.literal_eval(one) for one in (*call.args, *named.values())])
-            )
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            return None
+        named = {one.arg: one.value for one in call.keywords}
+        given = [ast.literal_eval(one) for one in (*call.args, *named.values())]
     except (SyntaxError, ValueError, TypeError):  # the last for a list as a key
-        pass
-    return None
+        return None
+    return None if None in named else (call.func.id, given)
