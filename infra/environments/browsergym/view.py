@@ -115,8 +115,9 @@ def is_action(text: str, tree: Mapping[str, Any], uploads: Path | None = None) -
 
 
 def _is_in(folder: Path | None, file: Any) -> bool:
-    is_path = folder is not None and isinstance(file, str) and file.isprintable()
-    return is_path and Path(file).resolve().is_relative_to(folder.resolve())
+    if folder is None or not isinstance(file, str) or not file.isprintable():
+        return False
+    return Path(file).resolve().is_relative_to(folder.resolve())
 
 
 def _is_one_of(argument: Any, known: Set[str | None]) -> bool:
