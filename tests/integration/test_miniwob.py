@@ -1,6 +1,8 @@
 """MiniWoB++, played for real: its own pages, in Chromium."""
 
+import json
 import signal
+import subprocess
 import time
 
 import psutil
@@ -16,7 +18,7 @@ from models.behaviours import collect
 from schemas.environments import MiniwobRecipe, MiniwobTask
 from schemas.errors import InputError
 from schemas.records import AgentTask, Failure
-from tests.command_line import TOY, changed, dreamgym
+from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
 from tests.listed import require_as_listed
 from tests.miniwob import early_page, require_chromium
 from tests.predictable import require_predictable
@@ -35,9 +37,9 @@ def pages():
     environment.close()
 
 
-def browsers() -> list[psutil.Process]:
-    """All that belongs to browsers of ours, whose helpers come and go while we look."""
-    return [process for process in psutil.Process().children(recursive=True) if "chrom" in name_of(process)]
+def browsers(of: int | None = None) -> list[psutil.Process]:
+    """All that belongs to browsers of a process, ours if none is named; their helpers come and go while we look."""
+    return [process for process in psutil.Process(of).children(recursive=True) if "chrom" in name_of(process)]
 
 
 def name_of(process: psutil.Process) -> str:
@@ -184,12 +186,26 @@ def test_without_a_browser_it_is_said_what_to_do(monkeypatch):
 
 
 @pytest.mark.e2e
-def test_a_whole_cycle_runs_in_a_browser(tmp_path):
+def test_a_whole_cycle_runs_in_a_browser_though_all_browsers_die_amid_it(tmp_path):
     require_chromium()
+    home = tmp_path / "home"
     recipe = tmp_path / "forms.toml"
     recipe.write_text(
         'name = "forms"\n[environment]\nname = "miniwob"\nfamilies = ["click-test-2", "enter-text"]\nmax_steps = 6\n'
     )
-    done = dreamgym(tmp_path / "home", "run", str(recipe), *changed(*TOY))
-    assert done.returncode in (0, 3), done.stderr
-    assert "starting policy" in done.stdout
+    command = [COMMAND, "run", str(recipe), *changed(*TOY)]
+    said, killed = "", list[psutil.Process]()
+    with subprocess.Popen(
+        command, env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as run:
+        for line in run.stdout or ():
+            said += line
+            if not killed and line.startswith("ingest: "):
+                killed = browsers(run.pid)
+                for process in killed:
+                    process.kill()
+    assert killed, said
+    assert run.returncode in (0, 3), said
+    assert "starting policy" in said
+    failures = json.loads(dreamgym(home, "show", "--json").stdout)["stage_failures"]["ingest"]
+    assert failures[Failure.ENVIRONMENT] > 0
