@@ -82,11 +82,7 @@ class WebshopServer:
         try:
             response = self._client.request(verb, path, **what).raise_for_status()
             return TypeAdapter(kind).validate_json(response.content)
-        except (
-            httpx.HTTPError,
-            httpx.InvalidURL,
-            ValueError,
-        ) as error:  # the last: of what cannot be sent, or be an answer
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: neither text nor such an answer
             raise EnvironmentLost(
                 f"the WebShop server at {self._url} did not answer {verb} {path} as AgentGym's agentenv-webshop does "
                 f"({type(error).__name__}: {error}): is it up, and is DREAMGYM_ENVIRONMENT_URL its address?"
