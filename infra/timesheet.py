@@ -83,8 +83,9 @@ class Timesheet:
             self._save()
 
     def failed(self, stage: str, failures: Mapping[str, int]) -> None:
-        """Add episodes of a stage that have no outcome, by reason."""
-        self._add(self.stage_failures, stage, failures)
+        """Add episodes of a stage that have no outcome, by reason; a stage without any gets no entry."""
+        if failures:
+            self._add(self.stage_failures, stage, failures)
 
     def asked(self, model: str, cost: Mapping[str, int]) -> None:
         """Add what a model at the endpoint was asked."""

@@ -37,8 +37,7 @@ def ingest(
     """
     with cycle().display.stage("ingest") as report:
         trajectories = _imported(environment, recipe) if recipe.path else _collected(environment, recipe, seed, report)
-    if failures := Counter(one.failure.value for one in trajectories if one.failure):
-        cycle().display.time.failed("ingest", failures)
+    cycle().display.time.failed("ingest", Counter(one.failure.value for one in trajectories if one.failure))
     tag = store_rows(trajectories, Provenance(cycle().recipe_digest, seed), retrieval, "logs", replace=False)
     return put_trajectories(trajectories, table_tag=tag, success=_success(trajectories))
 

@@ -85,8 +85,7 @@ def play(
 
         trajectories = rollout.play(tasks, show)
     cycle().display.used(stage, rollout.num_tokens)
-    if failures := Counter(one.failure.value for one in trajectories if one.failure):
-        cycle().display.time.failed(stage, failures)
+    cycle().display.time.failed(stage, Counter(one.failure.value for one in trajectories if one.failure))
     return trajectories
 
 

@@ -32,6 +32,7 @@ def test_a_killed_process_leaves_what_it_had_counted(tmp_path):
     second.used("train", 7)
     assert second.stage_seconds == {"dream": 6}
     second.failed("dream", {"context is full": 1, "environment raised an error": 3})
+    second.failed("train", {})
     second.asked("teacher", {"num_requests": 1, "num_cached": 2})
     assert second.stage_tokens == {"dream": 100, "train": 7}
     assert second.stage_failures == {"dream": {"context is full": 2, "environment raised an error": 3}}
