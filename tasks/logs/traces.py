@@ -4,7 +4,7 @@ Of each trace the model call that saw most is taken: what it was sent, and what 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -26,18 +26,30 @@ class Trace:
     """Why not all of it could be read."""
 
 
-def gather_spans(export: dict[str, Any], traces: dict[str, Trace]) -> None:
-    """Add an OTLP export's spans to the traces that they belong to, by id: those of a trace may be spread over many exports.
+def spans_of(export: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """An OTLP export's spans, each with the id of its trace, which may be spread over many exports.
 
     Raises:
-        KeyError, TypeError, AttributeError: it is no export; then nothing is added.
+        KeyError, TypeError, AttributeError: it is no export.
     """
-    for name, span in [(span["traceId"], span) for span in _spans(export)]:
-        trace = traces.setdefault(name, Trace({"trajectory_id": name, "messages": []}))
+    return [(_trace_id(span), span) for span in _spans(export)]
+
+
+def trace_of(name: str, spans: Iterable[dict[str, Any]]) -> Trace:
+    """What all spans of a trace say together."""
+    trace = Trace({"trajectory_id": name, "messages": []})
+    for span in spans:
         try:
             _add(span, trace.record)
         except NOT_UNDERSTOOD as error:
             trace.reason = f"has a span that is not understood ({type(error).__name__}: {error})"
+    return trace
+
+
+def _trace_id(span: dict[str, Any]) -> str:
+    if not isinstance(span["traceId"], str):
+        raise TypeError("a span's traceId is no text")
+    return span["traceId"]
 
 
 def _add(span: dict[str, Any], record: dict[str, Any]) -> None:

@@ -14,7 +14,8 @@ from schemas.state_text import state_of
 from schemas.tables import SCHEMA_VERSION
 from tasks.logs.files import RAW_CHARACTERS, Record, records_in
 from tasks.logs.messages import Conversation, conversation_of, messages_in, value_at
-from tasks.logs.traces import NOT_UNDERSTOOD, Trace, conversation_in_trace, gather_spans
+from tasks.logs.spans import temporary_spans
+from tasks.logs.traces import NOT_UNDERSTOOD, Trace, conversation_in_trace, spans_of, trace_of
 
 _NAMES = ("trajectory_id", "id", "item_id", "conversation_id", "gen_ai.conversation.id")
 _ROWS_OF_ONE_EPISODE = ("trajectory_id", "turn", "next_state")
@@ -66,16 +67,20 @@ def _trajectories(records: Iterable[Record]) -> Iterator[Episode]:
 
 
 def _of_spans(exports: Iterable[Record], file: str, mapping: LogMapping) -> Iterator[Episode]:
-    traces: dict[str, Trace] = {}
-    for one in exports:
-        try:
-            gather_spans(one.value, traces)
-        except NOT_UNDERSTOOD as error:
-            yield Episode(one.where, reason=_not_understood(error), raw=_raw(one))
-    for name, trace in traces.items():
-        record = Record(f"{file} trace {name}", trace.record)
-        reason = trace.reason or ("" if trace.record["messages"] else "no span of it holds messages")
-        yield Episode(record.where, reason=reason, raw=_raw(record)) if reason else _episode(record, mapping)
+    with temporary_spans() as spans:
+        for one in exports:
+            try:
+                spans.add(spans_of(one.value))
+            except NOT_UNDERSTOOD as error:
+                yield Episode(one.where, reason=_not_understood(error), raw=_raw(one))
+        for name, some in spans.traces():
+            yield _of_trace(f"{file} trace {name}", trace_of(name, some), mapping)
+
+
+def _of_trace(where: str, trace: Trace, mapping: LogMapping) -> Episode:
+    record = Record(where, trace.record)
+    reason = trace.reason or ("" if trace.record["messages"] else "no span of it holds messages")
+    return Episode(where, reason=reason, raw=_raw(record)) if reason else _episode(record, mapping)
 
 
 def _episode(record: Record, mapping: LogMapping, *, is_trace: bool = False) -> Episode:

@@ -1,6 +1,6 @@
-"""Rows per second and memory of `dreamgym ingest` on a log of chats: `python -m tests.benchmarks.ingest`, minutes.
+"""Rows per second and memory of `dreamgym ingest` on logs of chats and of traced calls: `python -m tests.benchmarks.ingest`, minutes.
 
-A tenth of the log, the whole of it, and the whole of it in a process that is killed halfway and goes on in another: the
+A tenth of a log, the whole of it, and the whole of it in a process that is killed halfway and goes on in another: the
 whole may take little more memory than the tenth, and what was cut off costs little more time.
 """
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -29,32 +29,57 @@ _SIDES = ("north", "south", "east", "west")
 def main() -> int:
     """Print the table; 1 if it is slower than promised, or memory grows with the log."""
     table = Table("log", "transitions", "seconds", "rows/s", "most memory, MB")
+    held = [_held_what_is_promised(kind, records, table) for kind, records in (("chats", _chats), ("calls", _calls))]
+    Console().print(table)
+    return int(not all(held))
+
+
+def _held_what_is_promised(kind: str, records: Callable[[int], Iterator[object]], table: Table) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        few, many = (_log(home / f"{num_rows}.jsonl", num_rows) for num_rows in (_FEW, _NUM_ROWS))
+        few, many = (_log(home / f"{rows}.jsonl", records(rows // _TURNS)) for rows in (_FEW, _NUM_ROWS))
         small, large = _ingested(home, few, "few"), _ingested(home, many, "many")
         cut_off = _ingested(home, many, "again", killed_after_s=large[0] / 2)
         alike = _parts(home / "many") == _parts(home / "again")
     for name, num_rows, (seconds, peak_mb) in (
-        ("a tenth", _FEW, small),
-        ("all", _NUM_ROWS, large),
-        ("all, killed halfway and gone on with", _NUM_ROWS, cut_off),
+        (f"{kind}, a tenth", _FEW, small),
+        (f"{kind}, all", _NUM_ROWS, large),
+        (f"{kind}, all, killed halfway and gone on with", _NUM_ROWS, cut_off),
     ):
         table.add_row(name, f"{num_rows:,}", f"{seconds:.0f}", f"{num_rows / seconds:,.0f}", f"{peak_mb:.0f}")
-    Console().print(table)
     grown, rate = large[1] / small[1], _NUM_ROWS / large[0]
-    Console().print(f"memory of all over a tenth: {grown:.2f}; what was cut off ended alike: {alike}")
-    return int(grown > _MAX_GROWTH or rate < _MIN_ROWS_PER_SECOND or not alike)
+    Console().print(f"{kind}: memory of all over a tenth: {grown:.2f}; what was cut off ended alike: {alike}")
+    return grown <= _MAX_GROWTH and rate >= _MIN_ROWS_PER_SECOND and alike
 
 
-def _log(path: Path, num_rows: int) -> Path:
+def _log(path: Path, records: Iterator[object]) -> Path:
     with path.open("w") as file:
-        for number in range(num_rows // _TURNS):
-            file.write(json.dumps(_chat(number)) + "\n")
+        file.writelines(json.dumps(one) + "\n" for one in records)
     return path
 
 
-def _chat(number: int) -> dict[str, object]:
+def _chats(num_episodes: int) -> Iterator[object]:
+    for number in range(num_episodes):
+        yield {"id": f"chat/{number}", "messages": _said(number), "success": number % 3 == 0}
+
+
+def _calls(num_episodes: int) -> Iterator[object]:
+    """Exports of a model's calls: the first of every episode, and then the last of every episode."""
+    for size in (1, 2 * _TURNS):
+        for number in range(num_episodes):
+            yield _export(number, _said(number)[:size])
+
+
+def _export(number: int, said: Sequence[Mapping[str, str]]) -> object:
+    told = [{"role": one["role"], "parts": [{"type": "text", "content": one["content"]}]} for one in said]
+    attributes = [
+        {"key": "gen_ai.input.messages", "value": {"stringValue": json.dumps(told)}},
+        {"key": "success", "value": {"boolValue": number % 3 == 0}},
+    ]
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": f"{number:032x}", "attributes": attributes}]}]}]}
+
+
+def _said(number: int) -> list[dict[str, str]]:
     seen = [_SEEN.format(turn=turn, number=number, side=_SIDES[turn % 4]) for turn in range(_TURNS + 1)]
     messages = [{"role": "user", "content": seen[0]}]
     for turn, state in enumerate(seen[1:]):
@@ -62,7 +87,7 @@ def _chat(number: int) -> dict[str, object]:
             {"role": "assistant", "content": f"go {_SIDES[turn % 4]}"},
             {"role": "user", "content": state},
         ]
-    return {"id": f"chat/{number}", "messages": messages, "success": number % 3 == 0}
+    return messages
 
 
 def _ingested(home: Path, log: Path, name: str, killed_after_s: float | None = None) -> tuple[float, float]:

@@ -1,5 +1,7 @@
 """What several integration tests stand on."""
 
+import subprocess
+
 import pytest
 from rich.console import Console
 
@@ -32,3 +34,15 @@ def in_a_cycle(home):
 def policy(in_a_cycle):
     """What the shipped backbone says, kept in a cycle of its own."""
     return put_model(load_model(SHIPPED / "textworld-tiny"))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own that is soon full."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], check=False)
+    if mounted.returncode:
+        pytest.skip("mounting a small file system needs root: run as root to test a full disk")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)

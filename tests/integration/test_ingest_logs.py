@@ -24,6 +24,7 @@ from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
 pytestmark = pytest.mark.integration
 
 SAID = LogMapping(state_line="saw")
+SUCCEEDED = LogMapping(constants={"success": True})
 
 
 def chat(number: int, *, success: bool = True, num_turns: int = 2) -> dict:
@@ -90,11 +91,44 @@ def test_a_reward_that_is_no_number_is_no_failure(tmp_path):
     assert [one["reason"].split(":")[0] for one in refused] == ["does not say whether it succeeded"]
 
 
-def test_a_trace_that_cannot_be_read_takes_no_other_with_it(tmp_path):
-    def span(trace: str, **attributes: str) -> dict:
-        told = [{"key": f"gen_ai.{name}.messages", "value": {"stringValue": said}} for name, said in attributes.items()]
-        return {"traceId": trace, "attributes": told}
+def span(trace: str, **attributes: str) -> dict:
+    """A model's call, of what was sent and answered as JSON."""
+    told = [{"key": f"gen_ai.{name}.messages", "value": {"stringValue": said}} for name, said in attributes.items()]
+    return {"traceId": trace, "attributes": told}
 
+
+def export(*spans: dict) -> dict:
+    return {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+
+
+def calls(number: int, num_turns: int) -> list[dict]:
+    """The same episodes as `chat` makes, as exports of a model's calls, each of which is sent all that was said before."""
+    said = [
+        {"role": one["role"], "parts": [{"type": "text", "content": one["content"]}]}
+        for one in chat(number, num_turns=num_turns)["messages"]
+    ]
+    sizes = range(1, 2 * num_turns, 2)
+    return [export(span(f"t{number}", input=json.dumps(said[:n]), output=json.dumps(said[n : n + 1]))) for n in sizes]
+
+
+def test_calls_of_many_episodes_may_lie_amid_each_other(tmp_path):
+    spread = [one for together in zip(calls(1, 3), calls(0, 3), calls(2, 3), strict=True) for one in together]
+    done, refused = converted(log_of(tmp_path / "a.jsonl", spread), tmp_path / "out", SUCCEEDED)
+    assert (done.num_episodes, done.num_rows, refused) == (3, 9, [])
+    rows = pd.read_parquet(tmp_path / "out" / "part-00000.parquet")
+    assert list(rows["trajectory_id"]) == 3 * ["t1"] + 3 * ["t0"] + 3 * ["t2"]
+    assert list(rows["state"])[3] == "- line 1: corridor 0, door 0"
+
+
+def test_a_full_disk_is_named_when_calls_are_brought_together(tmp_path, small_disk):
+    log = log_of(tmp_path / "a.jsonl", [one for n in range(500) for one in calls(n, 20)])
+    done = dreamgym(tmp_path / "home", "ingest", str(log), SQLITE_TMPDIR=str(small_disk))
+    assert done.returncode == 1
+    assert "disk is full" in done.stderr
+    assert "SQLITE_TMPDIR" in done.stderr
+
+
+def test_a_trace_that_cannot_be_read_takes_no_other_with_it(tmp_path):
     asked = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "a door"}]}])
     answered = json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "open it"}]}])
     spans = [
@@ -102,12 +136,12 @@ def test_a_trace_that_cannot_be_read_takes_no_other_with_it(tmp_path):
         span("cut", input=asked[:20], output=answered),
         {"traceId": "bare", "attributes": None},
     ]
-    exports = [{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}, {"resourceSpans": [7]}]
-    mapping = LogMapping(constants={"success": True})
-    done, refused = converted(log_of(tmp_path / "a.jsonl", exports), tmp_path / "out", mapping)
+    exports = [export(*spans), {"resourceSpans": [7]}, export({"traceId": 7})]
+    done, refused = converted(log_of(tmp_path / "a.jsonl", exports), tmp_path / "out", SUCCEEDED)
     assert done.num_rows == 1
     assert {one["where"]: one["reason"].split(" (")[0] for one in refused} == {
         "a.jsonl line 2": "is not understood",
+        "a.jsonl line 3": "is not understood",
         "a.jsonl trace cut": "has a span that is not understood",
         "a.jsonl trace bare": "no span of it holds messages",
     }
@@ -205,15 +239,27 @@ def test_what_cannot_be_understood_at_all_is_an_error_that_says_what_to_do(tmp_p
     assert (done.returncode, "m.toml: format" in done.stderr) == (2, True)
 
 
-def test_memory_is_bounded(tmp_path):
+def chats_for_memory(num_episodes: int) -> list[dict]:
+    return [chat(n, num_turns=20) for n in range(num_episodes)]
+
+
+def calls_for_memory(num_episodes: int) -> list[dict]:
+    """The first call of each, and at the end of the log its last."""
+    all_calls = [calls(n, 20) for n in range(num_episodes)]
+    return [one[0] for one in all_calls] + [one[-1] for one in all_calls]
+
+
+@pytest.mark.parametrize("log_for_memory", [chats_for_memory, calls_for_memory])
+def test_memory_is_bounded(tmp_path, log_for_memory):
     """A log four times as long takes about as much."""
 
     def peak_mb(num_episodes: int) -> float:
-        log = log_of(tmp_path / f"{num_episodes}.jsonl", [chat(n, num_turns=20) for n in range(num_episodes)])
+        log = log_of(tmp_path / f"{num_episodes}.jsonl", log_for_memory(num_episodes))
         script = (
             "import resource, sys; from pathlib import Path\n"
             "from schemas.log_mapping import LogMapping; from tasks.logs.convert import convert\n"
-            "convert(Path(sys.argv[1]), LogMapping(), Path(sys.argv[1] + '.out'), lambda rows: None)\n"
+            "said = LogMapping(constants={'success': True})\n"
+            "convert(Path(sys.argv[1]), said, Path(sys.argv[1] + '.out'), lambda rows: None)\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
         )
         done = subprocess.run([sys.executable, "-c", script, str(log)], capture_output=True, text=True, check=True)

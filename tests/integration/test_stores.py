@@ -279,16 +279,6 @@ def test_a_model_is_held_only_with_all_its_files(settings, tmp_path):
     assert not ObjectStore(open_blobs(settings)).holds(nowhere)
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of its own that is soon full."""
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", tmp_path], check=False)
-    if mounted.returncode:
-        pytest.skip("mounting a small file system needs root: run as root to test a full disk")
-    yield tmp_path
-    subprocess.run(["umount", "-l", tmp_path], check=True)
-
-
 @pytest.mark.integration
 def test_a_full_disk_is_named_and_leaves_nothing_half_written(small_disk):
     store = ObjectStore(FolderBlobs(small_disk))

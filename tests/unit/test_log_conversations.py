@@ -6,7 +6,7 @@ import pytest
 
 from schemas.log_mapping import LogMapping, MessageMapping
 from tasks.logs.messages import THE_END, Conversation, conversation_of, value_at
-from tasks.logs.traces import Trace, conversation_in_trace, gather_spans
+from tasks.logs.traces import conversation_in_trace, spans_of, trace_of
 
 PLAIN = MessageMapping()
 
@@ -100,10 +100,7 @@ def test_of_an_opentelemetry_trace_the_fullest_call_is_the_conversation():
         {"resourceSpans": [{"scopeSpans": [{"spans": [last, span("root", attribute("success", True))]}]}]},
         {"resourceSpans": [{"scopeSpans": [{"spans": [first]}]}]},
     ]
-    traces: dict[str, Trace] = {}
-    for export in exports:
-        gather_spans(export, traces)
-    trace = traces["t"].record
+    trace = trace_of("t", [span for export in exports for _, span in spans_of(export)]).record
     assert trace["success"] is True
     talk = conversation_of(trace["messages"], PLAIN)
     assert talk == Conversation(["a trip", '{"ok": true}', THE_END], ["book(days=2)", "booked"])
