@@ -4,7 +4,7 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ def convert(
     """
     files = files_in(source)
     converted = _begun(folder, _digest(files, mapping))
-    left = islice(_episodes(files, mapping), converted.num_episodes, None)
+    left = islice(episodes_in(files, mapping), converted.num_episodes, None)
     for episodes in () if converted.finished else _parts(left):
         good, bad = _sifted(episodes)
         if len(good):
@@ -83,20 +83,17 @@ def convert(
 
 
 def samples(source: Path, mapping: LogMapping, count: int) -> tuple[list[list[dict[str, Any]]], list[Record]]:
-    """The rows of the first episodes that would be taken, and the first things that would not."""
+    """The rows of the first episodes that would be taken, and the first things that would not, of one file after the other."""
     taken: list[list[dict[str, Any]]] = []
     refused: list[Record] = []
-    for episode in islice(_episodes(files_in(source), mapping), _LOOKED_AT):
+    files = ({name: file} for name, file in files_in(source).items())
+    for episode in islice(chain.from_iterable(episodes_in(one, mapping) for one in files), _LOOKED_AT):
         good, bad = _sifted([episode])
         taken += [good.to_dict("records")] if len(good) else []
         refused += bad[:1]
         if len(taken) >= count:
             break
     return taken[:count], refused[:count]
-
-
-def _episodes(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Episode]:
-    return (episode for name, file in files.items() for episode in episodes_in(file, name, mapping))
 
 
 def _parts(episodes: Iterator[Episode]) -> Iterator[list[Episode]]:

@@ -1,4 +1,4 @@
-"""Spans brought together by trace, in a temporary database: in a log they may lie anywhere, and be more than memory holds."""
+"""Spans brought together by trace, in a temporary database: in logs they may lie anywhere, and be more than memory holds."""
 
 import json
 import sqlite3
@@ -11,7 +11,7 @@ from schemas.errors import StorageError
 
 _TABLES = """
 PRAGMA journal_mode = OFF;
-CREATE TABLE traces (number INTEGER PRIMARY KEY, id TEXT UNIQUE);
+CREATE TABLE traces (number INTEGER PRIMARY KEY, id TEXT UNIQUE, place TEXT);
 CREATE TABLE spans (trace INTEGER, span TEXT);
 """
 
@@ -28,22 +28,22 @@ class SpansByTrace:
         self._database = database
         database.executescript(_TABLES)
 
-    def add(self, spans: Iterable[tuple[str, dict[str, Any]]]) -> None:
-        """Take spans, each with the id of its trace."""
+    def add(self, spans: Iterable[tuple[str, dict[str, Any]]], place: str) -> None:
+        """Take spans, each with the id of its trace, and where they stand."""
         for trace, span in spans:
-            self._database.execute("INSERT OR IGNORE INTO traces (id) VALUES (?)", (trace,))
+            self._database.execute("INSERT OR IGNORE INTO traces (id, place) VALUES (?, ?)", (trace, place))
             self._database.execute(
                 "INSERT INTO spans SELECT number, ? FROM traces WHERE id = ?", (json.dumps(span, default=str), trace)
             )
 
-    def traces(self) -> Iterator[tuple[str, Iterator[dict[str, Any]]]]:
-        """Each trace's id and its spans, in the order in which traces, and spans of each, came."""
+    def traces(self) -> Iterator[tuple[str, str, Iterator[dict[str, Any]]]]:
+        """Each trace's id, where it began and its spans, in the order in which traces, and spans of each, came."""
         self._database.execute("CREATE INDEX by_trace ON spans (trace)")
         rows = self._database.execute(
-            "SELECT id, span FROM traces JOIN spans ON trace = number ORDER BY number, spans.rowid"
+            "SELECT id, place, span FROM traces JOIN spans ON trace = number ORDER BY number, spans.rowid"
         )
-        for trace, some in groupby(rows, lambda row: row[0]):
-            yield trace, (json.loads(span) for _, span in some)
+        for (trace, place), some in groupby(rows, lambda row: row[:2]):
+            yield trace, place, (json.loads(span) for *_, span in some)
 
 
 @contextmanager

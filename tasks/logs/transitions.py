@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +14,7 @@ from schemas.state_text import state_of
 from schemas.tables import SCHEMA_VERSION
 from tasks.logs.files import RAW_CHARACTERS, Record, records_in
 from tasks.logs.messages import Conversation, conversation_of, messages_in, value_at
-from tasks.logs.spans import temporary_spans
+from tasks.logs.spans import SpansByTrace, temporary_spans
 from tasks.logs.traces import NOT_UNDERSTOOD, Trace, conversation_in_trace, spans_of, trace_of
 
 _NAMES = ("trajectory_id", "id", "item_id", "conversation_id", "gen_ai.conversation.id")
@@ -32,19 +32,27 @@ class Episode:
     raw: str = ""
 
 
-def episodes_in(file: Path, name: str, mapping: LogMapping) -> Iterator[Episode]:
-    """All that a file holds. Rows of one trajectory lie together, and spans of one trace lie in one file."""
-    for kind, some in groupby(records_in(file, name), lambda record: _kind(record, mapping)):
-        if kind is None:
-            yield from (
-                Episode(one.where, reason=one.reason or "is no log of a known format", raw=_raw(one)) for one in some
-            )
-        elif kind == "transitions":
-            yield from _trajectories(some)
-        elif kind == "otel":
-            yield from _of_spans(some, name, mapping)
-        else:
-            yield from (_episode(one, mapping, is_trace=kind == "mlflow") for one in some)
+def episodes_in(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Episode]:
+    """All that files hold, by the names of the files. Rows of one trajectory lie together, spans of one trace anywhere."""
+    with temporary_spans() as spans:
+        for name, file in files.items():
+            for kind, some in groupby(records_in(file, name), lambda record: _kind(record, mapping)):
+                if kind == "otel":
+                    yield from _kept(some, spans)
+                else:
+                    yield from _episodes(kind, some, mapping)
+        for trace, where, some in spans.traces():
+            yield _of_trace(f"{where}, trace {trace}", trace_of(trace, some), mapping)
+
+
+def _episodes(kind: str | None, records: Iterable[Record], mapping: LogMapping) -> Iterator[Episode]:
+    if kind == "transitions":
+        return _trajectories(records)
+    if kind is None:
+        return (
+            Episode(one.where, reason=one.reason or "is no log of a known format", raw=_raw(one)) for one in records
+        )
+    return (_episode(one, mapping, is_trace=kind == "mlflow") for one in records)
 
 
 def _kind(record: Record, mapping: LogMapping) -> LogFormat | None:
@@ -66,15 +74,13 @@ def _trajectories(records: Iterable[Record]) -> Iterator[Episode]:
         yield Episode(together[0].where, [one.value for one in together])
 
 
-def _of_spans(exports: Iterable[Record], file: str, mapping: LogMapping) -> Iterator[Episode]:
-    with temporary_spans() as spans:
-        for one in exports:
-            try:
-                spans.add(spans_of(one.value))
-            except NOT_UNDERSTOOD as error:
-                yield Episode(one.where, reason=_not_understood(error), raw=_raw(one))
-        for name, some in spans.traces():
-            yield _of_trace(f"{file} trace {name}", trace_of(name, some), mapping)
+def _kept(exports: Iterable[Record], spans: SpansByTrace) -> Iterator[Episode]:
+    """Nothing of what can be kept until its trace is whole; of the rest the reason."""
+    for one in exports:
+        try:
+            spans.add(spans_of(one.value), one.where)
+        except NOT_UNDERSTOOD as error:
+            yield Episode(one.where, reason=_not_understood(error), raw=_raw(one))
 
 
 def _of_trace(where: str, trace: Trace, mapping: LogMapping) -> Episode:

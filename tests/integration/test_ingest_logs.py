@@ -120,6 +120,18 @@ def test_calls_of_many_episodes_may_lie_amid_each_other(tmp_path):
     assert list(rows["state"])[3] == "- line 1: corridor 0, door 0"
 
 
+def test_calls_of_one_episode_may_lie_in_several_files_amid_other_logs(tmp_path):
+    first, second, last = calls(1, 3)
+    (tmp_path / "logs").mkdir()
+    log_of(tmp_path / "logs" / "a.jsonl", [first, {**chat(0), "success": True}, second])
+    log_of(tmp_path / "logs" / "b.jsonl", [last, export({"traceId": "bare"})])
+    done, refused = converted(tmp_path / "logs", tmp_path / "out", SUCCEEDED)
+    assert (done.num_episodes, done.num_rows) == (3, 5)
+    assert [one["where"] for one in refused] == ["b.jsonl line 2, trace bare"]
+    rows = pd.read_parquet(tmp_path / "out" / "part-00000.parquet")
+    assert list(rows["trajectory_id"]) == 2 * ["chat/0"] + 3 * ["t1"]
+
+
 def test_a_full_disk_is_named_when_calls_are_brought_together(tmp_path, small_disk):
     log = log_of(tmp_path / "a.jsonl", [one for n in range(500) for one in calls(n, 20)])
     done = dreamgym(tmp_path / "home", "ingest", str(log), SQLITE_TMPDIR=str(small_disk))
@@ -142,8 +154,8 @@ def test_a_trace_that_cannot_be_read_takes_no_other_with_it(tmp_path):
     assert {one["where"]: one["reason"].split(" (")[0] for one in refused} == {
         "a.jsonl line 2": "is not understood",
         "a.jsonl line 3": "is not understood",
-        "a.jsonl trace cut": "has a span that is not understood",
-        "a.jsonl trace bare": "no span of it holds messages",
+        "a.jsonl line 1, trace cut": "has a span that is not understood",
+        "a.jsonl line 1, trace bare": "no span of it holds messages",
     }
 
 
