@@ -23,7 +23,7 @@ _DEFAULT_HOME = Path("runs")
 class Settings(BaseSettings):
     """Where a run keeps its things; everything has an embedded default."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True)
 
     home: Path = _DEFAULT_HOME
     """Folder of everything embedded: objects, replay store, tracking, Prefect."""
@@ -97,7 +97,7 @@ def settings() -> Settings:
     Raises:
         InputError: a DREAMGYM_ variable that does not exist, or a value that does not fit.
     """
-    use_stack(Path(os.environ.get(f"{PREFIX}HOME", _DEFAULT_HOME)))
+    use_stack(Path(os.environ.get(f"{PREFIX}HOME") or _DEFAULT_HOME))
     known = {f"{PREFIX}{name}".upper() for name in Settings.model_fields}
     strangers = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known)
     if strangers:
