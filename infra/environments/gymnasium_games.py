@@ -32,8 +32,17 @@ class GymnasiumGames(SeededGames):
         require_packages("gymnasium", recipe.options["id"])
 
     def begun(self, seed: int) -> SeededGame:
-        """See SeededGames."""
-        return _GymnasiumGame(self._options, seed)
+        """See SeededGames.
+
+        Raises:
+            InputError: Gymnasium knows no such environment, or it observes no text.
+        """
+        from gymnasium.error import UnregisteredEnv
+
+        try:
+            return _GymnasiumGame(self._options, seed)
+        except UnregisteredEnv as error:
+            raise InputError(f"environment.options.id: {error}") from error
 
 
 class _GymnasiumGame(SeededGame):
@@ -44,6 +53,11 @@ class _GymnasiumGame(SeededGame):
         self._success_reward = options.get("success_reward", 1)
         self.told = options["instruction"]
         self._seen, _ = self._environment.reset(seed=seed)
+        if not isinstance(self._seen, str):
+            kind = type(self._seen).__name__
+            raise InputError(
+                f"environment.options.id: {options['id']} observes no text, but {kind}: wrap it so that it does"
+            )
 
     def state(self) -> str:
         return state_of(self._seen)

@@ -9,7 +9,7 @@ the fields of an action and of an observation; success_reward (1), from which on
 """
 
 import json
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from websockets.exceptions import ConnectionClosed
@@ -43,12 +43,18 @@ class OpenEnvGames(SeededGames):
 
         Raises:
             EnvironmentLost: the server cannot be reached, or refuses.
+            InputError: its observations have not the fields that the options say.
         """
         url = self._options["url"]
-        try:
-            return _OpenEnvGame({**_FIELDS, **self._options}, seed)
-        except (OSError, ConnectionClosed, _Refused) as error:
-            raise EnvironmentLost(f"the OpenEnv server at {url} begins no episode: {error}") from error
+        with ExitStack() as undone:
+            try:
+                game = _OpenEnvGame({**_FIELDS, **self._options})
+                undone.callback(game.close)
+                game.begin(seed)
+            except (OSError, ConnectionClosed, _Refused) as error:
+                raise EnvironmentLost(f"the OpenEnv server at {url} begins no episode: {error}") from error
+            undone.pop_all()
+            return game
 
 
 class _Refused(Exception):
@@ -56,11 +62,19 @@ class _Refused(Exception):
 
 
 class _OpenEnvGame(SeededGame):
-    def __init__(self, options: dict[str, Any], seed: int) -> None:
+    def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
         self._server = connect(f"{options['url'].rstrip('/')}/ws", open_timeout=_ANSWER_S)
+
+    def begin(self, seed: int) -> None:
         self._seen = self._asked({"type": "reset", "data": {"seed": seed}})["observation"]
-        self.told = self._seen[options["instruction"]]
+        for field in ("state", "instruction"):
+            if self._options[field] not in self._seen:
+                raise InputError(
+                    f"what the OpenEnv server at {self._options['url']} observes has no {self._options[field]!r}, but "
+                    f"{', '.join(sorted(self._seen))}: say in environment.options.{field} what it is called"
+                )
+        self.told = self._seen[self._options["instruction"]]
 
     def state(self) -> str:
         return state_of(self._seen[self._options["state"]])

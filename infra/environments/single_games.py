@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import Literal
 
 from infra.environments.verdicts import verdict
@@ -64,6 +64,7 @@ class GameEnvironment(ABC):
         """An environment as a recipe wants it: its families of tasks, and its options."""
         self._families, self._options = recipe.families, recipe.options
         self._games: dict[int, Game] = {}
+        self._states: dict[int, str] = {}
 
     @abstractmethod
     def instruction(self, split: str, family: str, seed: int) -> str:
@@ -94,18 +95,26 @@ class GameEnvironment(ABC):
         """See the port. A game that cannot be begun fails at its first step."""
         for slot in self._games.keys() & tasks.keys():
             self._games.pop(slot).close()
-        self._games |= {slot: self._begun(task) for slot, task in tasks.items()}
-        return {slot: self._games[slot].state() for slot in tasks}
+        for slot, task in tasks.items():
+            self._games[slot], self._states[slot] = self._begun(task)
+        return {slot: self._states[slot] for slot in tasks}
 
-    def _begun(self, task: AgentTask) -> Game:
-        try:
-            return self.game(task)
-        except Exception as error:
-            return _NotBegun(error)
+    def _begun(self, task: AgentTask) -> tuple[Game, str]:
+        with ExitStack() as undone:
+            try:
+                game = self.game(task)
+                undone.callback(game.close)
+                state = game.state()
+            except Exception as error:
+                return _NotBegun(error), NOT_BEGUN
+            undone.pop_all()
+            return game, state
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
         """See the port. A game that raises after all fails its own episode."""
-        return {slot: _stepped(self._games[slot], action) for slot, action in actions.items()}
+        steps = {slot: _stepped(self._games[slot], self._states[slot], action) for slot, action in actions.items()}
+        self._states |= {slot: step.state for slot, step in steps.items()}
+        return steps
 
     def expert(self, slot: int) -> str:
         """See the port."""
@@ -136,8 +145,8 @@ class GameEnvironment(ABC):
         return [[self.explain(turn) for turn in one.turns] for one in trajectories]
 
 
-def _stepped(game: Game, action: str) -> Step:
-    state = game.state()
+def _stepped(game: Game, state: str, action: str) -> Step:
+    """From a state, which stays where the game raises."""
     try:
         outcome = game.act(action)
         state = game.state()

@@ -89,6 +89,10 @@ def test_a_policy_uploads_nothing_but_what_it_was_given():
 def test_no_task_is_of_two_splits(shop):
     with pytest.raises(InputError, match="train task 2 would be number 2, which is one of valid: lower"):
         shop.tasks("train", 3)
+    all_at_0 = {**OPTIONS, "first": dict.fromkeys(("train", "valid", "test"), 0)}
+    same = open_environment(PluginRecipe(name="browsergym", families=("shop",), options=all_at_0))
+    with pytest.raises(InputError, match="test task 0 would be number 0, which is one of train: lower"):
+        same.tasks("test", 1)
 
 
 def test_it_has_no_expert_and_says_which_options_it_needs(shop):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from pydantic import ValidationError
 
 from infra.environments import template
 from infra.environments.by_name import annotator_of_facts, open_environment
-from infra.environments.single_games import Game
+from infra.environments.single_games import NOT_BEGUN, Game
 from models.behaviours import collect
 from schemas.environments import PluginRecipe
 from schemas.recipe import Recipe
@@ -54,6 +55,37 @@ def test_one_that_raises_fails_its_own_episode(monkeypatch):
     steps = treasures.step({0: "open", 1: "open"})
     assert (steps[0].failure, steps[1].failure) == (Failure.ENVIRONMENT, None)
     assert "ZeroDivisionError" in steps[0].reasoning
+
+
+def test_one_that_cannot_say_its_state_fails_its_own_episode_and_is_closed(monkeypatch):
+    treasures = open_environment(RECIPE)
+    tasks = dict(enumerate(treasures.tasks("train", 2)))
+    before = treasures.reset(tasks)
+    monkeypatch.setattr(treasures._games[0], "state", lambda: 1 / 0)
+    steps = treasures.step({0: "look", 1: "look"})
+    assert (steps[0].failure, steps[1].failure) == (Failure.ENVIRONMENT, None)
+    assert steps[0].state == before[0]
+    closed = []
+
+    def close(game: Game) -> None:
+        closed.append(game)
+
+    monkeypatch.setattr(template.TreasureGame, "close", close)
+    monkeypatch.setattr(template.TreasureGame, "state", lambda game: 1 / 0)
+    assert treasures.reset({1: tasks[1]}) == {1: NOT_BEGUN}
+    assert len(closed) == 2, "the game before it, and the one that could not say its state"
+    assert "ZeroDivisionError" in treasures.step({1: "look"})[1].reasoning
+
+
+def test_tasks_of_a_log_are_looked_at():
+    treasures = open_environment(RECIPE)
+    (task,) = treasures.tasks("train", 1)
+    assert treasures.task_error(task) is None
+    assert treasures.task_error(replace(task, family="9")) == "family '9' is not in the recipe"
+    assert "has another instruction" in str(treasures.task_error(replace(task, instruction="find silver")))
+    generated = replace(task, parent_id="log", initial_state="- red box: closed")
+    assert treasures.task_error(generated) is None
+    assert treasures.task_error(replace(generated, initial_state="")) == "it has no first state"
 
 
 def test_a_name_that_nobody_brings_and_a_version_that_is_not_there_are_refused():

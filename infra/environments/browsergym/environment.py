@@ -65,7 +65,8 @@ class BrowserGymEnvironment(OpenedGames):
         """
         first = self._options["first"]
         number = first[task.split] + task.seed
-        if taken := [split for split, begin in first.items() if first[task.split] < begin <= number]:
+        others = first.keys() - {task.split}
+        if taken := [split for split in sorted(others) if first[task.split] <= first[split] <= number]:
             raise InputError(
                 f"{task.split} task {task.seed} would be number {number}, which is one of {taken[0]}: lower "
                 f"environment.num_{task.split}_tasks, or move environment.options.first.{taken[0]}"
