@@ -1,6 +1,8 @@
 """ALFWorld, played for real: its own games, its own rules, its own expert."""
 
+import json
 import lzma
+import random
 import shutil
 import subprocess
 import sys
@@ -120,6 +122,7 @@ def test_a_killed_process_fails_its_episode_and_the_next_one_goes_on(alfworld):
     assert (step.failure, step.done, step.success) == (Failure.ENVIRONMENT, True, False)
     assert step.reasoning == "its process died"
     assert alfworld.reset({0: task})[0].startswith("- saw: You are in the middle of a room.")
+    assert alfworld.step({0: "look"})[0].failure is None
 
 
 def test_a_game_whose_file_is_broken_fails_and_no_other(alfworld, monkeypatch, tmp_path):
@@ -140,6 +143,7 @@ def test_a_game_whose_file_is_broken_fails_and_no_other(alfworld, monkeypatch, t
     assert steps[0].failure is None
     assert steps[1].failure == Failure.ENVIRONMENT
     assert "JSONDecodeError" in steps[1].reasoning
+    assert own.reset({0: bad}) == {0: NOT_BEGUN}, "and nothing of the game before it"
     own.close()
 
 
@@ -157,15 +161,24 @@ def test_packed_games_that_are_cut_off_are_an_error_and_leave_nothing(data, monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
     packed = tmp_path / "valid_seen.jsonl.xz"
+    whole = {
+        "task": "Your task is to: wait.",
+        "task_type": "wait",
+        "params": {},
+        "problem": random.randbytes(9_999).hex(),
+    }
+    games = "\n".join(json.dumps({"id": f"valid_seen/{n}/trial", **whole}) for n in range(9)).encode()
     for content in (
+        lzma.compress(games[: len(games) // 2]),
         lzma.compress(b'{"id": "valid_seen/x/y", '),
         lzma.compress(b"{}"),
         lzma.compress(b"{}\n" * 99)[:-20],
         b"no",
     ):
         packed.write_bytes(content)
-        with pytest.raises(DataError, match=r"valid_seen\.jsonl\.xz is damaged"):
-            GameFiles("valid_seen")
+        for _ in range(2):
+            with pytest.raises(DataError, match=r"valid_seen\.jsonl\.xz is damaged"):
+                GameFiles("valid_seen")
     assert [
         one for one in (tmp_path / "cache" / "dreamgym" / "alfworld").glob("valid_seen-*") if one.suffix == ""
     ] == []

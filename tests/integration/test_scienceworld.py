@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import psutil
 import pytest
+from scienceworld import ScienceWorldEnv
 
 from infra.environments.by_name import annotator_of_facts, open_environment
 from infra.environments.scienceworld.environment import ScienceworldEnvironment
@@ -101,6 +102,22 @@ def test_a_java_machine_that_dies_fails_its_episodes_and_the_next_ones_go_on(sci
         science.reset({0: task})
         failures.append(science.step({0: "look around"})[0].failure)
     assert failures[-1] is None
+
+
+def test_splits_are_scienceworlds_own(science):
+    server = ScienceWorldEnv("", "", 100)
+    server.load(SHORT[0], 0)
+    official = {
+        "train": server.getVariationsTrain(),
+        "valid": server.getVariationsDev(),
+        "test": server.getVariationsTest(),
+    }
+    for split, variations in official.items():
+        own = [task for task in science.tasks(split, 8) if task.family == SHORT[0]]
+        for task, variation in zip(own, variations, strict=False):
+            server.load(SHORT[0], variation, "easy")
+            assert task.instruction == " ".join(server.getTaskDescription().split())
+    server.close()
 
 
 def test_too_many_tasks_are_refused_with_how_many_there_are(science):

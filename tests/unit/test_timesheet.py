@@ -40,6 +40,27 @@ def test_a_killed_process_leaves_what_it_had_counted(tmp_path):
     assert second.seconds == 7
 
 
+def test_whatever_was_counted_last_is_kept(tmp_path):
+    clock = Clock()
+    sheet = Timesheet(clock)
+    sheet.keep_in(tmp_path / "time.json")
+
+    def kept() -> Timesheet:
+        again = Timesheet(clock)
+        again.keep_in(tmp_path / "time.json")
+        return again
+
+    with sheet.stage("dream"):
+        clock.wait(2)
+    assert (kept().stage_seconds, kept().working_seconds) == ({"dream": 2}, 2)
+    sheet.used("dream", 100)
+    assert kept().stage_tokens == {"dream": 100}
+    sheet.failed("dream", {"context is full": 1})
+    assert kept().stage_failures == {"dream": {"context is full": 1}}
+    sheet.asked("teacher", {"num_requests": 2})
+    assert kept().endpoint_costs == {"teacher": {"num_requests": 2}}
+
+
 def test_stages_that_overlap_are_one_time_of_work_and_storage_is_none():
     clock = Clock()
     sheet = Timesheet(clock)
