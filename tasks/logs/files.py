@@ -104,6 +104,8 @@ def _record(where: str, value: Any) -> Record:
         json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no text, and no store would take it
     except UnicodeEncodeError:
         return Record(where, {}, "is no valid Unicode", json.dumps(value))
+    except RecursionError:
+        return Record(where, {}, "is nested too deeply")
     return (
         Record(where, value) if isinstance(value, dict) else Record(where, {}, "is no JSON object", json.dumps(value))
     )

@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from infra.doors import replay_store
+from schemas.environments import CookingRecipe
 from schemas.errors import DataError
-from tasks.logs.read_log import read_log
+from schemas.recipe import IngestRecipe, RetrievalRecipe
+from schemas.records import Reference
+from tasks.ingest import ingest
+from tasks.logs.read_log import ReadLog, read_log
 
 GOOD = {
     "trajectory_id": "t1",
@@ -42,7 +47,7 @@ def episode(name: str, **changes) -> list[dict]:
     return [{**first, **changes}, last]
 
 
-def read(tmp_path: Path, rows: list) -> object:
+def read(tmp_path: Path, rows: list) -> ReadLog:
     path = tmp_path / "log.jsonl"
     path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
     return read_log(path)
@@ -100,11 +105,11 @@ def test_a_trajectory_that_is_not_whole_is_quarantined(tmp_path, rows, reason):
     assert {row["reason"].startswith(reason) for row in log.quarantined} == {True}
 
 
-def test_lines_that_are_no_json_are_kept_as_they_came(tmp_path):
-    broken = ["{broken", "[1, 2]", '{"state": "\\ud800"}']
+def test_lines_that_are_no_json_are_kept_as_they_came_but_for_what_is_too_long(tmp_path):
+    broken = ["{broken", "[1, 2]", '{"state": "\\ud800"}', "{" + 2_000 * "x"]
     log = read(tmp_path, [*broken, *episode("good")])
     assert len(log.trajectories) == 1
-    assert {row["raw"] for row in log.quarantined} == set(broken)
+    assert {row["raw"] for row in log.quarantined} == {line[:2_000] for line in broken}
 
 
 def test_nothing_is_lost(tmp_path):
@@ -123,3 +128,23 @@ def test_a_file_of_another_kind_is_named(tmp_path):
 def test_missing_columns_are_named(tmp_path):
     with pytest.raises(DataError, match="columns missing: action"):
         read(tmp_path, [{key: value for key, value in GOOD.items() if key != "action"}])
+
+
+def test_tasks_that_the_environment_does_not_know_must_be_allowed_and_solvable_and_few_bad_rows_stop_nothing(
+    in_a_cycle, tmp_path
+):
+    kitchen = "- you: kitchen\n- carrot: counter raw uncut\n- knife: counter\n- stove: here"
+    rows = [*episode("a", state=kitchen), *episode("b", state=kitchen), *episode("no carrot")]
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join(map(json.dumps, rows)))
+
+    def ingested(**changes) -> Reference:
+        recipe = IngestRecipe(path=str(log), **changes)
+        return ingest.__wrapped__(CookingRecipe(), recipe, RetrievalRecipe(), 0, "")
+
+    with pytest.raises(DataError, match=r"100% of 6 rows .*family 'f' is not in the recipe"):
+        ingested(max_bad_share=0.4)
+    with pytest.raises(DataError, match=r"33% of 6 rows .*nothing to cook called 'carrot'"):
+        ingested(known_tasks=False, max_bad_share=0.3)
+    assert len(replay_store().read("quarantine")) == len(rows)
+    assert ingested(known_tasks=False, max_bad_share=0.4).notes["num_episodes"] == 2

@@ -91,6 +91,46 @@ def test_a_reward_that_is_no_number_is_no_failure(tmp_path):
     assert [one["reason"].split(":")[0] for one in refused] == ["does not say whether it succeeded"]
 
 
+def test_a_mapping_says_what_a_log_is_and_where_it_says_what(tmp_path):
+    meta = {"who": "ann", "kind": {"name": "doors"}}
+    as_in_a_trace = {"info": {}, "data": {}}
+    scored = [
+        {**chat(n), "success": None, "meta": {**meta, "score": score, "cut": score < 0.7}, **as_in_a_trace}
+        for n, score in enumerate((0.6, 0.7, 0.8))
+    ]
+    said = LogMapping(
+        format="chat",
+        paths={"source": "meta.who", "family": "meta.kind.name", "reward": "meta.score", "truncated": "meta.cut"},
+        success_from=0.7,
+    )
+    _, refused = converted(log_of(tmp_path / "a.jsonl", scored), tmp_path / "out", said)
+    assert not refused
+    episodes = read_log(tmp_path / "out").trajectories
+    assert [(one.source, one.task.family) for one in episodes] == 3 * [("ann", "doors")]
+    assert [(one.success, one.truncated) for one in episodes] == [(False, True), (True, False), (True, False)]
+    assert [one.turns[-1].step.done for one in episodes] == [False, True, True]
+
+
+def test_what_is_broken_in_a_file_is_named_and_the_rest_is_taken(tmp_path):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "amid.json").write_text(f"[{json.dumps(chat(0))}, {{broken, {json.dumps(chat(1))}]")
+    (logs / "deep.json").write_text(f'[{{"a": {12_000 * "["}{12_000 * "]"}}}, {json.dumps(chat(2))}]')
+    (logs / "none.parquet").write_text("no Parquet")
+    pd.DataFrame([{"trajectory_id": "t", "turn": 0}]).to_parquet(logs / "page.parquet")
+    damaged = bytearray((logs / "page.parquet").read_bytes())
+    damaged[4:24] = 20 * b"\xff"
+    (logs / "page.parquet").write_bytes(damaged)
+    done, refused = converted(logs, tmp_path / "out")
+    assert done.num_rows == 4
+    assert {one["where"]: one["reason"] for one in refused} == {
+        "amid.json after record 1": "is no JSON",
+        "deep.json record 1": "is nested too deeply",
+        "none.parquet": "cannot be read as Parquet",
+        "page.parquet": "cannot be read as Parquet",
+    }
+
+
 def span(trace: str, **attributes: str) -> dict:
     """A model's call, of what was sent and answered as JSON."""
     told = [{"key": f"gen_ai.{name}.messages", "value": {"stringValue": said}} for name, said in attributes.items()]
@@ -109,6 +149,19 @@ def calls(number: int, num_turns: int) -> list[dict]:
     ]
     sizes = range(1, 2 * num_turns, 2)
     return [export(span(f"t{number}", input=json.dumps(said[:n]), output=json.dumps(said[n : n + 1]))) for n in sizes]
+
+
+def test_a_trace_of_mlflows_is_known_as_one(tmp_path):
+    *sent, answered = chat(0)["messages"][:-1]
+    told = {"spanType": "CHAT_MODEL", "spanInputs": {"messages": sent}, "spanOutputs": answered}
+    attributes = {f"mlflow.{name}": json.dumps(value) for name, value in told.items()}
+    judged = [{"assessment_name": "success", "feedback": {"value": True}}]
+    trace = {"info": {"trace_id": "tr", "assessments": judged}, "data": {"spans": [{"attributes": attributes}]}}
+    done, refused = converted(log_of(tmp_path / "a.jsonl", [chat(1), trace]), tmp_path / "out")
+    assert (done.num_rows, refused) == (4, [])
+    rows = pd.read_parquet(tmp_path / "out" / "part-00000.parquet")
+    assert list(rows["trajectory_id"]) == 2 * ["chat/1"] + 2 * ["tr"]
+    assert list(rows["state"])[2:] == ["- saw: corridor 0, door 0", "- saw: door 1"]
 
 
 def test_calls_of_many_episodes_may_lie_amid_each_other(tmp_path):
@@ -208,8 +261,11 @@ def test_a_conversion_that_is_killed_goes_on_and_ends_the_same(tmp_path):
     process.kill()
     process.wait()
     assert not json.loads((tmp_path / "cut" / ".progress.json").read_text())["finished"]
+    first = tmp_path / "cut" / "part-00000.parquet"
+    written = first.stat().st_mtime_ns
     done = dreamgym(tmp_path / "home", *asked[1:])
     assert done.returncode == 0, done.stderr
+    assert first.stat().st_mtime_ns == written, "it began anew"
     assert json.loads(done.stdout)["num_rows"] == whole.num_rows == 80_000
     assert whole.num_parts > 2
     for part in sorted((tmp_path / "whole").glob("part-*")):
