@@ -1,7 +1,7 @@
 """Records in files of logs, one after the other, so that a file of any size takes little memory."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,6 +14,8 @@ from schemas.errors import DataError
 
 _LINES, _JSON, _PARQUET = (".jsonl", ".ndjson"), ".json", ".parquet"
 _ROWS_AT_ONCE = 4_096
+_MAX_DEPTH = 2_000
+_DEEPER = {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}
 RAW_CHARACTERS = 2_000
 """How much of what cannot be taken is kept as it came."""
 
@@ -74,11 +76,22 @@ def _values(file: Path, name: str) -> Iterator[Record]:
         place = "item" if _begins_with(content, b"[") else ""
         number = 0
         try:
-            for value in ijson.items(content, place, multiple_values=not place, use_float=True):
+            events = ijson.basic_parse(content, multiple_values=not place, use_float=True)
+            for value in ijson.items(ijson.parse(_of_bounded_depth(events)), place):
                 number += 1
                 yield _record(f"{name} record {number}", value)
         except ijson.JSONError as error:
             yield Record(f"{name} after record {number}", {}, "is no JSON", str(error))
+
+
+def _of_bounded_depth(events: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The events of a JSON parser; of what is nested without end it would keep a path to each level."""
+    depth = 0
+    for event, value in events:
+        depth += _DEEPER.get(event, 0)
+        if depth > _MAX_DEPTH:
+            raise ijson.JSONError(f"it is nested more than {_MAX_DEPTH:,} deep")
+        yield event, value
 
 
 def _begins_with(content: BinaryIO, sign: bytes) -> bool:

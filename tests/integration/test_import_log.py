@@ -130,9 +130,7 @@ def test_missing_columns_are_named(tmp_path):
         read(tmp_path, [{key: value for key, value in GOOD.items() if key != "action"}])
 
 
-def test_tasks_that_the_environment_does_not_know_must_be_allowed_and_solvable_and_few_bad_rows_stop_nothing(
-    in_a_cycle, tmp_path
-):
+def test_tasks_of_others_must_be_allowed_and_solvable_and_a_few_bad_rows_stop_nothing(in_a_cycle, tmp_path):
     kitchen = "- you: kitchen\n- carrot: counter raw uncut\n- knife: counter\n- stove: here"
     rows = [*episode("a", state=kitchen), *episode("b", state=kitchen), *episode("no carrot")]
     log = tmp_path / "log.jsonl"

@@ -115,7 +115,8 @@ def test_what_is_broken_in_a_file_is_named_and_the_rest_is_taken(tmp_path):
     logs = tmp_path / "logs"
     logs.mkdir()
     (logs / "amid.json").write_text(f"[{json.dumps(chat(0))}, {{broken, {json.dumps(chat(1))}]")
-    (logs / "deep.json").write_text(f'[{{"a": {12_000 * "["}{12_000 * "]"}}}, {json.dumps(chat(2))}]')
+    (logs / "deep.json").write_text(f'[{{"a": {1_500 * "["}{1_500 * "]"}}}, {json.dumps(chat(2))}]')
+    (logs / "endless.json").write_text(100_000 * "[")
     (logs / "none.parquet").write_text("no Parquet")
     pd.DataFrame([{"trajectory_id": "t", "turn": 0}]).to_parquet(logs / "page.parquet")
     damaged = bytearray((logs / "page.parquet").read_bytes())
@@ -126,6 +127,7 @@ def test_what_is_broken_in_a_file_is_named_and_the_rest_is_taken(tmp_path):
     assert {one["where"]: one["reason"] for one in refused} == {
         "amid.json after record 1": "is no JSON",
         "deep.json record 1": "is nested too deeply",
+        "endless.json after record 0": "is no JSON",
         "none.parquet": "cannot be read as Parquet",
         "page.parquet": "cannot be read as Parquet",
     }
