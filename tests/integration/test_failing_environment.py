@@ -2,9 +2,10 @@
 
 import pytest
 
-from infra.doors import cycle
+from infra.doors import cycle, replay_store
 from infra.environments.by_name import open_environment
 from infra.environments.cooking.environment import CookingEnvironment
+from models.calibration import replay
 from schemas.errors import EnvironmentLost
 from schemas.recipe import EvaluationRecipe, Recipe
 from schemas.records import Failure
@@ -37,6 +38,18 @@ def test_episodes_in_which_it_failed_are_played_anew(policy, monkeypatch):
     assert cycle().display.time.stage_failures == {"evaluate": {Failure.ENVIRONMENT: 5}}
     undisturbed = play_real("evaluate", policy, RECIPE, tasks, 0.0, 0)
     assert [episode.actions for episode in episodes] == [episode.actions for episode in undisturbed]
+
+
+def test_replays_in_which_it_failed_are_counted(policy, monkeypatch):
+    def failing_replay(*arguments):
+        fail(monkeypatch, 2)
+        return replay(*arguments)
+
+    monkeypatch.setattr("tasks.evaluate.replay", failing_replay)
+    evaluate.__wrapped__("evaluate start", policy, policy, [], RECIPE, TWICE, "valid", 3, 0)
+    assert cycle().display.time.stage_failures["replays"] == {Failure.ENVIRONMENT: 2}
+    rows = replay_store().read("evaluations")
+    assert {row["dream_success"] for row in rows} == {False, None}, "of dreams that broke off nobody can say"
 
 
 def test_one_that_fails_for_good_is_no_verdict_on_a_policy(policy, monkeypatch):

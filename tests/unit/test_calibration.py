@@ -73,6 +73,7 @@ def test_fidelity_by_hand():
     told = [step("1", "loss"), step("2"), step("3", "win"), step("9", "loss"), step("5", "loss", Failure.UNPARSABLE)]
     found = fidelity(Foretells(*told), [], truth, HashingEncoder())
     assert found["state_exact"] == pytest.approx(4 / 5)
+    assert 4 / 5 < found["state_similarity"] < 1
     assert found["unparsable"] == pytest.approx(1 / 5)
     assert (found["loss_precision"], found["loss_recall"]) == (1 / 2, 1 / 2), "the broken one foretells no loss"
     assert (found["done_precision"], found["done_recall"]) == (pytest.approx(2 / 3), pytest.approx(2 / 3))

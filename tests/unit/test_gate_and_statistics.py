@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from models.curriculum import draw_tasks, reward_entropy, tasks_to_vary
@@ -15,11 +17,11 @@ OPTIONS = GateOptions(
 )
 
 
-def verdict(candidate, baseline, agreement=0.95, gap=0.02, families=None):
+def verdict(candidate, baseline, agreement=0.95, gap=0.02, families=None, options=OPTIONS):
     ids = [str(i) for i in range(len(candidate))]
     families = families or dict.fromkeys(ids, "f")
     return judge(
-        dict(zip(ids, candidate, strict=True)), dict(zip(ids, baseline, strict=True)), families, agreement, gap, OPTIONS
+        dict(zip(ids, candidate, strict=True)), dict(zip(ids, baseline, strict=True)), families, agreement, gap, options
     )
 
 
@@ -30,7 +32,10 @@ def test_a_clear_gain_passes():
 
 
 def test_an_uncertain_gain_is_refused():
-    assert "may be as low" in verdict([1, 0, 1, 0, 1], [1, 0, 0, 0, 1]).reasons[0]
+    uncertain = verdict([1, 0, 1, 0, 1], [1, 0, 0, 0, 1])
+    assert "may be as low" in uncertain.reasons[0]
+    assert uncertain.calibrated, "which is another matter"
+    assert verdict([1, 0, 1, 0, 1], [1, 0, 0, 0, 1], options=replace(OPTIONS, margin=0.5)).passed
 
 
 def test_a_family_that_loses_is_named():
@@ -54,7 +59,8 @@ def test_each_family_is_told_with_its_own_interval():
 
 @pytest.mark.parametrize(("agreement", "gap"), [(0.8, 0.0), (0.95, 0.2), (0.95, -0.2)])
 def test_a_dream_that_disagrees_with_reality_is_refused(agreement, gap):
-    assert not verdict([1] * 80 + [0] * 20, [1] * 50 + [0] * 50, agreement, gap).passed
+    doubtful = verdict([1] * 80 + [0] * 20, [1] * 50 + [0] * 50, agreement, gap)
+    assert (doubtful.passed, doubtful.calibrated) == (False, False)
 
 
 def test_other_tasks_cannot_be_compared():
