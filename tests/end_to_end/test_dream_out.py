@@ -11,8 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from infra.serving.messages import MAX_ACTION_CHARACTERS
 from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
 from tests.free_ports import free_port
 from tests.integration.dream_server import play_with_openenv
@@ -60,6 +62,19 @@ def test_a_dream_of_one_model_is_served_to_whom_has_the_token(home):
             heard = json.loads(playing.recv(timeout=60))["data"]
     assert heard["observation"]["state"].startswith("- you: kitchen")
     assert (heard["reward"], heard["observation"]["failure"]) == (0.0, None)
+
+
+@pytest.mark.e2e
+def test_a_served_dream_has_as_many_places_as_it_is_told_and_hears_no_more_than_the_longest_action(home):
+    longest = {"type": "step", "data": {"action": "\N{HOCHO}" * MAX_ACTION_CHARACTERS}}
+    with serving(home, "", "--max-sessions", "1") as url, connected(f"{url}/ws") as playing:
+        playing.send(json.dumps(longest))
+        assert "reset first" in json.loads(playing.recv(timeout=60))["data"]["message"]
+        with connect(f"{url}/ws") as another:
+            assert json.loads(another.recv(timeout=60))["data"]["code"] == "CAPACITY_REACHED"
+        playing.send(json.dumps(longest) * 2)
+        with pytest.raises(ConnectionClosed):
+            playing.recv(timeout=60)
 
 
 @pytest.mark.e2e

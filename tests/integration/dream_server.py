@@ -20,17 +20,22 @@ _CLIENT = "openenv-core==0.3.0"
 
 @contextmanager
 def serving(served: Served, limits: Limits | None = None, token: str = "") -> Iterator[str]:
-    """Its address."""
+    """Its address. It pings nobody: only its own limits end a session."""
     app = app_of(served, limits or Limits(), token)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", access_log=False))
-    thread = threading.Thread(target=server.run)
+    config = uvicorn.Config(app, port=0, log_level="warning", access_log=False, ws_ping_interval=None)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"ws://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            time.sleep(0.05)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"ws://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(60)
+    assert not thread.is_alive(), "the server did not end"
 
 
 def play_with_openenv(url: str, episodes: list[dict]) -> list[dict]:

@@ -8,11 +8,14 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
+import httpx
 import pytest
 from gymnasium.utils.env_checker import check_env
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from flows.before_serving import find_dream
+from infra.cycles import save_summary
 from infra.environments.by_name import open_environment
 from infra.serving.gymnasium_environment import TextEnvironment
 from infra.serving.messages import MAX_ACTION_CHARACTERS
@@ -20,8 +23,9 @@ from infra.serving.openenv import Limits, Served
 from infra.serving.together import Together
 from models.behaviours import collect
 from schemas.environments import CookingRecipe
-from schemas.errors import InputError
-from schemas.records import AgentTask, Failure, Step
+from schemas.errors import EnvironmentLost, InputError
+from schemas.plain import plain
+from schemas.records import AgentTask, Failure, Reference, Step
 from tests.integration.dream_server import play_with_openenv, serving
 
 pytestmark = pytest.mark.integration
@@ -45,6 +49,8 @@ class Counting:
         self.sizes.append(len(actions))
         if "raise" in actions.values():
             raise RuntimeError("secret of the server")
+        if "lose" in actions.values():
+            raise EnvironmentLost("the game is away: start it")
         if "wait" in actions.values():
             time.sleep(0.5)
         return {slot: self._step(slot, action) for slot, action in actions.items()}
@@ -86,7 +92,7 @@ def url() -> Iterator[str]:
 
 
 def talk(url: str, *messages: object, **options) -> list[dict]:
-    """What one client hears in answer to messages."""
+    """What one client hears in answer to messages, each of which must have one soon."""
 
     async def talking() -> list[dict]:
         heard = []
@@ -96,7 +102,7 @@ def talk(url: str, *messages: object, **options) -> list[dict]:
                 heard.append(json.loads(await socket.recv()))
         return heard
 
-    return asyncio.run(talking())
+    return asyncio.run(asyncio.wait_for(talking(), 60))
 
 
 def reset(**data: object) -> dict:
@@ -142,14 +148,16 @@ def test_who_asks_while_it_is_at_work_is_answered_together():
     assert len(served.environment.sizes) < 20
 
 
-def test_a_seed_or_a_name_gives_the_same_task_and_without_them_the_next_one_comes(url):
+def test_a_seed_or_a_name_gives_the_same_task_and_without_them_the_next_one_comes_whoever_asks(url):
     heard = talk(url, reset(seed=7), reset(seed=7), reset(task_id="task-3"), reset(), reset())
+    heard += talk(url, reset())
     assert [one["data"]["observation"]["task_id"] for one in heard] == [
         "task-2",
         "task-2",
         "task-3",
         "task-0",
         "task-1",
+        "task-2",
     ]
 
 
@@ -163,6 +171,13 @@ def test_an_episode_ends_at_the_step_limit_or_where_the_environment_fails_which_
     assert broken["data"]["observation"]["failure"] == Failure.UNPARSABLE
 
 
+@pytest.mark.parametrize(("action", "reward"), [("win", 1.0), ("break", None)])
+def test_what_the_last_step_allowed_brings_about_is_not_cut_off(url, action, reward):
+    last = talk(url, reset(), *[act("look")] * 3, act(action))[-1]["data"]
+    assert (last["reward"], last["done"]) == (reward, True)
+    assert (last["observation"]["success"], last["observation"]["truncated"]) == (action == "win", False)
+
+
 @pytest.mark.parametrize(
     ("message", "code"),
     [
@@ -170,6 +185,7 @@ def test_an_episode_ends_at_the_step_limit_or_where_the_environment_fails_which_
         ("[1]", "UNKNOWN_TYPE"),
         ({"type": "dance"}, "UNKNOWN_TYPE"),
         ({"type": "step", "data": {}}, "VALIDATION_ERROR"),
+        ({"type": "step", "data": {"action": "look", "reason": ""}}, "VALIDATION_ERROR"),
         (act("x" * (MAX_ACTION_CHARACTERS + 1)), "VALIDATION_ERROR"),
         (reset(task_id="task-9"), "VALIDATION_ERROR"),
         (reset(seed=-1), "VALIDATION_ERROR"),
@@ -188,10 +204,11 @@ def test_bytes_are_refused_and_the_session_goes_on(url):
     assert (begun["type"], bad["data"]["code"], good["type"]) == ("observation", "INVALID_JSON", "observation")
 
 
-def test_what_goes_wrong_inside_is_not_told(url):
-    _, failed, after = talk(url, reset(seed=0), act("raise"), act("look"))
+def test_what_goes_wrong_inside_is_not_told_unless_we_have_words_for_it(url):
+    _, failed, lost, after = talk(url, reset(seed=0), act("raise"), act("lose"), act("look"))
     assert failed["data"]["code"] == "EXECUTION_ERROR"
     assert "secret" not in json.dumps(failed)
+    assert lost["data"] == {"code": "EXECUTION_ERROR", "message": "the game is away: start it"}
     assert after["type"] == "observation"
 
 
@@ -222,7 +239,7 @@ def test_who_takes_no_answers_gives_the_place_back():
     with serving(wordy, Limits(max_sessions=1, send_s=0.5)) as url:
 
         async def deaf_beside_another() -> dict:
-            async with connect(f"{url}/ws", max_queue=1, close_timeout=0.1) as deaf:
+            async with connect(f"{url}/ws", max_queue=1, close_timeout=0.1, ping_interval=None) as deaf:
                 heard = await first_answer(url)
                 assert heard["data"]["code"] == "CAPACITY_REACHED"
                 asks_on = asyncio.create_task(asked_without_end(deaf))
@@ -262,6 +279,13 @@ def test_one_too_many_is_told_and_a_place_is_free_when_somebody_left():
         assert talk(url, reset())[0]["type"] == "observation"
 
 
+def test_who_closes_the_session_is_let_go_and_the_place_is_free():
+    with serving(counting(), Limits(max_sessions=1)) as url:
+        with pytest.raises(ConnectionClosed):
+            talk(url, reset(), {"type": "close"})
+        assert talk(url, reset())[0]["type"] == "observation"
+
+
 def test_a_silent_client_and_one_that_leaves_amid_a_step_give_their_place_back():
     with serving(counting(), Limits(max_sessions=1, idle_s=0.3)) as url:
 
@@ -294,6 +318,41 @@ def test_with_a_token_nobody_plays_without_it():
         assert talk(f"{url}/token/sesame", reset())[0]["type"] == "observation"
         bearer = {"Authorization": "Bearer sesame"}
         assert talk(url, reset(), additional_headers=bearer)[0]["type"] == "observation"
+
+
+def test_what_it_tells_of_itself_over_http_is_what_is_said_and_heard(url):
+    health, metadata, schema = (
+        httpx.get(f"{url.replace('ws', 'http', 1)}/{page}").raise_for_status().json()
+        for page in ("health", "metadata", "schema")
+    )
+    assert health == {"status": "healthy"}
+    assert metadata == {"name": "dreamgym", "description": "counts"}
+    begun, stands = talk(url, reset(), {"type": "state"})
+    assert {kind: set(told["properties"]) for kind, told in schema.items()} == {
+        "action": {"action", "metadata"},
+        "observation": set(begun["data"]["observation"]),
+        "state": set(stands["data"]),
+    }
+    assert schema["action"]["properties"]["action"]["maxLength"] == MAX_ACTION_CHARACTERS
+
+
+def finish(cycle_id: str, **lineage: str) -> None:
+    """Keep the summary of a cycle that made what has these digests, and whose id tells when."""
+    made = {name: Reference("", digest, "model") for name, digest in lineage.items()}
+    save_summary({"cycle_id": cycle_id, "finished_utc": cycle_id, "lineage": plain(made)})
+
+
+@pytest.mark.usefixtures("home")
+def test_a_dream_is_found_by_the_start_of_one_digest_or_id_and_what_names_none_is_told():
+    for cycle_id, digest in (("day-1", "3f9c"), ("day-2", "3fa0"), ("day-3", "3f9c")):
+        finish(cycle_id, experience_model=digest)
+    found = {name: find_dream(name)["cycle_id"] for name in ("3f9", "3fa", "day-1", None)}
+    assert found == {"3f9": "day-3", "3fa": "day-2", "day-1": "day-1", None: "day-3"}
+    with pytest.raises(InputError, match="begin with '3f': 3f9c, 3fa0; give more of one"):
+        find_dream("3f")
+    finish("day-4", logs="3fb1")
+    with pytest.raises(InputError, match="day-4 has no experience model yet"):
+        find_dream(None)
 
 
 def test_gymnasiums_own_check_passes_and_its_seeds_hold():
