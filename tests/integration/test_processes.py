@@ -17,7 +17,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def two():
-    processes = Processes(Counting, 2, games_per_process=4, timeout_s=2.0)
+    processes = Processes(Counting, 2, games_per_process=4, timeout_s=10)
     yield processes
     processes.close()
 
@@ -47,7 +47,7 @@ def test_what_a_game_raises_is_the_end_of_its_episode_alone(two):
     assert pids(two.reset({3: "d"}))[3] not in (pids(began)[0], pids(began)[1]), "the next one has a process of its own"
 
 
-@pytest.mark.parametrize(("fate", "reason"), [("die", "its process died"), ("hang", "no answer for 2 s")])
+@pytest.mark.parametrize(("fate", "reason"), [("die", "its process died"), ("hang", "no answer for 12 s")])
 def test_a_process_that_dies_or_hangs_takes_its_own_games_with_it(two, fate, reason):
     began = two.reset({0: "a", 1: "b", 2: "c"})
     assert pids(began)[0] == pids(began)[2] != pids(began)[1]
