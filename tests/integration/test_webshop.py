@@ -1,8 +1,11 @@
 """WebShop's protocol against a small shop that speaks it; the real one was never here."""
 
+import socket
+
 import pytest
 
 from infra.environments.by_name import annotator_of_facts, open_environment
+from infra.environments.webshop import server as shop_protocol
 from infra.environments.webshop.environment import WebshopEnvironment
 from infra.environments.webshop.server import WebshopServer
 from models.behaviours import collect
@@ -93,6 +96,14 @@ def test_a_shop_that_cannot_be_entered_fails_its_episodes_and_no_run(server, web
     episodes = collect(gone, tasks, [0.0, 1.0], seed=0, max_steps=5)
     assert [episode.failure for episode in episodes] == [Failure.ENVIRONMENT] * 2
     assert "is it up" in episodes[0].turns[-1].step.reasoning
+
+
+def test_a_shop_that_says_nothing_is_not_waited_for_without_end(monkeypatch):
+    monkeypatch.setattr(shop_protocol, "_TIMEOUT_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        gone = WebshopEnvironment(WebshopServer(f"http://127.0.0.1:{silent.getsockname()[1]}"))
+        with pytest.raises(EnvironmentLost, match=r"did not answer POST /create .*ReadTimeout"):
+            gone.tasks("test", 1)
 
 
 def test_what_is_no_text_that_could_be_sent_fails_its_episode(webshop):
