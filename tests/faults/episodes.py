@@ -60,9 +60,10 @@ def check(num_episodes: int) -> Outcome:
             failed += [episode for episode in episodes if episode.failure]
             outcome.num_tries += len(episodes)
             readings.append(_held())
+        played = _playing()
         environment.close()
         name = recipe.name
-        outcome.broken += _too_few_or_many(name, failed) + _growth(name, readings) + _survivors(name)
+        outcome.broken += _too_few_or_many(name, failed) + _growth(name, readings) + _survivors(name, played)
     return outcome
 
 
@@ -94,12 +95,15 @@ def _played(environment: Any, start: int) -> list[Trajectory]:
     return collect(environment, tasks, [0.0, _NOISE], start, _MAX_STEPS)
 
 
-def _playing() -> list[psutil.Process]:
-    """All that we started, orphans too, but multiprocessing's bookkeeper, which lives as long as we do."""
-    found = []
+def _playing() -> set[psutil.Process]:
+    """All that we started, orphans too, but multiprocessing's bookkeeper, which lives as long as we do.
+
+    A page's process writes its title over its variables, and is known by its parents.
+    """
+    found = set[psutil.Process]()
     for process in psutil.process_iter():
         with suppress(psutil.Error):
-            found += [process] if _is_ours(process) else []
+            found |= {process, *process.children(recursive=True)} if _is_ours(process) else set()
     return found
 
 
@@ -128,6 +132,6 @@ def _growth(name: str, readings: list[int]) -> list[str]:
     return [grown] if last > first * (1 + _MAX_GROWTH) else []
 
 
-def _survivors(name: str) -> list[str]:
-    _, alive = psutil.wait_procs(_playing(), timeout=_GONE_WITHIN_S)
+def _survivors(name: str, played: set[psutil.Process]) -> list[str]:
+    _, alive = psutil.wait_procs(_playing() | played, timeout=_GONE_WITHIN_S)
     return [f"{name}: process {one.pid} {one.name()} is left" for one in alive]
