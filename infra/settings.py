@@ -8,9 +8,10 @@ import os
 import re
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from platformdirs import user_cache_path
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from infra.private_files import read_privately
@@ -23,7 +24,7 @@ _DEFAULT_HOME = Path("runs")
 class Settings(BaseSettings):
     """Where a run keeps its things; everything has an embedded default."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
     home: Path = _DEFAULT_HOME
     """Folder of everything embedded: objects, replay store, tracking, Prefect."""
@@ -68,6 +69,12 @@ class Settings(BaseSettings):
     """Of the server of an environment that runs elsewhere, such as WebShop's."""
     environment_processes: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     """That play the games of an environment which needs processes of its own."""
+
+    @field_validator("home", mode="before")
+    @classmethod
+    def _not_the_folder_one_stands_in(cls, home: Any) -> Any:
+        """Which a path of no letters would be."""
+        return home or _DEFAULT_HOME
 
     @property
     def object_store_uri(self) -> str:

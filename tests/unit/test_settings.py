@@ -1,4 +1,4 @@
-"""Settings: what is set to nothing is not set, and what does not exist is named."""
+"""Settings: a home that is set to nothing is the usual one, and what does not exist is named."""
 
 import pytest
 
@@ -6,13 +6,11 @@ from infra.settings import Settings, settings
 from schemas.errors import InputError
 
 
-def test_a_variable_that_is_set_to_nothing_is_as_if_it_were_not_set(monkeypatch):
-    for name in ("DREAMGYM_HOME", "DREAMGYM_NUM_THREADS", "DREAMGYM_S3_ENDPOINT"):
-        monkeypatch.delenv(name, raising=False)
-    usual = Settings()
-    for name in ("DREAMGYM_HOME", "DREAMGYM_NUM_THREADS", "DREAMGYM_S3_ENDPOINT"):
-        monkeypatch.setenv(name, "")
-    assert Settings() == usual
+def test_a_home_that_is_set_to_nothing_is_the_usual_one(monkeypatch):
+    monkeypatch.delenv("DREAMGYM_HOME", raising=False)
+    usual = Settings().home
+    monkeypatch.setenv("DREAMGYM_HOME", "")
+    assert Settings().home == usual
 
 
 def test_a_setting_that_does_not_exist_is_named(monkeypatch):
