@@ -1,10 +1,10 @@
 """The MLflow and Prefect pages on what is stored, on loopback."""
 
 import os
-import subprocess
 import sys
 import time
 
+from infra.guard import started
 from infra.settings import settings
 from schemas.errors import DreamGymError, InputError
 
@@ -42,7 +42,7 @@ def serve_pages(mlflow_port: int, prefect_port: int) -> None:
         "PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{prefect_port}/api",
         "MLFLOW_BACKEND_STORE_URI": home.tracking,  # not as an argument, which every user of the machine could read
     }
-    servers = [_guarded(command, told) for command in (mlflow, prefect)]
+    servers = [started(command, told) for command in (mlflow, prefect)]
     sys.stderr.write(
         f"MLflow  http://127.0.0.1:{mlflow_port}\nPrefect http://127.0.0.1:{prefect_port}\nCtrl-C stops both\n"
     )
@@ -57,9 +57,3 @@ def serve_pages(mlflow_port: int, prefect_port: int) -> None:
             server.terminate()
         for server in servers:
             server.communicate(timeout=20)
-
-
-def _guarded(command: list[str], told: dict[str, str]) -> "subprocess.Popen[bytes]":
-    """In a session of its own, since Ctrl-C is for us, and gone with all that it starts however we end."""
-    guarded = [sys.executable, "-m", "infra.guard", *command]
-    return subprocess.Popen(guarded, env=told, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603

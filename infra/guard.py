@@ -18,6 +18,12 @@ from tempfile import TemporaryDirectory
 _PATIENCE_S = 10
 
 
+def started(command: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+    """A guarded server, in a session of its own: Ctrl-C is for us. `communicate` ends it, as our own end does."""
+    guarded = [sys.executable, "-m", "infra.guard", *command]
+    return subprocess.Popen(guarded, env=environment, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603
+
+
 def main(command: list[str]) -> int:
     """Its exit code; nothing of its group is left then."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

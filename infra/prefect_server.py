@@ -12,6 +12,7 @@ import time
 
 import httpx
 
+from infra.guard import started
 from infra.reachable import require_server
 from schemas.errors import StorageError
 
@@ -58,14 +59,12 @@ def _free_port() -> int:
 
 
 def _started(port: int) -> "subprocess.Popen[bytes]":
-    """In a session of its own: Ctrl-C is for us, and an interrupted run still has to tell its server that it ended."""
+    """Guarded, so that Ctrl-C is not for it: an interrupted run still has to tell its server that it ended."""
     command = [
-        *(sys.executable, "-m", "infra.guard"),
         *(sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"),
         *("--host", "127.0.0.1", "--port", str(port), "--log-level", "error", "--lifespan", "on"),
     ]
-    environment = {**os.environ, **_FOR_ONE_RUN}
-    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603
+    return started(command, {**os.environ, **_FOR_ONE_RUN})
 
 
 def _await_health(server: "subprocess.Popen[bytes]") -> None:

@@ -4,7 +4,7 @@ in:  a policy, an experience model and what it may retrieve, a split
 out: success by task, interval, calibration; rows in `evaluations`; sample trajectories
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from statistics import fmean
 from typing import Any
 
@@ -63,8 +63,7 @@ def evaluate(
     dreamt = play(f"{name} dream", policy, imagined, "dream", tasks, recipe, measured.temperature, recipe.seed)
     with cycle().display.stage("replays"):
         replays = replay(dreamt, environment)
-    if num_failed := sum(map(failed, replays)):
-        cycle().display.time.failed("replays", {Failure.ENVIRONMENT.value: num_failed})
+    cycle().display.time.failed("replays", Counter(Failure.ENVIRONMENT.value for one in replays if failed(one)))
     calibration = calibrate(dreamt, replays, real)
     made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
     replay_store().upsert("evaluations", _rows(real, dreamt, made_by))

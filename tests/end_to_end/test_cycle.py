@@ -405,6 +405,8 @@ def test_the_pages_of_what_is_stored_come_up_and_leave_nothing_however_they_end(
     assert process.returncode == code
     assert len(servers) > 2
     assert not psutil.wait_procs(servers, timeout=60)[1]
+    with pytest.raises(URLError):
+        urlopen(f"http://127.0.0.1:{ports[0]}", timeout=5)
 
 
 def answer(url: str) -> str:
