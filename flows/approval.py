@@ -40,7 +40,7 @@ def ask(summary: dict[str, Any]) -> str:
     """
     report = restored(summary["gate"]["report"])
     gain = with_interval(summary["gate"]["gain"])
-    question = f"{summary['cycle_id']} passed its gate with a real gain of {gain}. Shall its policy become champion?"
+    question = f"{summary['run_id']} passed its gate with a real gain of {gain}. Shall its policy become champion?"
     answer = suspend_flow_run(
         wait_for_input=Approval.with_initial_data(description=question),
         timeout=_PATIENCE_S,

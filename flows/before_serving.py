@@ -4,7 +4,7 @@ import socket
 from typing import Any
 
 from flows.find_run import find_run
-from infra.cycles import summaries
+from infra.run_records import records
 from infra.settings import settings
 from schemas.errors import InputError
 from schemas.plain import restored
@@ -22,15 +22,15 @@ def find_dream(name: str | None) -> dict[str, Any]:
         InputError: there is none, there are several, or the cycle was stopped before it had an experience model.
     """
     found: dict[str, dict[str, Any]] = {}
-    for summary in summaries() if name else ():
-        model = restored(summary["lineage"]).get("experience_model")
+    for summary in records() if name else ():
+        model = restored(summary.get("lineage", {})).get("experience_model")
         if model and name and model.sha256.startswith(name):
             found[model.sha256] = summary
     if len(found) > 1:
         raise InputError(f"experience models that begin with {name!r}: {', '.join(found)}; give more of one")
     summary = next(iter(found.values())) if found else find_run(name)
     if "experience_model" not in summary["lineage"]:
-        raise InputError(f"cycle {summary['cycle_id']} has no experience model yet: dreamgym run it further first")
+        raise InputError(f"cycle {summary['run_id']} has no experience model yet: dreamgym run it further first")
     return summary
 
 

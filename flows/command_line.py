@@ -8,12 +8,15 @@ import sys
 from contextlib import redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows.stage import Stage
 from schemas.errors import DreamGymError
+
+if TYPE_CHECKING:
+    from schemas.recipe import Recipe
 
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
@@ -32,7 +35,8 @@ Changes = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 RunName = Annotated[
-    str | None, typer.Argument(help="A cycle id, or the start of one; empty: the latest.", metavar="RUN")
+    str | None,
+    typer.Argument(help="A run's id, the start of one, @latest or @champion; empty: the latest.", metavar="RUN"),
 ]
 
 
@@ -41,24 +45,78 @@ def run(
     recipe: RecipeName,
     changes: Changes = None,
     only: Annotated[Stage, typer.Option(help="Stop after this stage.")] = Stage.REAL,
+    again: Annotated[bool, typer.Option("--again", help="Run the next seed, also where nothing is new.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a recipe to the end, or go on where an interrupted run of it stopped."""
+    """Run a recipe if there is a reason to, or go on where an interrupted run of it stopped.
+
+    New or changed logs, another recipe, and code or packages that change numbers are reasons. Without one, the command says
+    so and ends.
+    """
     from flows.before_running import require_servers
     from flows.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])
     require_servers(loaded)
-    _open_prefect()
-    from flows.run import run_recipe
-    from flows.show_run import print_results
-    from infra.progress import Display
-
     with redirect_stdout(sys.stderr):  # libraries tell of this and that; standard output is for what was asked
-        summary = run_recipe(loaded, only, Display())
-    print_json(summary) if as_json else print_results(summary)
-    if summary["gate"] and not summary["gate"]["passed"]:
+        record = _run(loaded, only, again=again)
+    if as_json:
+        print_json(_with_steps(record))
+    elif not record.get("nothing_new"):
+        from flows.show_run import print_results
+
+        print_results(record)
+    if not record.get("nothing_new") and record["gate"] and not record["gate"]["passed"]:
         raise typer.Exit(3)
+
+
+def _run(recipe: "Recipe", until: Stage, *, again: bool) -> dict[str, Any]:
+    """Begin and do a run. Prefect starts only if there is something to do."""
+    from flows.begin_run import begin_run
+    from infra.progress import Display
+    from schemas.runs import Trigger
+
+    display = Display()
+    begun = begin_run(recipe, until, Trigger.HAND, display.say, again=again)
+    if not begun.nothing_new:
+        _open_prefect()
+        from flows.run import work_on
+
+        return work_on(begun, until, display)
+    display.say(begun.nothing_new_told)
+    return {**begun.record, "nothing_new": True}
+
+
+def _with_steps(record: dict[str, Any]) -> dict[str, Any]:
+    """A run's record with its steps: which were done, and which were taken over."""
+    from infra.run_records import steps_of
+
+    return {**record, "steps": steps_of(record["run_id"])["steps"]}
+
+
+@app.command()
+def runs(as_json: AsJson = False) -> None:
+    """List the runs of this home: when, why, what became of them."""
+    from flows.list_runs import print_runs, run_rows
+
+    rows = run_rows()
+    print_json(rows) if as_json else print_runs(rows)
+
+
+@app.command()
+def why(
+    run: RunName = None,
+    other: Annotated[
+        str | None, typer.Argument(help="Compare with this run; empty: the one of the recipe before.", metavar="OTHER")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why a run was begun, and for each step which input differed: recipe field, code, package, data, setting."""
+    from flows.explain_run import explanation, print_explanation
+    from flows.find_run import find_run
+
+    told = explanation(find_run(run), find_run(other) if other else None)
+    print_json(told) if as_json else print_explanation(told)
 
 
 @app.command()

@@ -37,7 +37,7 @@ def comparison(summaries: list[Summary]) -> dict[str, Any]:
     digests = [_digests(one["lineage"]) for one in summaries]
     successes = [_successes(one) for one in summaries]
     return {
-        "cycles": [one["cycle_id"] for one in summaries],
+        "cycles": [one["run_id"] for one in summaries],
         "recipe_differences": _different(fields),
         "data_differences": _different(digests),
         "results": [one["results"] for one in summaries],

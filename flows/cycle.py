@@ -21,8 +21,9 @@ from schemas.errors import GateRefused, Overtaken
 from schemas.plain import references_in
 from schemas.recipe import DreamRecipe, GrpoRecipe, Recipe
 from schemas.records import Reference, Trajectory
+from schemas.runs import LeftBehind
 from tasks.annotate import annotate
-from tasks.backbone import fetch_backbone, folder_digest
+from tasks.backbone import fetch_backbone
 from tasks.backbone_from_logs import backbone_from_logs
 from tasks.clone_policy import clone_policy
 from tasks.dream import dream
@@ -32,9 +33,9 @@ from tasks.fit_experience_model import cut_off, fit_experience_model
 from tasks.ingest import ingest
 from tasks.judge import judge_candidate
 from tasks.keep import get_trajectories
-from tasks.logs.read_log import log_digest
+from tasks.logs.files import log_files
 from tasks.measure_fidelity import measure_fidelity
-from tasks.pins import pin_encoder
+from tasks.pins import folder_digest, pin_encoder
 from tasks.play_policy import play_policy
 from tasks.play_real_groups import play_real_groups
 from tasks.pool_tasks import pool_tasks
@@ -62,12 +63,20 @@ class Lineage:
     """Whether the candidate is champion: by this run, or by one of the same cycle that was cut off."""
     real_interactions: int = 0
     """Environment steps that the sim-to-real stage trained on."""
+    left_behind: LeftBehind = field(default_factory=LeftBehind)
+    """What earlier runs left behind and this one reads."""
 
 
 @flow(name="cycle", validate_parameters=False)
-def cycle(recipe: Recipe, until: Stage = Stage.REAL) -> Lineage:
-    """Run a recipe up to and with a stage."""
-    made = Lineage()
+def cycle(recipe: Recipe, until: Stage, left_behind: LeftBehind) -> Lineage:
+    """Run a recipe up to and with a stage.
+
+    Args:
+        recipe: What to run.
+        until: The last stage.
+        left_behind: What earlier runs left behind and this one reads.
+    """
+    made = Lineage(left_behind=left_behind)
     recipe = pinned(recipe)
     learn_the_environment(recipe, made, only_ingest=until is Stage.INGEST)
     if until in (Stage.INGEST, Stage.EXPERIENCE):
@@ -90,15 +99,14 @@ def pinned(recipe: Recipe) -> Recipe:
 def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
     """Logs, reasoning, the starting policy, its mistakes, and the experience model."""
     environment, seed = recipe.environment, recipe.seed
-    log_file, backbone_files = log_digest(recipe.ingest.path), folder_digest(recipe.backbone)
-    logs = ingest(environment, recipe.ingest, recipe.retrieval, seed, log_file)
+    logs = ingest(environment, recipe.ingest, recipe.retrieval, seed, log_files(recipe.ingest.path))
     made.references["logs"] = logs
     log("ingest", logs.notes)
     if only_ingest:
         announce(TRANSITIONS_COMMITTED, logs.sha256, committed(logs))
         return
     annotated = annotate(logs, recipe.annotate, environment, recipe.retrieval, seed)
-    backbone = backbone_of(recipe, annotated, backbone_files)
+    backbone = backbone_of(recipe, annotated, folder_digest(recipe.backbone))
     start = clone_policy(backbone, annotated, recipe.start, recipe.training, environment, seed)
     refit = recipe.experience
     played = play_policy(
@@ -221,7 +229,7 @@ def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> d
 def alarm(calibration: dict[str, Any]) -> None:
     """Announce that dreams do not hold for real, so that a schedule can be paused."""
     measured = {name: calibration[name] for name in ("dream_real_gap", "outcome_agreement")}
-    announce(CALIBRATION_ALARM, running().cycle_id, {"cycle_id": running().cycle_id, **measured})
+    announce(CALIBRATION_ALARM, running().run_id, {"run_id": running().run_id, **measured})
 
 
 def prove(recipe: Recipe, made: Lineage) -> None:
@@ -262,10 +270,10 @@ def offer(recipe: Recipe, made: Lineage) -> None:
         say(f"not promoted: {'; '.join(reasons)}")
     elif recipe.gate.needs_approval:
         if is_open(made.references["dream"], made.gate["report"]):
-            say(f"waits for approval: dreamgym promote {running().cycle_id}")
+            say(f"waits for approval: dreamgym promote {running().run_id}")
     else:
         try:
-            promote(made.references["dream"], made.gate["report"], running().cycle_id)
+            promote(made.references["dream"], made.gate["report"], running().run_id)
             made.promoted = True
         except (GateRefused, Overtaken) as refused:
             say(f"not promoted: {refused}")

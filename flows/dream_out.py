@@ -37,7 +37,7 @@ def serve(summary: dict[str, Any], host: str, port: int, max_sessions: int) -> N
     """
     display = Display()
     app = app_of(dream_of(summary, display), Limits(max_sessions), settings().serve_token.get_secret_value())
-    display.say(f"the dream of {summary['cycle_id']} is at ws://{host}:{port} (OpenEnv); Ctrl-C ends it")
+    display.say(f"the dream of {summary['run_id']} is at ws://{host}:{port} (OpenEnv); Ctrl-C ends it")
     uvicorn.run(app, host=host, port=port, ws_max_size=_MAX_MESSAGE_BYTES, access_log=False, log_level="warning")
 
 
@@ -51,9 +51,9 @@ def gymnasium_dream(name: str | None = None) -> "TextEnvironment":
 
 def dream_of(summary: dict[str, Any], display: Display) -> Served:
     """A cycle's experience model, grounded in its real experience, with the tasks that this experience covers."""
-    cycle_id, lineage = summary["cycle_id"], restored(summary["lineage"])
+    run_id, lineage = summary["run_id"], restored(summary["lineage"])
     recipe = Recipe.model_validate(summary["recipe"])
-    begin(Cycle(cycle_id, recipe.digest, Tracker(settings(), cycle_id, {}), display))
+    begin(Cycle(run_id, recipe.digest, Tracker(settings(), run_id, {}), display))
     environment = dream_environment(lineage["experience_model"], lineage["experience"], recipe.play, recipe.seed)
     tasks = tasks_in(lineage["experience"])
     return Served(environment, tasks, recipe.environment.max_steps, f"{recipe.name}, dreamt: {recipe.description}")

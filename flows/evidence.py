@@ -60,7 +60,7 @@ def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: boo
     row = {
         "variant": name,
         "seed": seed,
-        "cycle": summary["cycle_id"],
+        "cycle": summary["run_id"],
         **summary["results"],
         "gain": summary["gate"]["gain"],
         "families": summary["gate"]["families"],

@@ -19,12 +19,12 @@ def judge_run(summary: dict[str, Any], display: Display) -> dict[str, Any]:
     Raises:
         InputError: the cycle was stopped before it had a policy.
     """
-    cycle_id = summary["cycle_id"]
+    run_id = summary["run_id"]
     if "dream" not in summary["lineage"]:
-        raise InputError(f"cycle {cycle_id} has no policy yet: dreamgym run it to the end first")
+        raise InputError(f"cycle {run_id} has no policy yet: dreamgym run it to the end first")
     recipe, references = Recipe.model_validate(summary["recipe"]), restored(summary["lineage"])
-    with at_work(recipe, cycle_id, display):
-        made = judgement.with_options(flow_run_name=f"judge {cycle_id}")(recipe, references)
+    with at_work(recipe, run_id, display):
+        made = judgement.with_options(flow_run_name=f"judge {run_id}")(recipe, references)
     judged = summary | {"gate": plain(made.gate), "versions": summary["versions"] | made.versions}
     save_summary(judged)
     return judged

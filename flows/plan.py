@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from infra.cycles import summaries
+from infra.run_records import records
 from schemas.errors import EnvironmentLost, InputError
 from schemas.recipe import Recipe
 from tasks.estimate import Estimate, estimated
@@ -33,7 +33,8 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
 
 def seconds_last_time(recipe: Recipe) -> float | None:
     """What the latest cycle of a recipe of this name took in this home; None if there was none."""
-    took = [one["results"]["seconds"] for one in summaries() if one["recipe"]["name"] == recipe.name]
+    mine = [one for one in records() if one["recipe"]["name"] == recipe.name and "results" in one]
+    took = [one["results"]["seconds"] for one in mine]
     return took[-1] if took else None
 
 

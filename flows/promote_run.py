@@ -30,7 +30,7 @@ def promote_judged(judged: dict[str, Any], by: str, *, again: bool = False) -> s
     candidate, report = restored(judged["lineage"]["dream"]), restored(judged["gate"]["report"])
     new = promote(candidate, report, by, again=again)
     announce_promotion(judged)  # again too: whoever announced it the first time may have died of it
-    named = f"version {judged['versions']['dream']} ({candidate.sha256[:12]}) of cycle {judged['cycle_id']}"
+    named = f"version {judged['versions']['dream']} ({candidate.sha256[:12]}) of cycle {judged['run_id']}"
     return f"champion is now {named}" if new else f"{named} is champion already"
 
 

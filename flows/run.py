@@ -1,12 +1,13 @@
 """Run a recipe in this process, and write down what came of it."""
 
-import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from flows.at_work import at_work, note_flow_run
 from flows.before_running import require_servers
+from flows.begin_run import Begun, begin_run
 from flows.cycle import Lineage, cycle, real_only
 from flows.results import (
     REAL_TRAINING,
@@ -19,73 +20,107 @@ from flows.results import (
 )
 from flows.stage import Stage
 from infra.announcements import POLICY_PROMOTED, announce
-from infra.cycles import save_summary, summary_of
+from infra.doors import cycle as running
 from infra.doors import objects
 from infra.progress import Display
+from infra.run_records import record_of, save_record, save_steps
 from infra.timesheet import Timesheet
+from infra.tracking import Tracker
 from schemas.plain import plain, restored
-from schemas.recipe import Recipe, digest_of, flat_fields
+from schemas.recipe import Recipe, flat_fields
 from schemas.records import Reference
+from schemas.runs import LeftBehind, Record, Status, Trigger
 from tasks.report import write_report
-from tasks.versioned import code_digest
 
 
-def cycle_id_of(recipe: Recipe) -> str:
-    """The same recipe and code are the same cycle, which a second run resumes."""
-    flow = hashlib.sha256(Path(__file__).with_name("cycle.py").read_bytes()).hexdigest()
-    return f"{recipe.name}-{recipe.digest[:6]}{digest_of([code_digest(), flow])[:4]}"
+def run_recipe(
+    recipe: Recipe, until: Stage, display: Display, trigger: Trigger = Trigger.HAND, *, again: bool = False
+) -> Record:
+    """Run a recipe to the end of a stage, if there is a reason to, and return the run's record.
 
-
-def run_recipe(recipe: Recipe, until: Stage, display: Display) -> dict[str, Any]:
-    """Run a cycle to the end of a stage and return its summary, which is also kept in home."""
+    Args:
+        recipe: What to run.
+        until: The last stage.
+        display: Shows what happens.
+        trigger: Who began it.
+        again: Without another reason, with the next seed.
+    """
     require_servers(recipe)
-    cycle_id = cycle_id_of(recipe)
-    with at_work(recipe, cycle_id, display) as tracker:
-        tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
-        if tracker.resumed:
-            display.say(f"cycle {cycle_id} was begun before: going on from its last finished step")
-        made = cycle.with_options(flow_run_name=cycle_id, on_running=[note_flow_run])(recipe, until)
-        summary = _summary(recipe, cycle_id, made, display.time)
-        tracker.cycle().log_summary(headline(summary["results"]))
-        tracker.cycle().set_tags(lineage_tags(made))
-        tracker.cycle().log_datasets(datasets(made))
-        if not _went_further(summary_of(cycle_id), summary):
-            summary["report"] = str(write_report(recipe, summary, made))
-            save_summary(summary)
-        if made.promoted:
-            announce_promotion(summary)
-    return summary
+    return work_on(begin_run(recipe, until, trigger, display.say, again=again), until, display)
 
 
-def _went_further(earlier: dict[str, Any] | None, now: dict[str, Any]) -> bool:
-    """Whether the same cycle was once run to a later stage: what is kept of it then stays."""
-    stages = ("experience_model", "dream", "sim_to_real")
-    return bool(earlier) and any(stage in earlier["lineage"] and stage not in now["lineage"] for stage in stages)
+def work_on(begun: Begun, until: Stage, display: Display) -> Record:
+    """Do what is left to do of a run, and return its record; nothing, where nothing is new."""
+    run_id = begun.record["run_id"]
+    if begun.nothing_new:
+        display.say(begun.nothing_new_told)
+        return begun.record
+    with at_work(begun.recipe, run_id, display) as tracker, _ending_told(run_id):
+        if _was_finished_meanwhile(run_id, until):
+            display.say(f"run {run_id} was finished by another process meanwhile")
+            return record_of(run_id)
+        return _worked(begun.recipe, begun.record, until, tracker, display)
 
 
-def announce_promotion(summary: dict[str, Any]) -> None:
+def _was_finished_meanwhile(run_id: str, until: Stage) -> bool:
+    """While this process waited for the one that was at work on the run."""
+    record, stages = record_of(run_id), list(Stage)
+    reached = stages.index(Stage(record["until"])) >= stages.index(until)
+    return record["status"] == Status.FINISHED and reached
+
+
+@contextmanager
+def _ending_told(run_id: str) -> Iterator[None]:
+    """Say in the record of a run that did not finish what became of it."""
+    try:
+        yield
+    except BaseException as error:
+        status = Status.FAILED if isinstance(error, Exception) else Status.KILLED
+        save_record({**record_of(run_id), "status": status.value, "error": str(error)[:500]})
+        save_steps(run_id, running().steps.plain())
+        raise
+
+
+def _worked(recipe: Recipe, record: Record, until: Stage, tracker: Tracker, display: Display) -> Record:
+    run_id = record["run_id"]
+    tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
+    flow = cycle.with_options(flow_run_name=run_id, on_running=[note_flow_run])
+    made = flow(recipe, until, LeftBehind.model_validate(record["left_behind"]))
+    record = {**record, **_ending(made, display.time)}
+    tracker.cycle().log_summary(headline(record["results"]))
+    tracker.cycle().set_tags(lineage_tags(made))
+    tracker.cycle().log_datasets(datasets(made))
+    record["report"] = str(write_report(recipe, record, made))
+    save_steps(run_id, running().steps.plain())
+    save_record(record)
+    if taken_over := running().steps.taken_over():
+        display.say(taken_over)
+    if made.promoted:
+        announce_promotion(record)
+    return record
+
+
+def announce_promotion(record: Record) -> None:
     """Tell whoever fine-tunes promoted policies for real."""
-    policy = restored(summary["lineage"]["dream"]).sha256
-    announce(POLICY_PROMOTED, policy, {"cycle_id": summary["cycle_id"], "policy": policy})
+    policy = restored(record["lineage"]["dream"]).sha256
+    announce(POLICY_PROMOTED, policy, {"run_id": record["run_id"], "policy": policy})
 
 
-def run_real_only(recipe: Recipe, summary: dict[str, Any], display: Display) -> dict[str, Any]:
-    """The real-only baseline beside a cycle that ran before: its success and what it cost."""
-    cycle_id = f"{summary['cycle_id']}-real-only"
-    with at_work(recipe, cycle_id, display):
-        flow = real_only.with_options(flow_run_name=cycle_id, on_running=[note_flow_run])
-        evaluation = flow(recipe, restored(summary["lineage"]))
+def run_real_only(recipe: Recipe, record: Record, display: Display) -> dict[str, Any]:
+    """The real-only baseline beside a run that is finished: its success and what it cost."""
+    run_id = f"{record['run_id']}-real-only"
+    with at_work(recipe, run_id, display):
+        flow = real_only.with_options(flow_run_name=run_id, on_running=[note_flow_run])
+        evaluation = flow(recipe, restored(record["lineage"]))
         seconds = training_seconds(display.time.stage_seconds, REAL_TRAINING)
     return policy_results(evaluation, evaluation["real_interactions"]) | {"training_seconds": seconds}
 
 
-def _summary(recipe: Recipe, cycle_id: str, made: Lineage, time: Timesheet) -> dict[str, Any]:
-    """What `show` and `compare` read."""
+def _ending(made: Lineage, time: Timesheet) -> dict[str, Any]:
+    """What `show` and `compare` read of a run that is finished."""
     return {
-        "cycle_id": cycle_id,
+        "status": Status.FINISHED.value,
         "finished_utc": datetime.now(UTC).isoformat(timespec="seconds"),
-        "recipe": recipe.model_dump(mode="json"),
-        "recipe_digest": recipe.digest,
         "results": results_of(made, time),
         "stage_seconds": time.stage_seconds,
         "stage_tokens": time.stage_tokens,
@@ -93,13 +128,14 @@ def _summary(recipe: Recipe, cycle_id: str, made: Lineage, time: Timesheet) -> d
         "endpoint_costs": time.endpoint_costs,
         "lineage": plain(made.references | _successes(made)),
         "gate": plain(made.gate),
+        "promoted": made.promoted,
         "fidelity": made.fidelity,
         "versions": made.versions,
     }
 
 
 def _successes(made: Lineage) -> dict[str, Reference]:
-    """Real success by task of each policy, kept to compare cycles on the same tasks."""
+    """Real success by task of each policy, kept to compare runs on the same tasks."""
     if not made.evaluations:
         return {}
     by_policy = {name: evaluation["successes"] for name, evaluation in made.evaluations.items()}

@@ -24,7 +24,7 @@ def retrain(recipe: Recipe, until: Stage = Stage.EVALUATE) -> str:
     Where the recipe asks for approval, the run is suspended until a person has answered the form in the Prefect page.
     """
     summary = run_recipe(recipe, until, Display())
-    return ask(summary) if needs_approval(summary) else summary["cycle_id"]
+    return ask(summary) if needs_approval(summary) else summary["run_id"]
 
 
 @flow
@@ -37,7 +37,7 @@ def refit(recipe: Recipe, version: str = "") -> str:
     """
     if version and not claim(TRANSITIONS_COMMITTED, version, str(flow_run.id)):
         return f"transitions {version} are fitted by another run"
-    return run_recipe(recipe, Stage.EXPERIENCE, Display())["cycle_id"]
+    return run_recipe(recipe, Stage.EXPERIENCE, Display())["run_id"]
 
 
 @flow
@@ -47,7 +47,7 @@ def evaluate_again(run: str = "") -> str:
     Args:
         run: Cycle id, or the start of one; empty: the latest.
     """
-    return judge_run(find_run(run or None), Display())["cycle_id"]
+    return judge_run(find_run(run or None), Display())["run_id"]
 
 
 @flow
@@ -71,4 +71,4 @@ def fine_tune(run: str, policy: str = "") -> str:
     if policy and not claim(POLICY_PROMOTED, policy, str(flow_run.id)):
         return f"policy {policy[:12]} is fine-tuned by another run"
     recipe = Recipe.model_validate(find_run(run)["recipe"])
-    return run_recipe(recipe, Stage.REAL, Display())["cycle_id"]
+    return run_recipe(recipe, Stage.REAL, Display())["run_id"]

@@ -21,7 +21,7 @@ def print_results(summary: dict[str, Any]) -> None:
     console.print(_cost_table(summary))
     if summary.get("report"):
         console.print(f"report  {summary['report']}", soft_wrap=True)
-    console.print(f"next    dreamgym trajectories --origin dream    or    dreamgym ui    (cycle {summary['cycle_id']})")
+    console.print(f"next    dreamgym trajectories --origin dream    or    dreamgym ui    (cycle {summary['run_id']})")
 
 
 def _table(results: dict[str, Any]) -> Table:
@@ -104,7 +104,7 @@ def _cost_table(summary: dict[str, Any]) -> Table:
 
 def print_lineage(summary: dict[str, Any]) -> None:
     """Which data, experience model, policies and gate report, by digest."""
-    table = Table(title=f"Lineage of {summary['cycle_id']}")
+    table = Table(title=f"Lineage of {summary['run_id']}")
     for heading in ("what", "sha256", "facts"):
         table.add_column(heading, overflow="fold")
     table.add_row("recipe", summary["recipe_digest"][:16], summary["recipe"]["name"])

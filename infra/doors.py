@@ -3,7 +3,7 @@
 A flow opens them once; tasks walk through them. Nothing here decides a result.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from infra.blobs import Blobs, open_blobs
@@ -13,18 +13,20 @@ from infra.progress import Display
 from infra.registry import Registry
 from infra.replay_store import ReplayStore
 from infra.settings import settings
+from infra.steps import Steps
 from infra.tracking import Tracker
 from schemas.errors import DreamGymError
 
 
 @dataclass(frozen=True)
 class Cycle:
-    """What the tasks of a running cycle need beside their arguments."""
+    """What the tasks of a run need beside their arguments."""
 
-    cycle_id: str
+    run_id: str
     recipe_digest: str
     tracker: Tracker
     display: Display
+    steps: Steps = field(default_factory=Steps)
 
 
 _running: list[Cycle] = []

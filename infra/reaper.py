@@ -26,17 +26,17 @@ def close_abandoned_runs(client: MlflowClient, experiment_id: str, blobs: Blobs,
     """
     running = client.search_runs([experiment_id], "attributes.status = 'RUNNING'", max_results=1000)
     for run in running:
-        cycle_id = run.data.tags["cycle_id"]
-        if cycle_id != mine and not _abandoned(blobs, cycle_id):
+        run_id = run.data.tags.get("run_id", "")
+        if run_id != mine and not _abandoned(blobs, run_id):
             continue
         _crash_flow_run(run)
-        if cycle_id != mine:
+        if run_id != mine:
             client.set_terminated(run.info.run_id, "KILLED")
 
 
-def _abandoned(blobs: Blobs, cycle_id: str) -> bool:
-    number = last_number(blobs, cycle_id)
-    return number == 0 or is_free(blobs, cycle_id, number)
+def _abandoned(blobs: Blobs, run_id: str) -> bool:
+    number = last_number(blobs, run_id)
+    return number == 0 or is_free(blobs, run_id, number)
 
 
 def _crash_flow_run(run: Run) -> None:

@@ -42,24 +42,24 @@ _DIGEST_LENGTH = 16
 class Tracker:
     """Runs of one cycle."""
 
-    def __init__(self, settings: Settings, cycle_id: str, tags: Mapping[str, str]) -> None:
+    def __init__(self, settings: Settings, run_id: str, tags: Mapping[str, str]) -> None:
         """Find the cycle's parent run or start it.
 
         Args:
             settings: Say where MLflow is.
-            cycle_id: Of this cycle; a cycle that is resumed has the same.
+            run_id: Of this cycle; a cycle that is resumed has the same.
             tags: Of the parent run.
         """
         settings.home.mkdir(parents=True, exist_ok=True)
-        self._journals = settings.home / "journal" / cycle_id
+        self._journals = settings.home / "journal" / run_id
         self._artifacts = settings.home.absolute() / "artifacts"
-        self.cycle_id = cycle_id
+        self.run_id = run_id
         require_server("MLflow", settings.tracking, "/health")
         try:
             self.client = MlflowClient(settings.tracking)
             self.experiment_id = self._experiment(settings)
             self.resumed = False
-            self.parent = self._run(cycle_id, {"cycle_id": cycle_id, "stage": "cycle", **tags})
+            self.parent = self._run(run_id, {"run_id": run_id, "stage": "cycle", **tags})
         except (MlflowException, OSError, ImportError) as error:
             raise StorageError(f"cannot use MLflow at {settings.tracking_shown}: {error}") from error
         self._outbox = Outbox("MLflow", _may_pass)
@@ -74,7 +74,7 @@ class Tracker:
         return self.client.create_experiment(EXPERIMENT, artifact_location=location)
 
     def _run(self, name: str, tags: dict[str, str]) -> Run:
-        query = " and ".join(f"tags.{key} = '{tags[key]}'" for key in ("cycle_id", "stage"))
+        query = " and ".join(f"tags.{key} = '{tags[key]}'" for key in ("run_id", "stage"))
         found = self.client.search_runs([self.experiment_id], query, max_results=1)
         if found:
             self.resumed = True
@@ -86,7 +86,7 @@ class Tracker:
     def stage(self, name: str) -> "Stage":
         """The nested run of a stage, such as `dream` or `evaluate start`."""
         if name not in self._stages:
-            tags = {"cycle_id": self.cycle_id, "stage": name, _PARENT_TAG: self.parent.info.run_id}
+            tags = {"run_id": self.run_id, "stage": name, _PARENT_TAG: self.parent.info.run_id}
             self._stages[name] = self._open(name, lambda: self._run(name, tags).info.run_id)
         return self._stages[name]
 
@@ -110,7 +110,7 @@ class Tracker:
         """End all runs of the cycle truthfully: FINISHED, FAILED or KILLED."""
         self.flush(60 if status == "FINISHED" else 5)
         self._outbox.close()
-        for run in self.client.search_runs([self.experiment_id], f"tags.cycle_id = '{self.cycle_id}'"):
+        for run in self.client.search_runs([self.experiment_id], f"tags.run_id = '{self.run_id}'"):
             self.client.set_terminated(run.info.run_id, status)
 
 

@@ -3,12 +3,11 @@
 The text under a field is what Prefect's form and `dreamgym check` show.
 """
 
-import hashlib
-import json
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
+from schemas.digests import digest_of
 from schemas.environments import CookingRecipe, EnvironmentRecipe
 from schemas.section import Section, Share
 
@@ -384,12 +383,6 @@ class Recipe(Section):
     def real_play(self) -> RealPlayRecipe:
         """The part of that which real episodes depend on."""
         return RealPlayRecipe(**{name: getattr(self, name) for name in RealPlayRecipe.model_fields})
-
-
-def digest_of(value: BaseModel | dict[str, Any] | list[Any] | str | int) -> str:
-    """Sha256 of a section or of plain data, independent of the order of keys."""
-    plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def flat_fields(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tasks.store_rows import store_rows
 from tasks.versioned import versioned_task
 
 
-@versioned_task(version=1)
+@versioned_task
 def annotate(
     trajectories: Reference,
     recipe: AnnotateRecipe,

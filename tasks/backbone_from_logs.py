@@ -24,7 +24,7 @@ from tasks.versioned import versioned_task
 _MAX_POSITIONS = 4_096
 
 
-@versioned_task(version=1)
+@versioned_task
 def backbone_from_logs(
     logs: Reference,
     recipe: ScratchRecipe,

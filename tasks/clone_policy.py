@@ -16,7 +16,7 @@ from tasks.training import fine_tuned
 from tasks.versioned import versioned_task
 
 
-@versioned_task(version=1)
+@versioned_task
 def clone_policy(
     backbone: Reference,
     trajectories: Reference,

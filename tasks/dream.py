@@ -10,7 +10,8 @@ from infra.doors import cycle
 from schemas.recipe import GrpoRecipe, PlayRecipe
 from schemas.records import Reference, Trajectory
 from tasks.aliases import draw_aliases
-from tasks.keep import get_tasks, get_trajectories, put_trajectories, use_threads
+from tasks.device import use_threads
+from tasks.keep import get_tasks, get_trajectories, put_trajectories
 from tasks.play import dream_environment, play
 from tasks.rows import Provenance
 from tasks.store_rows import pin_rows, store_shard
@@ -21,7 +22,7 @@ _BETWEEN_SHARDS = 10_000_019
 """Of their seeds."""
 
 
-@versioned_task(version=1)
+@versioned_task
 def dream(
     tasks: Reference,
     policy: Reference,

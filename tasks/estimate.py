@@ -14,10 +14,10 @@ from models.precision import matmul_dtype
 from models.rollouts import RolloutOptions
 from schemas.errors import InputError
 from schemas.recipe import Recipe
-from tasks.backbone import backbone_folder
+from tasks.device import device
 from tasks.estimate_time import least_seconds
-from tasks.keep import device
 from tasks.lengths import Lengths, lengths
+from tasks.pins import backbone_folder
 
 _NUM_KEPT = 3
 """Models that stay in memory besides the one that is trained: the policy before, the start, the experience model."""

@@ -15,7 +15,8 @@ from models.intervals import success_rate
 from schemas.errors import EnvironmentLost
 from schemas.recipe import EvaluationRecipe, PlayRecipe
 from schemas.records import Failure, Reference, Trajectory
-from tasks.keep import put_trajectories, use_threads
+from tasks.device import use_threads
+from tasks.keep import put_trajectories
 from tasks.play import dream_environment, play, play_real
 from tasks.rows import Provenance
 from tasks.versioned import versioned_task
@@ -23,7 +24,7 @@ from tasks.versioned import versioned_task
 _NUM_SAMPLES = 24
 
 
-@versioned_task(version=1)
+@versioned_task
 def evaluate(
     name: str,
     policy: Reference,
@@ -105,7 +106,7 @@ def _success_by_task(real: list[Trajectory]) -> dict[str, float]:
 def _rows(real: list[Trajectory], dreamt: list[Trajectory], made_by: Provenance) -> list[dict[str, Any]]:
     return [
         {
-            "row_id": f"{cycle().cycle_id}/{made_by.round}/{made_by.policy[:16]}/{one.task.task_id}/{number}",
+            "row_id": f"{cycle().run_id}/{made_by.round}/{made_by.policy[:16]}/{one.task.task_id}/{number}",
             "task_id": one.task.task_id,
             "family": one.task.family,
             "real_success": one.success,

@@ -24,7 +24,7 @@ from tasks.versioned import versioned_task
 from tasks.workers import by_workers
 
 
-@versioned_task(version=1)
+@versioned_task
 def fit_experience_model(
     backbone: Reference,
     trajectories: list[Reference],

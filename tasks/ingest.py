@@ -22,9 +22,13 @@ from tasks.store_rows import store_rows
 from tasks.versioned import versioned_task
 
 
-@versioned_task(version=1)
+@versioned_task
 def ingest(
-    environment: EnvironmentRecipe, recipe: IngestRecipe, retrieval: RetrievalRecipe, seed: int, file_sha256: str
+    environment: EnvironmentRecipe,
+    recipe: IngestRecipe,
+    retrieval: RetrievalRecipe,
+    seed: int,
+    log_files: dict[str, str],
 ) -> Reference:
     """Real trajectories of the train tasks.
 
@@ -33,7 +37,7 @@ def ingest(
         recipe: How many episodes of which behaviours, or which file.
         retrieval: Names the encoder of the stored vectors.
         seed: Of the behaviours.
-        file_sha256: Digest of the imported file, part of the cache key; empty when collecting.
+        log_files: Digests of the imported files by name, part of the cache key; none when collecting.
     """
     with cycle().display.stage("ingest") as report:
         trajectories = _imported(environment, recipe) if recipe.path else _collected(environment, recipe, seed, report)

@@ -9,12 +9,13 @@ from typing import Any
 
 from infra.doors import objects
 from models.gate import GateOptions, judge, judge_succession
-from schemas.recipe import GateRecipe, digest_of
+from schemas.digests import digest_of
+from schemas.recipe import GateRecipe
 from schemas.records import Reference
 from tasks.versioned import versioned_task
 
 
-@versioned_task(version=2)
+@versioned_task
 def judge_candidate(
     candidate: Reference,
     evaluation: dict[str, Any],

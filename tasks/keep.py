@@ -9,13 +9,13 @@ import torch
 from safetensors.torch import load, save_file
 
 from infra.doors import objects
-from infra.settings import settings
 from models.adapters import has_adapters, merged
 from models.backbone import LanguageModel, load_model
 from models.trainable import trainable_copy
 from schemas.codec import decode_trajectories, encode_trajectories
 from schemas.recipe import TrainingRecipe
 from schemas.records import AgentTask, Reference, Trajectory
+from tasks.device import device
 from tasks.recent import Recent
 
 _OPTIMIZER_FILE = "optimizer.safetensors"
@@ -121,19 +121,9 @@ def forget() -> None:
         recent.forget()
 
 
-def device() -> str:
-    """Where the networks are."""
-    return settings().device or ("cuda" if torch.cuda.is_available() else "cpu")
-
-
 def get_optimizer_state(reference: Reference) -> dict[str, torch.Tensor]:
     """What was stored with a model that was trained, to be changed; nothing of one that was not."""
     if (kept := _optimizer_states.take(reference)) is not None:
         return kept
     stored = objects().get_file(reference, _OPTIMIZER_FILE)
     return load(stored) if stored else {}
-
-
-def use_threads() -> None:
-    """Let the networks use as many threads as the settings say."""
-    torch.set_num_threads(settings().num_threads)

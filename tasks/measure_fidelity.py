@@ -12,14 +12,14 @@ from models.examples import situations_of
 from models.fidelity import fidelity
 from schemas.recipe import PlayRecipe
 from schemas.records import Reference
-from tasks.keep import use_threads
+from tasks.device import use_threads
 from tasks.play import open_experience_model, play_real
 from tasks.retrieval_index import encoder_of
 from tasks.rows import trajectory_id
 from tasks.versioned import versioned_task
 
 
-@versioned_task(version=1)
+@versioned_task
 def measure_fidelity(
     experience_model: Reference,
     policy: Reference,

@@ -8,12 +8,13 @@ from infra.environments.by_name import open_environment
 from schemas.recipe import RealPlayRecipe
 from schemas.records import Reference
 from tasks.aliases import draw_aliases
-from tasks.keep import put_trajectories, use_threads
+from tasks.device import use_threads
+from tasks.keep import put_trajectories
 from tasks.play import play_real
 from tasks.versioned import versioned_task
 
 
-@versioned_task(version=1)
+@versioned_task
 def play_policy(
     policy: Reference,
     recipe: RealPlayRecipe,

@@ -11,14 +11,15 @@ from models.curriculum import draw_tasks
 from schemas.recipe import CurriculumRecipe, GrpoRecipe, PlayRecipe
 from schemas.records import Reference
 from tasks.aliases import draw_aliases
-from tasks.keep import get_tasks, put_trajectories, use_threads
+from tasks.device import use_threads
+from tasks.keep import get_tasks, put_trajectories
 from tasks.play import play_real
 from tasks.rows import Provenance
 from tasks.store_rows import store_rows
 from tasks.versioned import versioned_task
 
 
-@versioned_task(version=1)
+@versioned_task
 def play_real_groups(
     tasks: Reference,
     entropies: dict[str, float],

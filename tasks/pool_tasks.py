@@ -5,7 +5,7 @@ from tasks.keep import get_trajectories, put_tasks
 from tasks.versioned import versioned_task
 
 
-@versioned_task(version=1)
+@versioned_task
 def pool_tasks(experience: list[Reference]) -> Reference:
     """One task per task id, in the order of the logs."""
     return put_tasks(tasks_in(experience))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from infra.environments.cooking.annotator import CookingAnnotator
+from infra.environments.cooking.annotator import FactsAnnotator
 from infra.environments.cooking.environment import CookingEnvironment
 from models.backbone import LanguageModel, load_model, new_tiny_model
 from models.behaviours import collect
@@ -81,7 +81,7 @@ class BackbonePlan:
 
 def corpus(seed: int, pieces: Sequence[str] = SYLLABLES) -> Iterator[list[Trajectory]]:
     """Annotated and renamed episodes, game by game, without end; names are made of these pieces."""
-    environment, annotator = CookingEnvironment(FAMILIES), CookingAnnotator()
+    environment, annotator = CookingEnvironment(FAMILIES), FactsAnnotator()
     rng = random.Random(seed)
     for number in itertools.count():
         first_seed = FIRST_SEED + seed * 10_000_000 + number // len(FAMILIES)

@@ -33,9 +33,9 @@ def record_judgement(candidate: Reference, gate: dict[str, Any]) -> str:
     report = _verified(candidate, gate["report"])
     cycle().tracker.flush()
     outcome = "passed" if report["passed"] else "refused"
-    tags = {"gate": outcome, "gate_sha256": gate["report"].sha256, "cycle_id": cycle().cycle_id}
+    tags = {"gate": outcome, "gate_sha256": gate["report"].sha256, "run_id": cycle().run_id}
     version = registry().register(candidate, tags, cycle().tracker.parent.info.run_id)
-    judged = Entry(Decision.JUDGED, candidate, gate["report"].sha256, report["passed"], cycle().cycle_id)
+    judged = Entry(Decision.JUDGED, candidate, gate["report"].sha256, report["passed"], cycle().run_id)
 
     def unless_known(history: History) -> Entry | None:
         known = any(entry.decision is Decision.JUDGED and entry.gate == judged.gate for entry in history.entries)
@@ -137,7 +137,7 @@ def register_fine_tuned(policy: Reference, promoted: Reference, promoted_version
     """
     if policy.sha256 == promoted.sha256:
         return promoted_version
-    tags = {"gate": "not judged", "fine_tuned_from": promoted_version, "cycle_id": cycle().cycle_id}
+    tags = {"gate": "not judged", "fine_tuned_from": promoted_version, "run_id": cycle().run_id}
     return registry().register(policy, tags, cycle().tracker.parent.info.run_id)
 
 

@@ -12,11 +12,13 @@ from infra.doors import cycle, replay_store
 from infra.environments.by_name import open_environment
 from models.authors import Author
 from models.curriculum import draw_tasks, tasks_to_vary
+from schemas.digests import digest_of
 from schemas.ports import RealEnvironment
-from schemas.recipe import CurriculumRecipe, EngineRecipe, EnvironmentRecipe, digest_of
+from schemas.recipe import CurriculumRecipe, EngineRecipe, EnvironmentRecipe
 from schemas.records import AgentTask, Reference
 from tasks.authors import open_author, open_chat_author
-from tasks.keep import get_tasks, put_tasks, use_threads
+from tasks.device import use_threads
+from tasks.keep import get_tasks, put_tasks
 from tasks.rows import Provenance
 from tasks.versioned import versioned_task
 
@@ -24,7 +26,7 @@ _MAX_NEW_TOKENS = 512
 """Of a variation."""
 
 
-@versioned_task(version=1)
+@versioned_task
 def propose_tasks(
     pool: Reference, entropies: dict[str, float], recipe: CurriculumRecipe, num_tasks: int, seed: int, round: int
 ) -> Reference:
@@ -42,7 +44,7 @@ def _rows(
     return [
         {
             **{name: getattr(task, name) for name in columns},
-            "row_id": f"{cycle().cycle_id}/{made_by.round}/{task.task_id}",
+            "row_id": f"{cycle().run_id}/{made_by.round}/{task.task_id}",
             "reward_entropy": entropies.get(task.task_id),
             **made_by.columns(),
         }
@@ -50,7 +52,7 @@ def _rows(
     ]
 
 
-@versioned_task(version=1)
+@versioned_task
 def vary_tasks(
     pool: Reference,
     entropies: dict[str, float],

@@ -28,7 +28,7 @@ def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
         made: The flow's lineage, with rounds, calibrations and references.
     """
     path = write_page(
-        cycle().cycle_id,
+        cycle().run_id,
         _TEMPLATE,
         recipe=recipe,
         summary=summary,
@@ -39,7 +39,7 @@ def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
         figures=[(title, caption, _html(figure)) for title, caption, figure in _figures(summary, made)],
         episodes=_sample_episodes(made),
         plotly=get_plotlyjs(),
-        cycle_id=cycle().cycle_id,
+        run_id=cycle().run_id,
     )
     page = path.read_bytes()
     stored = objects().put(page, "report")

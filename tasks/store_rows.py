@@ -52,7 +52,7 @@ def pin_rows(name: str) -> str:
 
 
 def _tag(name: str) -> str:
-    return re.sub(r"[^\w.-]", "-", f"{cycle().cycle_id}-{name}")
+    return re.sub(r"[^\w.-]", "-", f"{cycle().run_id}-{name}")
 
 
 def verify_rows(references: Iterable[Reference]) -> None:

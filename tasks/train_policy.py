@@ -14,7 +14,7 @@ from tasks.training import updated
 from tasks.versioned import versioned_task
 
 
-@versioned_task(version=1)
+@versioned_task
 def train_policy(
     policy: Reference,
     reference_policy: Reference,

@@ -21,7 +21,8 @@ from models.sft import Example, SftProgress
 from models.trainings import FineTuning, Job, PolicyUpdate
 from schemas.recipe import SftRecipe, TrainingRecipe
 from schemas.records import Reference
-from tasks.keep import fetch_model, get_frozen_model, get_model, get_optimizer_state, use_threads
+from tasks.device import use_threads
+from tasks.keep import fetch_model, get_frozen_model, get_model, get_optimizer_state
 from tasks.shared_checkpoints import shared
 from tasks.training_report import SftReport
 

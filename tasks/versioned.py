@@ -1,16 +1,13 @@
 """Versioned tasks: a Prefect task whose cache key is explicit, and whose result outlives the process.
 
-The key is made of the task's name and version, the code it runs, the part of the recipe it reads, and
-the digests of its inputs. A key that cannot be computed is an error, never a silent miss. So a flow
-that was killed anywhere and is run again does again only what was cut off.
+The key is made of everything that decides the result (tasks/cache_key.py); one that cannot be computed is an error, never a
+silent miss. So a flow that was killed anywhere and is run again does again only what was cut off, and a later run takes over
+what is unchanged. A result says which run made it.
 """
 
 import functools
-import hashlib
 from collections.abc import Callable
-from functools import lru_cache
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 from prefect import Task
@@ -20,95 +17,60 @@ from pydantic import BaseModel
 from infra.doors import cycle, objects
 from infra.memory import give_back
 from infra.result_storage import ResultBlobs
-from schemas.errors import DreamGymError
+from schemas.digests import changed_fields, digest_of
 from schemas.plain import plain, references_in, restored
-from schemas.recipe import digest_of
-from schemas.records import Reference
-
-_ROOMS = ("schemas", "models", "infra", "tasks")
+from tasks.cache_key import KeyParts, key_parts
 
 
-def versioned_task(version: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def versioned_task(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function a versioned task.
 
-    Its arguments are references, recipe sections and small plain values; its result is a reference, or
-    plain data with references in it.
+    Its arguments are references, recipe sections and small plain values; its result is a reference, or plain data with
+    references in it.
 
-    Args:
-        version: TASK_VERSION; raise it when the result changes for a reason the digests cannot see.
+    Raises:
+        DreamGymError: when it is called with an argument that has no digest.
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        name, code = function.__name__, code_digest()
-        starts: list[str] = []
-
-        def key(context: Any, arguments: dict[str, Any]) -> str:
-            return cache_key(name, version, code, arguments)
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        arguments = signature(function).bind(*args, **kwargs).arguments
+        parts = key_parts(function.__name__, function.__module__, arguments)
+        ran: list[bool] = []
 
         @functools.wraps(function)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            starts.append(name)
+        def run(*args: Any, **kwargs: Any) -> dict[str, Any]:
+            ran.append(True)
             try:
-                return plain(function(*args, **kwargs))
+                return {"made_by": cycle().run_id, "result": plain(function(*args, **kwargs))}
             finally:
                 give_back()
 
-        def prefect_task(*, again: bool = False) -> Task[..., Any]:
-            made = Task(
-                run,
-                name=name,
-                persist_result=True,
-                refresh_cache=again,
-                result_serializer="json",
-                log_prints=False,
-                cache_policy=CacheKeyFnPolicy(cache_key_fn=key),
-            )
-            made.result_storage = ResultBlobs()  # as an argument, it would have to be registered on a server
-            return made
+        stored = _prefect_task(run, parts)(*args, **kwargs)
+        if not ran and not all(map(objects().holds, references_in(restored(stored["result"])))):
+            cycle().display.say(f"{parts.task}: a part of what it made is no longer stored, so it is made again")
+            stored = _prefect_task(run, parts, again=True)(*args, **kwargs)
+        cycle().steps.note(parts, cycle().run_id, stored["made_by"], _sections(arguments))
+        return restored(stored["result"])
 
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            given = signature(function).bind(*args, **kwargs)
-            cache_key(name, version, code, given.arguments)  # Prefect would swallow its error and cache nothing
-            num_starts = len(starts)
-            result = restored(prefect_task()(*args, **kwargs))
-            if len(starts) > num_starts or all(map(objects().holds, references_in(result))):
-                return result
-            cycle().display.say(f"{name}: a part of what it made is no longer stored, so it is made again")
-            return restored(prefect_task(again=True)(*args, **kwargs))
-
-        return call
-
-    return decorate
+    return call
 
 
-def cache_key(name: str, version: int, code: str, arguments: dict[str, Any]) -> str:
-    """Sha256 of everything that decides the result.
-
-    Raises:
-        DreamGymError: an argument that has no digest.
-    """
-    inputs = {argument: _digestible(value) for argument, value in arguments.items()}
-    return digest_of({"task": name, "version": version, "code": code, "inputs": inputs})
-
-
-def _digestible(value: Any) -> Any:
-    if isinstance(value, Reference):
-        return value.sha256
-    if isinstance(value, BaseModel):
-        return digest_of(value)
-    if isinstance(value, dict):
-        return {str(key): _digestible(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_digestible(item) for item in value]
-    if isinstance(value, str | int | float | bool) or value is None:
-        return value
-    raise DreamGymError(f"a versioned task was given a {type(value).__name__}, which has no digest: pass a reference")
+def _prefect_task(function: Callable[..., Any], parts: KeyParts, *, again: bool = False) -> Task[..., Any]:
+    made = Task(
+        function,
+        name=parts.task,
+        persist_result=True,
+        refresh_cache=again,
+        result_serializer="json",
+        log_prints=False,
+        cache_policy=CacheKeyFnPolicy(cache_key_fn=lambda context, arguments: parts.key),
+    )
+    made.result_storage = ResultBlobs()  # as an argument, it would have to be registered on a server
+    return made
 
 
-@lru_cache
-def code_digest() -> str:
-    """Digest of all code that a task may run: every file of its room and of the rooms below."""
-    root = Path(__file__).parent.parent
-    files = [path for room in _ROOMS for path in sorted((root / room).rglob("*.py"))]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+def _sections(arguments: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Changed fields of the recipe sections among arguments, by digest: a digest alone does not say what differs."""
+    sections = [value for value in arguments.values() if isinstance(value, BaseModel)]
+    return {digest_of(section): changed_fields(section) for section in sections}

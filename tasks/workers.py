@@ -17,9 +17,10 @@ from infra.progress import Display
 from infra.ray_cluster import on_ray
 from infra.settings import settings
 from infra.tracking import Tracker
+from schemas.digests import digest_of
 from schemas.errors import InputError
 from schemas.records import Reference
-from tasks.versioned import code_digest
+from tasks.import_closure import closure_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class _Call:
     function: str
     arguments: list[Any]
     """As JSON data, in order; their types are those that the function declares."""
-    cycle_id: str
+    run_id: str
     recipe_digest: str
     code: str
 
@@ -71,7 +72,12 @@ def by_workers(stage: str, function: Callable[..., Reference], calls: Sequence[S
 def _call(function: Callable[..., Reference], arguments: Sequence[Any]) -> _Call:
     plain = [kind.dump_python(value, mode="json") for kind, value in zip(_kinds(function), arguments, strict=True)]
     running = cycle()
-    return _Call(function.__module__, function.__name__, plain, running.cycle_id, running.recipe_digest, code_digest())
+    code = _code_digest(function.__module__)
+    return _Call(function.__module__, function.__name__, plain, running.run_id, running.recipe_digest, code)
+
+
+def _code_digest(module: str) -> str:
+    return digest_of(dict(closure_of([module]).code))
 
 
 def _received(answer: _Answer) -> Reference:
@@ -88,10 +94,10 @@ def _received(answer: _Answer) -> Reference:
 def work(payload: bytes) -> bytes:
     """Do a call, on a worker."""
     call = _CALL.validate_json(payload)
-    if call.code != code_digest():
+    if call.code != _code_digest(call.module):
         raise InputError("a node of the Ray cluster has other code of dreamgym than this one: install the same on all")
     notes, display = Notes(), Display()
-    begin(Cycle(call.cycle_id, call.recipe_digest, cast(Tracker, notes), display))  # parts of tasks only log metrics
+    begin(Cycle(call.run_id, call.recipe_digest, cast(Tracker, notes), display))  # parts of tasks only log metrics
     function = getattr(import_module(call.module), call.function)
     arguments = [kind.validate_python(plain) for kind, plain in zip(_kinds(function), call.arguments, strict=True)]
     made = function(*arguments)

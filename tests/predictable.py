@@ -7,7 +7,7 @@ from models.examples import situations_of
 from models.experience_model import parse_prediction
 from schemas.records import Trajectory
 from schemas.state_text import changes_between, lines_of
-from tasks.backbone import SHIPPED
+from tasks.pins import SHIPPED
 
 
 def require_predictable(episodes: Sequence[Trajectory]) -> None:

@@ -1,23 +1,24 @@
-"""Which real environments there are, by the name that recipes use. Each is imported when it is asked for."""
+"""Which real environment a recipe names. Each lies in a package of its own, which is imported when it is asked for.
+
+A built-in package has `opened.py`, `annotator.py` and, where its states list what they accept, `listed.py`. What another
+package brings is an entry point: one class that is environment and annotator.
+
+The packages are named by text, so that a task's import closure holds the package of its own recipe and no other
+(tasks/cache_key.py).
+"""
 
 from functools import lru_cache
+from importlib import import_module
 from importlib.util import find_spec
-from shutil import which
+from types import ModuleType
 from typing import Any
 
-from infra.settings import settings
-from schemas.environments import (
-    AlfworldRecipe,
-    CookingRecipe,
-    MiniwobRecipe,
-    PluginRecipe,
-    ScienceworldRecipe,
-    WebshopRecipe,
-    entry_point,
-)
-from schemas.errors import InputError
+from schemas.environments import PluginRecipe, entry_point
 from schemas.ports import Annotator, Listed, RealEnvironment
 from schemas.recipe import EnvironmentRecipe
+
+_FOLDERS = {"textworld-cooking": "cooking"}
+"""Of built-in environments whose folder has another name."""
 
 
 def open_environment(recipe: EnvironmentRecipe) -> RealEnvironment:
@@ -28,71 +29,33 @@ def open_environment(recipe: EnvironmentRecipe) -> RealEnvironment:
     Raises:
         InputError: it cannot be opened here, and what is missing.
     """
-    match recipe:
-        case CookingRecipe():
-            return _cooking(recipe)
-        case AlfworldRecipe():
-            return _alfworld(recipe.model_dump_json())
-        case WebshopRecipe():
-            return _webshop(settings().environment_url)
-        case MiniwobRecipe():
-            return _miniwob(recipe.model_dump_json())
-        case ScienceworldRecipe():
-            return _scienceworld(recipe.model_dump_json())
-        case PluginRecipe():
-            return _of_a_package(recipe.model_dump_json())
+    if isinstance(recipe, PluginRecipe):
+        return _of_a_package(recipe.model_dump_json())
+    return _part(recipe, "opened").open_environment(recipe)
 
 
-def _cooking(recipe: CookingRecipe) -> RealEnvironment:
-    from infra.environments.cooking.environment import CookingEnvironment
-
-    return CookingEnvironment(
-        {name: {**family.model_dump(), "take": family.recipe} for name, family in recipe.families.items()}
-    )
+def listed_by(recipe: EnvironmentRecipe) -> Listed | None:
+    """How to read what this environment's states accept; None if they do not list it. Nothing has to be installed for it."""
+    has_lists = not isinstance(recipe, PluginRecipe) and find_spec(f"{package_of(recipe)}.listed")
+    return _part(recipe, "listed").StateLists() if has_lists else None
 
 
-@lru_cache(maxsize=1)
-def _alfworld(recipe: str) -> RealEnvironment:
-    if find_spec("alfworld") is None:
-        raise InputError("environment 'alfworld' needs a package: pip install 'dreamgym[alfworld]'")
-    from infra.environments.alfworld.environment import AlfworldEnvironment
-
-    return AlfworldEnvironment(AlfworldRecipe.model_validate_json(recipe))
+def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:
+    """The annotator that knows this environment's own rules; what a package brings is both."""
+    if isinstance(recipe, PluginRecipe):
+        return _of_a_package(recipe.model_dump_json())
+    return _part(recipe, "annotator").FactsAnnotator()
 
 
-@lru_cache(maxsize=1)
-def _webshop(url: str) -> RealEnvironment:
-    if not url:
-        raise InputError(
-            "environment 'webshop' needs a server: run AgentGym's agentenv-webshop, and set DREAMGYM_ENVIRONMENT_URL to its "
-            "address"
-        )
-    from infra.environments.webshop.environment import WebshopEnvironment
-    from infra.environments.webshop.server import WebshopServer
-
-    return WebshopEnvironment(WebshopServer(url))
+def package_of(recipe: EnvironmentRecipe) -> str:
+    """The package of a built-in environment, or the module that an entry point names."""
+    if isinstance(recipe, PluginRecipe):
+        return entry_point(recipe.name).module
+    return f"infra.environments.{_FOLDERS.get(recipe.name, recipe.name)}"
 
 
-@lru_cache(maxsize=1)
-def _miniwob(recipe: str) -> RealEnvironment:
-    if find_spec("miniwob") is None or find_spec("selenium") is None:
-        raise InputError("environment 'miniwob' needs packages: pip install 'dreamgym[miniwob]'")
-    from infra.environments.miniwob.browser import require_browser
-    from infra.environments.miniwob.environment import MiniwobEnvironment
-
-    require_browser()
-    return MiniwobEnvironment(MiniwobRecipe.model_validate_json(recipe))
-
-
-@lru_cache(maxsize=1)
-def _scienceworld(recipe: str) -> RealEnvironment:
-    if find_spec("scienceworld") is None:
-        raise InputError("environment 'scienceworld' needs a package: pip install 'dreamgym[scienceworld]'")
-    if which("java") is None:
-        raise InputError("environment 'scienceworld' needs Java: apt-get install default-jre-headless")
-    from infra.environments.scienceworld.environment import ScienceworldEnvironment
-
-    return ScienceworldEnvironment(ScienceworldRecipe.model_validate_json(recipe))
+def _part(recipe: EnvironmentRecipe, name: str) -> ModuleType:
+    return import_module(f"{package_of(recipe)}.{name}")
 
 
 @lru_cache(maxsize=1)
@@ -100,45 +63,3 @@ def _of_a_package(recipe: str) -> Any:
     """Environment and annotator in one."""
     told = PluginRecipe.model_validate_json(recipe)
     return entry_point(told.name).load()(told)
-
-
-def listed_by(recipe: EnvironmentRecipe) -> Listed | None:
-    """How to read what this environment's states accept; None if they do not list it. Nothing has to be installed for it."""
-    match recipe:
-        case AlfworldRecipe():
-            from infra.environments.alfworld.listed import AlfworldListed
-
-            return AlfworldListed()
-        case MiniwobRecipe():
-            from infra.environments.miniwob.listed import MiniwobListed
-
-            return MiniwobListed()
-        case _:
-            return None
-
-
-def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:
-    """The annotator that knows this environment's own rules; what a package brings is both."""
-    match recipe:
-        case CookingRecipe():
-            from infra.environments.cooking.annotator import CookingAnnotator
-
-            return CookingAnnotator()
-        case AlfworldRecipe():
-            from infra.environments.alfworld.annotator import AlfworldAnnotator
-
-            return AlfworldAnnotator()
-        case WebshopRecipe():
-            from infra.environments.webshop.annotator import WebshopAnnotator
-
-            return WebshopAnnotator()
-        case MiniwobRecipe():
-            from infra.environments.miniwob.annotator import MiniwobAnnotator
-
-            return MiniwobAnnotator()
-        case ScienceworldRecipe():
-            from infra.environments.scienceworld.annotator import ScienceworldAnnotator
-
-            return ScienceworldAnnotator()
-        case PluginRecipe():
-            return _of_a_package(recipe.model_dump_json())

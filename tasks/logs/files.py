@@ -1,5 +1,6 @@
 """Records in files of logs, one after the other, so that a file of any size takes little memory."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -46,6 +47,20 @@ def files_in(source: Path) -> dict[str, Path]:
     if not shown:
         raise DataError(f"{source}: no such file, and no folder with files: give logs as .jsonl, .json or .parquet")
     return shown
+
+
+def log_files(path: str) -> dict[str, str]:
+    """Sha256 of the files to be imported, by name; none if the logs are collected.
+
+    Raises:
+        DataError: no such file.
+    """
+    return {name: _sha256(file) for name, file in files_in(Path(path)).items()} if path else {}
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def records_in(file: Path, name: str) -> Iterator[Record]:

@@ -96,21 +96,6 @@ def kind_of(reason: str) -> str:
     return reason.split(" (", maxsplit=1)[0]
 
 
-def log_digest(path: str) -> str:
-    """Sha256 of a file, or of all files in a folder, to be imported; empty for none.
-
-    Raises:
-        DataError: no such file.
-    """
-    if not path:
-        return ""
-    digest = hashlib.sha256()
-    for file in files_in(Path(path)).values():
-        with file.open("rb") as content:
-            digest.update(hashlib.file_digest(content, "sha256").digest())
-    return digest.hexdigest()
-
-
 def _trajectory(rows: list[dict[str, Any]]) -> Trajectory:
     first = rows[0]
     task = AgentTask(

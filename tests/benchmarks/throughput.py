@@ -20,7 +20,8 @@ from schemas.plain import restored
 from schemas.ports import Environment
 from schemas.recipe import Recipe
 from schemas.records import AgentTask
-from tasks.keep import get_trajectories, use_threads
+from tasks.device import use_threads
+from tasks.keep import get_trajectories
 
 Episode = tuple[AgentTask, list[str]]
 """A task and the actions to take."""
@@ -40,7 +41,7 @@ def main(name: str | None = None) -> None:
     known = {task.task_id: task for task in served.tasks}
     logged = get_trajectories(restored(summary["lineage"])["logs"])
     episodes = [(known[one.task.task_id], [turn.action for turn in one.turns]) for one in logged]
-    table = Table("episodes at a time", "real steps/s", "dreamt steps/s", "ratio", title=summary["cycle_id"])
+    table = Table("episodes at a time", "real steps/s", "dreamt steps/s", "ratio", title=summary["run_id"])
     for num_slots in _AT_ONCE:
         found = [_steps_per_second(world, episodes, num_slots) for world in (real, served.environment)]
         table.add_row(str(num_slots), *(f"{rate:,.1f}" for rate in found), f"{found[1] / found[0]:.2f}")

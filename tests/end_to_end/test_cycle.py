@@ -23,7 +23,7 @@ from infra.settings import Settings
 from models.behaviours import collect
 from schemas.environments import CookingRecipe
 from schemas.tables import SCHEMA_VERSION
-from tasks.backbone import SHIPPED
+from tasks.pins import SHIPPED
 from tests.at_work import at_work_on
 from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, environment
 from tests.free_ports import free_ports
@@ -104,7 +104,7 @@ def test_mlflow_says_what_the_cycle_was_made_of(finished):
     assert [one.dataset.name for one in run.inputs.dataset_inputs].count("logs") == 1
     with closing(sqlite3.connect(home / "prefect" / "prefect.db")) as database:
         (name,) = database.execute("select name from flow_run where id = ?", [tags["prefect_flow_run"]]).fetchone()
-    assert name == summary["cycle_id"]
+    assert name == summary["run_id"]
 
 
 @pytest.mark.e2e
@@ -228,7 +228,7 @@ def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     checked = json.loads(dreamgym(home, "check", "textworld-tiny", *small(), "--json").stdout)
     assert checked["seconds_last_time"] == shown["results"]["seconds"]
     assert checked["plan"]["dreamt_episodes"] == 4 * 16 * 8
-    cycle = summary["cycle_id"]
+    cycle = summary["run_id"]
     assert dreamgym(home, "compare", cycle, cycle).returncode == 0
     promoted = dreamgym(home, "promote", cycle)
     assert "is champion already" in promoted.stdout
@@ -251,7 +251,7 @@ def test_nobody_is_judged_on_rows_that_were_damaged(finished):
     file = max(tables.glob("transitions.lance/data/*"), key=lambda path: path.stat().st_size)
     intact = file.read_bytes()
     file.write_bytes(bytes([intact[0] ^ 1]) + intact[1:])
-    refused = dreamgym(home, "promote", summary["cycle_id"])
+    refused = dreamgym(home, "promote", summary["run_id"])
     file.write_bytes(intact)
     assert refused.returncode == 1
     assert f"{file.name} in {tables} is corrupt" in refused.stderr.replace("\n", "")
@@ -269,7 +269,7 @@ def test_a_recipe_that_differs_only_at_the_gate_computes_nothing_again(finished)
         query = "select value from metrics join runs using (run_uuid) where key = 'loss' and step = 0 and name = ?"
         first, second = database.execute(query, ["dream training"])
     assert first == second, "its MLflow runs tell the whole story all the same"
-    compared = json.loads(dreamgym(home, "compare", summary["cycle_id"], other["cycle_id"], "--json").stdout)
+    compared = json.loads(dreamgym(home, "compare", summary["run_id"], other["run_id"], "--json").stdout)
     assert compared["recipe_differences"] == {"gate.family_margin": [0.05, 0.2]}
 
 

@@ -11,7 +11,7 @@ from trl.trainer import grpo_trainer
 
 from flows.dream_out import gymnasium_dream
 from models.backbone import load_model
-from tasks.backbone import SHIPPED
+from tasks.pins import SHIPPED
 
 STATES: list[str] = []
 _TEMPLATE = (

@@ -68,8 +68,8 @@ def differences(layout: Layout, seed: int) -> list[str]:
     disturbed = _summary(layout.home, seed)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         quiet = _summary(Path(folder), seed)
-        wanted = _row_ids(Settings(home=Path(folder)), quiet["cycle_id"])
-    found = _row_ids(settings_of(layout), disturbed["cycle_id"])
+        wanted = _row_ids(Settings(home=Path(folder)), quiet["run_id"])
+    found = _row_ids(settings_of(layout), disturbed["run_id"])
     changes = [f"{name} differs" for name in quiet["lineage"] if _digests(quiet, name) != _digests(disturbed, name)]
     twice = [f"rows of {table} are there twice" for table in _TABLES if len(found[table]) != len(set(found[table]))]
     lost = {table: set(wanted[table]) - set(found[table]) for table in _TABLES}
@@ -90,11 +90,11 @@ def _digests(summary: dict[str, Any], name: str) -> list[str]:
     return [one["__reference__"]["sha256"] for one in (value if isinstance(value, list) else [value])]
 
 
-def _row_ids(settings: Settings, cycle_id: str) -> dict[str, list[str]]:
+def _row_ids(settings: Settings, run_id: str) -> dict[str, list[str]]:
     """Ids of the rows of each table; other cycles' evaluations are left out."""
     store = ReplayStore(settings)
     ids = {table: [row["row_id"] for row in store.read(table, columns=["row_id"])] for table in _TABLES}
-    return {**ids, "evaluations": [one for one in ids["evaluations"] if one.startswith(cycle_id)]}
+    return {**ids, "evaluations": [one for one in ids["evaluations"] if one.startswith(run_id)]}
 
 
 def settings_of(layout: Layout) -> Settings:

@@ -10,8 +10,8 @@ from infra.progress import Display
 from infra.settings import settings
 from infra.tracking import Tracker
 from models.backbone import load_model
-from tasks.backbone import SHIPPED
 from tasks.keep import forget, put_model
+from tasks.pins import SHIPPED
 from tests.integration.fresh import use_home
 
 

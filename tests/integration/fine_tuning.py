@@ -10,8 +10,8 @@ from infra.progress import Display
 from models.backbone import load_model
 from models.sft import Example
 from schemas.recipe import SftRecipe, TrainingRecipe
-from tasks.backbone import SHIPPED
 from tasks.keep import put_model
+from tasks.pins import SHIPPED
 from tasks.training import fine_tuned
 
 NUM_UPDATES = 90

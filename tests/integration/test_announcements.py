@@ -23,7 +23,7 @@ def test_of_ten_deliveries_one_is_answered_and_its_retry_too():
 
 def test_a_second_delivery_runs_no_cycle(monkeypatch):
     runs: list[str] = []
-    monkeypatch.setattr(scheduled, "run_recipe", lambda *_: runs.append("ran") or {"cycle_id": "c"})
+    monkeypatch.setattr(scheduled, "run_recipe", lambda *_: runs.append("ran") or {"run_id": "c"})
     for _ in range(3):
         claim(TRANSITIONS_COMMITTED, "d" * 64, "another run")
         assert "another run" in scheduled.refit.fn(Recipe(name="r"), "d" * 64)

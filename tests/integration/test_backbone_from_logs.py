@@ -2,7 +2,7 @@
 
 import torch
 
-from infra.environments.cooking.annotator import CookingAnnotator
+from infra.environments.cooking.annotator import FactsAnnotator
 from infra.environments.cooking.environment import CookingEnvironment
 from models.behaviours import collect
 from models.sft import sft_loss
@@ -26,7 +26,7 @@ SMALL = ScratchRecipe(
 def test_it_predicts_the_next_token_of_what_was_logged(in_a_cycle):
     environment = CookingEnvironment({"one": {**CookingFamily().model_dump(), "take": 1}})
     played = collect(environment, environment.tasks("train", 8), [0.0, 0.3], seed=0, max_steps=8)
-    traces = CookingAnnotator().annotate(played)
+    traces = FactsAnnotator().annotate(played)
     episodes = [with_reasoning(one, own) for one, own in zip(played, traces, strict=True)]
     logs = put_trajectories(episodes)
     made = get_frozen_model(backbone_from_logs.__wrapped__(logs, SMALL, RetrievalRecipe(), 1, True, 0))

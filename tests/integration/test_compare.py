@@ -12,7 +12,7 @@ def cycle(name: str, rate: float, model: str, successes: dict[str, bool]) -> dic
     kept = objects().put_json({"dream": successes}, "successes")
     reference = {"uri": kept.uri, "sha256": kept.sha256, "kind": kept.kind, "notes": {}}
     return {
-        "cycle_id": name,
+        "run_id": name,
         "recipe": {"name": "r", "grpo": {"learning_rate": rate, "group_size": 8}},
         "results": {
             "dream": {"real_success": sum(successes.values()) / len(successes), "interval": [0.0, 1.0]},

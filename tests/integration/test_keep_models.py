@@ -8,8 +8,8 @@ import torch
 from infra.doors import objects
 from models.backbone import load_model
 from schemas.recipe import TrainingRecipe
-from tasks.backbone import SHIPPED
 from tasks.keep import fetch_merged_model, forget, get_frozen_model, get_model, put_model
+from tasks.pins import SHIPPED
 
 pytestmark = pytest.mark.integration
 LORA = TrainingRecipe(lora_rank=4, lora_alpha=8)

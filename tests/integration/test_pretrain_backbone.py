@@ -10,7 +10,7 @@ from models.backbone import load_model
 from models.sft import sft_loss
 from schemas.errors import IntegrityError
 from schemas.recipe import BackboneRecipe
-from tasks.backbone import folder_digest
+from tasks.pins import folder_digest
 from tasks.pretrain_backbone import BackbonePlan, Leg, batch_stream, pretrain
 
 LEG = Leg(num_updates=60, learning_rate=5e-3, names_from_vocabulary=False, seed=0)

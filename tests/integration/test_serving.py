@@ -336,17 +336,17 @@ def test_what_it_tells_of_itself_over_http_is_what_is_said_and_heard(url):
     assert schema["action"]["properties"]["action"]["maxLength"] == MAX_ACTION_CHARACTERS
 
 
-def finish(cycle_id: str, **lineage: str) -> None:
+def finish(run_id: str, **lineage: str) -> None:
     """Keep the summary of a cycle that made what has these digests, and whose id tells when."""
     made = {name: Reference("", digest, "model") for name, digest in lineage.items()}
-    save_summary({"cycle_id": cycle_id, "finished_utc": cycle_id, "lineage": plain(made)})
+    save_summary({"run_id": run_id, "finished_utc": run_id, "lineage": plain(made)})
 
 
 @pytest.mark.usefixtures("home")
 def test_a_dream_is_found_by_the_start_of_one_digest_or_id_and_what_names_none_is_told():
-    for cycle_id, digest in (("day-1", "3f9c"), ("day-2", "3fa0"), ("day-3", "3f9c")):
-        finish(cycle_id, experience_model=digest)
-    found = {name: find_dream(name)["cycle_id"] for name in ("3f9", "3fa", "day-1", None)}
+    for run_id, digest in (("day-1", "3f9c"), ("day-2", "3fa0"), ("day-3", "3f9c")):
+        finish(run_id, experience_model=digest)
+    found = {name: find_dream(name)["run_id"] for name in ("3f9", "3fa", "day-1", None)}
     assert found == {"3f9": "day-3", "3fa": "day-2", "day-1": "day-1", None: "day-3"}
     with pytest.raises(InputError, match="begin with '3f': 3f9c, 3fa0; give more of one"):
         find_dream("3f")

@@ -35,7 +35,7 @@ def home(tmp_path, monkeypatch):
 def counting():
     runs: list[int] = []
 
-    @versioned_task(version=1)
+    @versioned_task
     def double(number: int) -> Reference:
         from infra.doors import objects
 

@@ -3,7 +3,7 @@
 import pytest
 
 from infra.environments.alfworld.annotator import explain
-from infra.environments.alfworld.listed import AlfworldListed
+from infra.environments.alfworld.listed import StateLists
 from infra.environments.alfworld.memory import Memory
 from infra.environments.alfworld.view import actions_in, near_misses_in, state_text
 from schemas.records import AgentTask, Step, Turn
@@ -50,7 +50,7 @@ def test_a_state_says_what_was_seen_and_what_would_be_accepted():
 
 
 def test_a_state_accepts_what_it_lists_and_leaves_open_where_one_can_go():
-    listed, text = AlfworldListed(), state_text(SAID, AT_THE_DRAWERS, "", KNOWN)
+    listed, text = StateLists(), state_text(SAID, AT_THE_DRAWERS, "", KNOWN)
     refused = ("take pen 1 from drawer 10", "open drawer 10", "go to bed 1", "drawer 2", "take  pen 2 from drawer 10")
     assert {listed.accepts(text, action) for action in refused} == {False}
     assert {listed.accepts(text, action) for action in AT_THE_DRAWERS if not action.startswith("go ")} == {True}

@@ -5,7 +5,7 @@ from transformers import AutoTokenizer
 
 from models.backbone import load_architecture, load_model
 from schemas.errors import InputError
-from tasks.backbone import SHIPPED
+from tasks.pins import SHIPPED
 from tests.unit.tiny import tiny_network
 
 

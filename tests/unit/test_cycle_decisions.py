@@ -27,7 +27,7 @@ def train(monkeypatch):
             return {"policy": policy(str(round + 1)), "metrics": {}, "entropies": {}}
 
         display = MagicMock()
-        doors = SimpleNamespace(display=display, tracker=MagicMock(), cycle_id="cycle-1")
+        doors = SimpleNamespace(display=display, tracker=MagicMock(), run_id="cycle-1")
         monkeypatch.setattr(flow, "running", lambda: doors)
         monkeypatch.setattr(flow, "announce", display.announce)
         monkeypatch.setattr(flow, "evaluated", evaluated)

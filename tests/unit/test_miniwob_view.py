@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from infra.environments.miniwob.annotator import explain
-from infra.environments.miniwob.listed import MiniwobListed
+from infra.environments.miniwob.listed import StateLists
 from infra.environments.miniwob.view import Action, action_of, clicks, elements_of, state_text
 from schemas.records import AgentTask, Step, Turn
 from schemas.state_text import lines_of
@@ -72,9 +72,9 @@ def test_only_what_can_be_done_on_the_page_is_an_action():
     refused = (*impossible, *untyped, *garbled)
     assert [text for text in refused if action_of(text, page)] == []
     state = f"{state_text(page)}\n- dreamt: nonsense"
-    assert {MiniwobListed().accepts(state, text) for text in refused} == {False}
+    assert {StateLists().accepts(state, text) for text in refused} == {False}
     possible = ("click [9]", 'type [3] "a b"', 'select [6] "Cuba"', "press enter")
-    assert {MiniwobListed().accepts(state, text) for text in possible} == {None}
+    assert {StateLists().accepts(state, text) for text in possible} == {None}
 
 
 def test_clicks_are_all_that_is_there_and_all_that_is_not_chosen_yet():

@@ -10,7 +10,7 @@ from models.engine import TorchEngine, engine_weights
 from models.experience_model import Dream, DreamOptions, ExperienceModel, parse_prediction
 from models.prompts import PromptFormat, Situation, without_markers
 from schemas.records import AgentTask, Failure, Step
-from tasks.backbone import SHIPPED
+from tasks.pins import SHIPPED
 
 TASK = AgentTask("t", "recipe: carrot fried diced", "train", "f")
 SITUATION = Situation(TASK, "- you: kitchen\n- carrot: counter raw uncut", "take carrot from counter")

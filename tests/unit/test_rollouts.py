@@ -10,7 +10,7 @@ from models.renaming import Aliases
 from models.rollouts import Rollout, RolloutOptions
 from schemas.environments import CookingRecipe
 from schemas.sampling import Sampled
-from tasks.backbone import SHIPPED
+from tasks.pins import SHIPPED
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ def test_where_an_input_lies_and_what_was_noted_of_it_changes_nothing():
 
 
 def test_an_input_without_a_digest_is_an_error_and_not_a_silent_miss():
-    @versioned_task(version=1)
+    @versioned_task
     def add(numbers: object) -> int:
         return 1
 

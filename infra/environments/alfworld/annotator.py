@@ -28,7 +28,7 @@ _TWO = "two"
 _DONE = {True: "is", False: "not yet"}
 
 
-class AlfworldAnnotator:
+class FactsAnnotator:
     """Explains every transition of an ALFWorld trajectory."""
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:

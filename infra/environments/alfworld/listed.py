@@ -4,7 +4,7 @@ from infra.environments.alfworld.view import GO, REFUSED, is_accepted, places_in
 from schemas.state_text import lines_of, text_of
 
 
-class AlfworldListed:
+class StateLists:
     """See the port."""
 
     def accepts(self, state: str, action: str) -> bool | None:

@@ -29,7 +29,7 @@ _TWO_THINGS = re.compile(r"^(\w+) (.+) (?:from|with|on|into) (.+)$")
 _ONE_THING = re.compile(r"^(take|drop|eat|drink|open|close) (.+)$")
 
 
-class CookingAnnotator:
+class FactsAnnotator:
     """Explains every transition of a cooking trajectory."""
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:

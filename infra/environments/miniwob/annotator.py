@@ -31,7 +31,7 @@ _CHOSEN = ("link", "button")
 """Roles of which one is the right one."""
 
 
-class MiniwobAnnotator:
+class FactsAnnotator:
     """Explains every transition of a MiniWoB++ trajectory."""
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:

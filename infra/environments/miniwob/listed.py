@@ -9,7 +9,7 @@ _NAMED = re.compile(r"\[(\d+)\] (.+)")
 """Number and role of a thing, in the name of its line; what is dreamt may have other lines, too."""
 
 
-class MiniwobListed:
+class StateLists:
     """See the port."""
 
     def accepts(self, state: str, action: str) -> bool | None:

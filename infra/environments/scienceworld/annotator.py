@@ -22,7 +22,7 @@ _GO = re.compile(r"^(?P<verb>go|teleport) (?:to )?(?P<place>.+)$")
 _MOVE = re.compile(r"^move (?P<thing>.+) to (?P<place>.+)$")
 
 
-class ScienceworldAnnotator:
+class FactsAnnotator:
     """Explains every transition of a ScienceWorld trajectory."""
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:

@@ -15,7 +15,7 @@ from schemas.state_text import lines_of
 _BUY = "click[buy now]"
 
 
-class WebshopAnnotator:
+class FactsAnnotator:
     """Explains every transition of a WebShop trajectory."""
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:

@@ -1,0 +1,128 @@
+"""Begin a run that has a reason, resume one that was interrupted, or say that nothing is new."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from flows.run_key import differences, digest_of_key, run_key
+from flows.stage import Stage
+from infra.blobs import open_blobs
+from infra.ledger import Ledger
+from infra.run_records import create_record, records, save_record
+from infra.settings import settings
+from schemas.plain import restored
+from schemas.recipe import Recipe
+from schemas.runs import LeftBehind, Record, RunHead, RunKey, Status, Trigger
+
+_ORDER = list(Stage)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run to work on, or the earlier one that has done everything already."""
+
+    recipe: Recipe
+    record: Record
+    nothing_new: bool = False
+
+    @property
+    def nothing_new_told(self) -> str:
+        """For a person."""
+        return f"nothing is new since run {self.record['run_id']}. To run the next seed: --again"
+
+
+def begin_run(
+    recipe: Recipe, until: Stage, trigger: Trigger, say: Callable[[str], None], *, again: bool = False
+) -> Begun:
+    """The run of a recipe that is to be worked on now.
+
+    Args:
+        recipe: What to run.
+        until: The last stage that is asked for.
+        trigger: Who asks.
+        say: Tells a person what was decided.
+        again: Begin a run without another reason, with the next seed.
+    """
+    while True:
+        mine = [one for one in records() if one["recipe"]["name"] == recipe.name]
+        if again:
+            recipe = _with_next_seed(recipe, mine)
+        key = run_key(recipe)
+        same = [one for one in mine if one["key"] and _is_same(one, key)]
+        if same:
+            return _of_the_same_key(recipe, same[-1], until, say)
+        head = _head(recipe, key, mine, until, trigger, again=again)
+        if create_record(record := head.model_dump(mode="json")):
+            say(f"run {head.run_id}: {'; '.join(head.reasons)}")
+            return Begun(recipe, record)
+
+
+def _is_same(record: Record, key: RunKey) -> bool:
+    return digest_of_key(RunKey.model_validate(record["key"])) == digest_of_key(key)
+
+
+def _of_the_same_key(recipe: Recipe, record: Record, until: Stage, say: Callable[[str], None]) -> Begun:
+    """Nothing is new where the run reached the stage that is asked for; else it goes on."""
+    reached = _ORDER.index(Stage(record["until"])) >= _ORDER.index(until)
+    if record["status"] == Status.FINISHED and reached:
+        return Begun(recipe, record, nothing_new=True)
+    why = "was interrupted" if record["status"] != Status.FINISHED else f"stopped after {record['until']}"
+    say(f"run {record['run_id']} {why}: going on from its last finished step")
+    furthest = max(Stage(record["until"]), until, key=_ORDER.index)
+    record = {**record, "status": Status.RUNNING.value, "until": furthest.value}
+    save_record(record)
+    return Begun(recipe, record)
+
+
+def _with_next_seed(recipe: Recipe, mine: list[Record]) -> Recipe:
+    """The seed after all that were run; that of the last run if it was begun in the same way and interrupted."""
+    if not mine:
+        return recipe
+    last = mine[-1]
+    if last["asked_again"] and last["status"] != Status.FINISHED:
+        return recipe.model_copy(update={"seed": last["recipe"]["seed"]})
+    return recipe.model_copy(update={"seed": max(one["recipe"]["seed"] for one in mine) + 1})
+
+
+def _head(recipe: Recipe, key: RunKey, mine: list[Record], until: Stage, trigger: Trigger, *, again: bool) -> RunHead:
+    number, day = _next_number_and_day()
+    taken = {one["run_id"] for one in mine}
+    name = next(name for n in range(1, len(taken) + 2) if (name := f"{recipe.name}-{day:%Y%m%d}-{n}") not in taken)
+    return RunHead(
+        run_id=name,
+        number=number,
+        recipe=recipe.model_dump(mode="json"),
+        recipe_digest=recipe.digest,
+        trigger=trigger,
+        reasons=_reasons(key, mine, again=again),
+        asked_again=again,
+        until=until,
+        started_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+        key=key,
+        left_behind=_left_behind(mine),
+    )
+
+
+def _next_number_and_day() -> tuple[int, datetime]:
+    """After all runs of this home. Where the clock was set back, the day is that of the latest run."""
+    known = records()
+    days = [datetime.fromisoformat(one["started_utc"]) for one in known]
+    return max((one["number"] for one in known), default=0) + 1, max([datetime.now(UTC), *days])
+
+
+def _reasons(key: RunKey, mine: list[Record], *, again: bool) -> list[str]:
+    compared = [one for one in mine if one["key"]]
+    if again:
+        return [f"asked for again, with seed {key.recipe.get('seed', 0)}"]
+    if not compared:
+        return ["the first run of this recipe here"]
+    found = differences(RunKey.model_validate(compared[-1]["key"]), key)
+    return found or ["the latest run of this recipe had another seed"]
+
+
+def _left_behind(mine: list[Record]) -> LeftBehind:
+    models = [restored(one["lineage"]).get("experience_model") for one in mine if one.get("lineage")]
+    fitted: list[Any] = [one for one in models if one]
+    champion = Ledger(open_blobs(settings())).history().champion
+    return LeftBehind(champion=champion, experience_model=fitted[-1] if fitted else None)

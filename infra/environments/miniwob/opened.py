@@ -1,0 +1,24 @@
+"""Open MiniWoB++, if its packages and a browser are installed."""
+
+from functools import lru_cache
+from importlib.util import find_spec
+
+from schemas.environments import MiniwobRecipe
+from schemas.errors import InputError
+from schemas.ports import RealEnvironment
+
+
+@lru_cache(maxsize=1)
+def open_environment(recipe: MiniwobRecipe) -> RealEnvironment:
+    """The environment, one for the same recipe.
+
+    Raises:
+        InputError: a package or the browser is missing.
+    """
+    if find_spec("miniwob") is None or find_spec("selenium") is None:
+        raise InputError("environment 'miniwob' needs packages: pip install 'dreamgym[miniwob]'")
+    from infra.environments.miniwob.browser import require_browser
+    from infra.environments.miniwob.environment import MiniwobEnvironment
+
+    require_browser()
+    return MiniwobEnvironment(recipe)

@@ -1,0 +1,25 @@
+"""Open ScienceWorld, if its package and Java are installed."""
+
+from functools import lru_cache
+from importlib.util import find_spec
+from shutil import which
+
+from schemas.environments import ScienceworldRecipe
+from schemas.errors import InputError
+from schemas.ports import RealEnvironment
+
+
+@lru_cache(maxsize=1)
+def open_environment(recipe: ScienceworldRecipe) -> RealEnvironment:
+    """The environment, one for the same recipe.
+
+    Raises:
+        InputError: the package or Java is missing.
+    """
+    if find_spec("scienceworld") is None:
+        raise InputError("environment 'scienceworld' needs a package: pip install 'dreamgym[scienceworld]'")
+    if which("java") is None:
+        raise InputError("environment 'scienceworld' needs Java: apt-get install default-jre-headless")
+    from infra.environments.scienceworld.environment import ScienceworldEnvironment
+
+    return ScienceworldEnvironment(recipe)

@@ -1,0 +1,60 @@
+"""The steps of a run: which task ran or was taken over from an earlier run, and what decided it."""
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+
+class KeyParts(Protocol):
+    """What a task's cache key is made of (tasks/cache_key.py)."""
+
+    task: str
+    inputs: dict[str, Any]
+    code: dict[str, str]
+    packages: dict[str, str]
+    settings: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of a versioned task."""
+
+    task: str
+    taken_over: bool
+    made_by: str
+    """The run that made the result."""
+    inputs: dict[str, Any]
+    """Digests and plain values, by argument."""
+
+
+@dataclass
+class Steps:
+    """All steps of a run so far, with what they have in common stored once."""
+
+    steps: list[Step] = field(default_factory=list)
+    tasks: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
+    """Code, packages and settings by task."""
+    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Changed fields of recipe sections, by digest."""
+
+    def note(self, parts: KeyParts, run_id: str, made_by: str, sections: dict[str, dict[str, Any]]) -> None:
+        """Add a step of a run that was just done, or taken over from another run."""
+        self.steps.append(Step(parts.task, made_by != run_id, made_by, parts.inputs))
+        self.tasks[parts.task] = {"code": parts.code, "packages": parts.packages, "settings": parts.settings}
+        self.sections |= sections
+
+    def plain(self) -> dict[str, Any]:
+        """For the run's record."""
+        return {
+            "steps": [asdict(step) for step in self.steps],
+            "step_tasks": self.tasks,
+            "step_sections": self.sections,
+        }
+
+    def taken_over(self) -> str:
+        """In one line, such as `7 of 19 steps taken over from run X`; empty if none was."""
+        runs = Counter(step.made_by for step in self.steps if step.taken_over)
+        if not runs:
+            return ""
+        names = ", ".join(f"run {run}" for run, _ in runs.most_common())
+        return f"{runs.total()} of {len(self.steps)} steps taken over from {names}"
