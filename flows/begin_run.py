@@ -122,7 +122,10 @@ def _reasons(key: RunKey, mine: list[Record], *, again: bool) -> list[str]:
 
 
 def _left_behind(mine: list[Record]) -> LeftBehind:
-    models = [restored(one["lineage"]).get("experience_model") for one in mine if one.get("lineage")]
-    fitted: list[Any] = [one for one in models if one]
-    champion = Ledger(open_blobs(settings())).history().champion
-    return LeftBehind(champion=champion, experience_model=fitted[-1] if fitted else None)
+    lineages = [restored(one["lineage"]) for one in mine if one.get("lineage")]
+    last: dict[str, Any] = next((one for one in reversed(lineages) if "experience_model" in one), {})
+    return LeftBehind(
+        champion=Ledger(open_blobs(settings())).history().champion,
+        experience_model=last.get("experience_model"),
+        experience=last.get("experience", []),
+    )

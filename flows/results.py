@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from flows.cycle import Lineage
+from flows.lineage import Lineage
 from infra.timesheet import Timesheet
 from schemas.records import Reference
 
@@ -34,7 +34,7 @@ def results_of(made: Lineage, time: Timesheet) -> dict[str, Any]:
         time: What the cycle took; what no stage was at work in, and storage, is overhead.
     """
     results: dict[str, Any] = {
-        name: policy_results(evaluation, made.real_interactions if name == "sim_to_real" else 0)
+        name: policy_results(evaluation, made.real_interactions.get(name, 0))
         for name, evaluation in made.evaluations.items()
     }
     for measure in ("outcome_agreement", "state_agreement", "dream_real_gap"):

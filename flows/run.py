@@ -8,7 +8,9 @@ from typing import Any
 from flows.at_work import at_work, note_flow_run
 from flows.before_running import require_servers
 from flows.begin_run import Begun, begin_run
-from flows.cycle import Lineage, cycle, real_only
+from flows.cycle import cycle
+from flows.fine_tune import real_only, sim_to_real
+from flows.lineage import Lineage
 from flows.results import (
     REAL_TRAINING,
     datasets,
@@ -21,11 +23,12 @@ from flows.results import (
 from flows.stage import Stage
 from infra.announcements import POLICY_PROMOTED, announce
 from infra.doors import cycle as running
-from infra.doors import objects
+from infra.doors import objects, replay_store
 from infra.progress import Display
 from infra.run_records import record_of, save_record, save_steps
 from infra.timesheet import Timesheet
 from infra.tracking import Tracker
+from schemas.errors import InputError
 from schemas.plain import plain, restored
 from schemas.recipe import Recipe, flat_fields
 from schemas.records import Reference
@@ -59,7 +62,42 @@ def work_on(begun: Begun, until: Stage, display: Display) -> Record:
         if _was_finished_meanwhile(run_id, until):
             display.say(f"run {run_id} was finished by another process meanwhile")
             return record_of(run_id)
-        return _worked(begun.recipe, begun.record, until, tracker, display)
+        record = _with_store_pinned(begun.recipe, begun.record)
+        flow = cycle.with_options(flow_run_name=run_id, on_running=[note_flow_run])
+        made = flow(begun.recipe, until, LeftBehind.model_validate(record["left_behind"]))
+        return _written_down(begun.recipe, record, made, tracker, display)
+
+
+def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
+    """Go on with the promoted policy of a finished run in the real environment, exactly that one; the run's new record.
+
+    Raises:
+        InputError: the run has no policy yet.
+        IntegrityError: the run's policy is not the promoted one.
+    """
+    run_id, made_of = record["run_id"], restored(record.get("lineage", {}))
+    if "dream" not in made_of:
+        raise InputError(f"run {run_id} has no policy yet: dreamgym run it to the end first")
+    if "sim_to_real" in made_of:
+        display.say(f"run {run_id} has gone on in the real environment already")
+        return record
+    recipe = Recipe.model_validate(record["recipe"])
+    with at_work(recipe, run_id, display) as tracker, _ending_told(run_id):
+        record = {**record, "until": Stage.REAL.value}
+        flow = sim_to_real.with_options(flow_run_name=run_id, on_running=[note_flow_run])
+        return _written_down(recipe, record, flow(recipe, made_of, policy), tracker, display)
+
+
+def _with_store_pinned(recipe: Recipe, record: Record) -> Record:
+    """The record with the version of the transitions that the run reads, pinned once and for good."""
+    left_behind = record["left_behind"]
+    if not recipe.ingest.from_store or left_behind["table_tag"] or not replay_store().holds("transitions"):
+        return record
+    tag = f"{record['run_id']}-read"
+    replay_store().pin("transitions", tag)
+    record = {**record, "left_behind": {**left_behind, "table_tag": tag}}
+    save_record(record)
+    return record
 
 
 def _was_finished_meanwhile(run_id: str, until: Stage) -> bool:
@@ -81,11 +119,10 @@ def _ending_told(run_id: str) -> Iterator[None]:
         raise
 
 
-def _worked(recipe: Recipe, record: Record, until: Stage, tracker: Tracker, display: Display) -> Record:
+def _written_down(recipe: Recipe, record: Record, made: Lineage, tracker: Tracker, display: Display) -> Record:
+    """The record with what the run has come to, kept; in MLflow and in a report, too."""
     run_id = record["run_id"]
     tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
-    flow = cycle.with_options(flow_run_name=run_id, on_running=[note_flow_run])
-    made = flow(recipe, until, LeftBehind.model_validate(record["left_behind"]))
     record = {**record, **_ending(made, display.time)}
     tracker.cycle().log_summary(headline(record["results"]))
     tracker.cycle().set_tags(lineage_tags(made))
@@ -95,7 +132,7 @@ def _worked(recipe: Recipe, record: Record, until: Stage, tracker: Tracker, disp
     save_record(record)
     if taken_over := running().steps.taken_over():
         display.say(taken_over)
-    if made.promoted:
+    if made.promoted == "dream":
         announce_promotion(record)
     return record
 
@@ -126,17 +163,19 @@ def _ending(made: Lineage, time: Timesheet) -> dict[str, Any]:
         "stage_tokens": time.stage_tokens,
         "stage_failures": time.stage_failures,
         "endpoint_costs": time.endpoint_costs,
-        "lineage": plain(made.references | _successes(made)),
+        "lineage": plain(made.references | _kept(made)),
         "gate": plain(made.gate),
+        "real_gate": plain(made.real_gate),
         "promoted": made.promoted,
         "fidelity": made.fidelity,
         "versions": made.versions,
     }
 
 
-def _successes(made: Lineage) -> dict[str, Reference]:
-    """Real success by task of each policy, kept to compare runs on the same tasks."""
-    if not made.evaluations:
-        return {}
-    by_policy = {name: evaluation["successes"] for name, evaluation in made.evaluations.items()}
-    return {"successes": objects().put_json(by_policy, "successes")}
+def _kept(made: Lineage) -> dict[str, Reference]:
+    """What was measured, for whoever goes on with the run, and real success by task, to compare runs on the same tasks."""
+    successes = {name: evaluation["successes"] for name, evaluation in made.evaluations.items()}
+    return {
+        "measured": objects().put_json(plain(made.measured), "measured"),
+        **({"successes": objects().put_json(successes, "successes")} if successes else {}),
+    }

@@ -113,7 +113,7 @@ class FolderBlobs:
 
     def _unwritable(self, key: str, error: OSError) -> StorageError:
         return StorageError(
-            f"cannot write object to {self._path(key).parent}: {error.strerror}. Free space or change DREAMGYM_HOME; "
+            f"cannot write object to {self._path(key).parent}: {error.strerror}. Free space or fix permissions, or change DREAMGYM_HOME; "
             "nothing stored was touched"
         )
 

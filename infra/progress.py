@@ -24,6 +24,8 @@ class Display:
         """A display on standard error, so that standard output stays clean for scripts."""
         self.console = console or Console(stderr=True, highlight=False)
         self.time = Timesheet()
+        self.log: Callable[[str], None] = lambda line: None
+        """Takes what a log keeps: everything that is said, and a line on each stage and round."""
         self._bars: Progress | None = None
         self._changing = Lock()
 
@@ -42,6 +44,7 @@ class Display:
     def say(self, text: str) -> None:
         """One line for a person."""
         self.console.print(text)
+        self.log(text)
 
     def used(self, name: str, num_tokens: int) -> None:
         """Count tokens that a stage computed."""

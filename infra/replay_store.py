@@ -13,11 +13,13 @@ import pyarrow as arrow
 
 from infra.blobs import blobs_at, open_blobs
 from infra.settings import Settings
+from infra.table_migration import migrate
 from infra.table_seals import TableSeals
 from schemas.errors import InputError, IntegrityError, StorageError
 from schemas.tables import AGENT_TASKS_SCHEMA, EVALUATIONS_SCHEMA, QUARANTINE_SCHEMA, transitions_schema
 
 _UPSERT_ROWS = 20_000
+_NAMES_PER_QUERY = 1_000
 _SCHEMAS = {"quarantine": QUARANTINE_SCHEMA, "agent_tasks": AGENT_TASKS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
 
 
@@ -29,9 +31,12 @@ class ReplayStore:
         self._uri = settings.replay_store_uri
         with _told(f"open the replay store {self._uri}"):
             self._database = lancedb.connect(self._uri, storage_options=_storage_options(settings))
+            migrate(self._database, blobs_at(self._uri, settings), self._uri)
         self._seals = TableSeals(blobs_at(self._uri, settings), open_blobs(settings))
 
-    def upsert(self, table: str, rows: Sequence[Mapping[str, Any]], tag: str = "", *, replace: bool = True) -> None:
+    def upsert(
+        self, table: str, rows: Sequence[Mapping[str, Any]], tag: str = "", *, unless_same: Sequence[str] = ()
+    ) -> None:
         """Write rows by their row_id, so that a retry writes nothing twice.
 
         Args:
@@ -39,7 +44,8 @@ class ReplayStore:
             rows: With the columns of the table's schema.
             tag: Name to pin and seal the version that holds them by, of letters, digits, dots, dashes and underscores; a
                 tag that exists moves to it.
-            replace: A row that is already there is replaced; else it stays as it is.
+            unless_same: A row that is already there stays as it is if it has the same values in these columns; without
+                any it is replaced.
         """
         if not rows:
             return
@@ -48,9 +54,25 @@ class ReplayStore:
             for start in range(0, len(rows), _UPSERT_ROWS):
                 batch = arrow.Table.from_pylist(list(rows[start : start + _UPSERT_ROWS]), schema=opened.schema)
                 merge = opened.merge_insert("row_id").when_not_matched_insert_all()
-                (merge.when_matched_update_all() if replace else merge).execute(batch)
+                merge.when_matched_update_all(where=_differ_in(unless_same)).execute(batch)
             if tag:
                 self._pin(opened, tag)
+
+    def delete(self, table: str, row_ids: Sequence[str]) -> None:
+        """Take rows out of the latest version of a table; versions that are pinned keep them."""
+        with _told(f"delete {len(row_ids)} rows from {self._uri}/{table}"):
+            for start in range(0, len(row_ids), _NAMES_PER_QUERY):
+                self._database.open_table(table).delete(
+                    f"row_id IN ({_listed(row_ids[start : start + _NAMES_PER_QUERY])})"
+                )
+
+    def row_ids_of(self, table: str, trajectory_ids: Sequence[str]) -> list[str]:
+        """Ids of the stored rows of some trajectories."""
+        found: list[str] = []
+        for start in range(0, len(trajectory_ids), _NAMES_PER_QUERY):
+            where = f"trajectory_id IN ({_listed(trajectory_ids[start : start + _NAMES_PER_QUERY])})"
+            found += [row["row_id"] for row in self.read(table, where, ["row_id"])]
+        return found
 
     def pin(self, table: str, tag: str) -> None:
         """Pin and seal a table as it is now; see upsert."""
@@ -85,6 +107,11 @@ class ReplayStore:
             if columns:
                 query = query.select(list(columns))
             return query.to_arrow().to_pylist()
+
+    def holds(self, table: str) -> bool:
+        """Whether a table was written yet."""
+        with _told(f"list the tables of {self._uri}"):
+            return table in self._names()
 
     def verify(self, table: str, tags: set[str]) -> None:
         """Hold every byte of pinned versions against the digests that were taken when they were pinned.
@@ -196,3 +223,12 @@ def _storage_options(settings: Settings) -> dict[str, str] | None:
         options["aws_access_key_id"] = settings.s3_access_key.get_secret_value()
         options["aws_secret_access_key"] = settings.s3_secret_key.get_secret_value()
     return options
+
+
+def _differ_in(columns: Sequence[str]) -> str | None:
+    """A condition on two rows of the same id; none where they always count as different."""
+    return " OR ".join(f"target.{one} <> source.{one}" for one in columns) or None
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

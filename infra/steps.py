@@ -2,17 +2,10 @@
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from datetime import UTC, datetime
+from typing import Any
 
-
-class KeyParts(Protocol):
-    """What a task's cache key is made of (tasks/cache_key.py)."""
-
-    task: str
-    inputs: dict[str, Any]
-    code: dict[str, str]
-    packages: dict[str, str]
-    settings: dict[str, str]
+from schemas.runs import KeyParts
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +24,7 @@ class Step:
 class Steps:
     """All steps of a run so far, with what they have in common stored once."""
 
+    started_utc: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     steps: list[Step] = field(default_factory=list)
     tasks: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     """Code, packages and settings by task."""

@@ -28,6 +28,7 @@ def _trajectory(plain: dict[str, Any]) -> Trajectory:
         failure=_failure(plain["failure"]),
         truncated=plain["truncated"],
         source=plain["source"],
+        episode_id=plain.get("episode_id", ""),
     )
 
 

@@ -26,14 +26,16 @@ def changed_fields(section: BaseModel) -> dict[str, Any]:
     """Fields of a section whose values are not the recorded defaults, as plain data; nested sections likewise."""
     recorded = recorded_defaults().get(type(section).__name__, {})
     defaults = default_values(type(section)) | recorded
-    plain = {name: _plain(getattr(section, name)) for name in type(section).model_fields}
+    fields = type(section).model_fields
+    plain = {field.alias or name: _plain(getattr(section, name)) for name, field in fields.items()}
     return {name: value for name, value in plain.items() if name not in defaults or value != defaults[name]}
 
 
 def default_values(section: type[BaseModel]) -> dict[str, Any]:
     """The defaults in the code, as plain data; required fields have none."""
     fields = section.model_fields
-    return {name: _plain(field.get_default()) for name, field in fields.items() if not field.is_required()}
+    optional = {field.alias or name: field for name, field in fields.items() if not field.is_required()}
+    return {name: _plain(field.get_default()) for name, field in optional.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ The text under a field is what Prefect's form and `dreamgym check` show.
 """
 
 from importlib.metadata import EntryPoint, entry_points
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -13,6 +13,9 @@ from schemas.section import Section
 
 class BaseEnvironment(Section):
     """What the recipes of all environments have in common."""
+
+    has_endless_tasks: ClassVar[bool] = False
+    """Whether there are test tasks for as many panels as anybody asks for."""
 
     name: str
     num_train_tasks: int = Field(default=200, ge=2)
@@ -43,6 +46,7 @@ class CookingFamily(Section):
 class CookingRecipe(BaseEnvironment):
     """TextWorld's cooking games."""
 
+    has_endless_tasks: ClassVar[bool] = True
     name: Literal["textworld-cooking"] = "textworld-cooking"
     families: dict[str, CookingFamily] = Field(default={"one-ingredient": CookingFamily()}, min_length=1)
     """Families of tasks by name; tasks are dealt to them in turn, and the gate looks at each."""
@@ -143,6 +147,7 @@ _ALL_TASKS: tuple[MiniwobTask, ...] = MiniwobTask.__args__
 class MiniwobRecipe(BaseEnvironment):
     """MiniWoB++: tasks on web pages (arXiv 1802.08802), in Chromium."""
 
+    has_endless_tasks: ClassVar[bool] = True
     name: Literal["miniwob"] = "miniwob"
     families: tuple[MiniwobTask, ...] = Field(default=_ALL_TASKS, min_length=1)
     """Tasks by MiniWoB++'s names, dealt in turn; the gate looks at each."""

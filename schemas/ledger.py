@@ -32,6 +32,11 @@ class Entry:
     reason: str = ""
     time_utc: str = ""
 
+    def is_judgement_of(self, policy: Reference, by: str) -> bool:
+        """Whether it records that a run judged a policy."""
+        is_theirs = self.decision is Decision.JUDGED and self.by == by
+        return is_theirs and self.policy is not None and self.policy.sha256 == policy.sha256
+
 
 @dataclass(frozen=True, slots=True)
 class History:

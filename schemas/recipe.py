@@ -18,6 +18,9 @@ class IngestRecipe(Section):
     path: str = ""
     """JSONL or Parquet file of logged transitions, or a folder of such files, as `dreamgym ingest` makes it; empty: collect with
     the behaviours below."""
+    from_store: bool = False
+    """Read the real episodes of train tasks, too, that earlier runs left in the replay store: their logs, their policies' own
+    episodes, sim-to-real. New ones are no reason to begin a run."""
     known_tasks: bool = True
     """Tasks of the log must be the environment's own; else they need only be such as a task generator could have made."""
     episodes_per_task: int = Field(default=4, ge=1)
@@ -112,6 +115,10 @@ class ExperienceRecipe(Section):
     endpoint_model: str = ""
     """Name of a model at the OpenAI-compatible endpoint that plays the environment as it is, in place of a fine-tuned
     backbone; num_refit_episodes are then only retrieved from."""
+    start_from: Literal["backbone", "last"] = "backbone"
+    """backbone: fit it anew on all experience. last: go on from the last run's experience model, on what is new since."""
+    replayed_share: float = Field(default=0.5, ge=0, lt=1)
+    """Share of old transitions among those that an experience model goes on with, so that it forgets none."""
     sft: SftRecipe = SftRecipe(epochs=1.0)
     with_reasoning: bool = True
     """Reason before the next state; False is the paper's ablation."""
@@ -141,7 +148,7 @@ class ExperienceRecipe(Section):
     @property
     def as_fitted(self) -> Self:
         """What fitting depends on, and the default of what only a prediction does: another vote fits nothing anew."""
-        of_predictions = ("temperature", "top_p", "heed_lists", "num_votes", "max_new_tokens")
+        of_predictions = ("start_from", "temperature", "top_p", "heed_lists", "num_votes", "max_new_tokens")
         return self.model_copy(update={name: type(self).model_fields[name].default for name in of_predictions})
 
 
@@ -159,8 +166,11 @@ class RetrievalRecipe(Section):
 
 
 class StartRecipe(Section):
-    """The starting policy: behaviour cloning of logged successes."""
+    """The starting policy: behaviour cloning of logged successes, or a policy that is there."""
 
+    from_: Literal["demonstrations", "base", "champion"] = Field(default="demonstrations", alias="from")
+    """demonstrations: the backbone, cloned from logged successes. base: the backbone as it is. champion: the policy in force
+    when the run was begun; where there is none yet, as demonstrations."""
     remember_episode: bool = False
     """The policy sees the whole episode so far; else the task, its last actions and the present state, which
     here remembers what was seen."""
@@ -246,7 +256,12 @@ class DreamRecipe(Section):
     """Parts that a round's groups are dreamt in, each by a draw of its own: one after the other, or at once on the workers
     of a Ray cluster, where a part stays with the policy that the round began with."""
     max_gap: float = Field(default=0.2, ge=0, le=1)
-    """Dream minus real success, either way, beyond which training in the dream stops early."""
+    """Dream minus real success, either way, beyond which dream and real have parted."""
+    when_parted: Literal["stop", "refit"] = "stop"
+    """stop: end training in the dream. refit: play real episodes of train tasks with the present policy, where its dreams erred
+    most, and go on with an experience model that has learnt them (2605.29032); their steps count as real training."""
+    refit_episodes: int = Field(default=64, ge=1)
+    """Real episodes of a refit."""
 
 
 class RealRecipe(Section):
@@ -256,11 +271,20 @@ class RealRecipe(Section):
     """Rounds."""
     learning_rate: float = Field(default=1e-4, gt=0)
     """In place of grpo.learning_rate: about where its decay in the dream has ended."""
+    unpromoted: bool = False
+    """Go on from a policy that the gate refused, too. For experiments: the result cannot become champion."""
 
 
 class EvaluationRecipe(Section):
     """How a policy is measured, on valid tasks while it trains and on test tasks in the end."""
 
+    panel: Literal["fresh", "pinned"] = "fresh"
+    """fresh: test tasks that no judgement used before, where the environment can make them; else all of its set, whose uses are
+    counted. pinned: the first test tasks, to compare experiments."""
+    max_dreamt_tasks: int = Field(default=400, ge=0)
+    """The first so many are dreamt beside; all are played for real."""
+    max_failed_share: Share = 0.02
+    """Share of episodes that may stay without an outcome, because the real environment failed in them again and again."""
     temperature: float = Field(default=0.0, ge=0)
     """At which it is sampled, for real and in the dream; 0 is its likeliest action. verl-agent, whose workflow the paper
     follows, evaluates at 0.4: so a policy is not held to a refused action that it would repeat for ever."""

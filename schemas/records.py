@@ -94,6 +94,8 @@ class Trajectory:
     """The episode met the step limit before it was done."""
     source: str = ""
     """Who acted: expert, noisy expert 0.4, start policy, an imported file."""
+    episode_id: str = ""
+    """Name of a logged episode, which it keeps when it grows; empty: its content is its name."""
 
     @property
     def success(self) -> bool:

@@ -3,11 +3,13 @@
 A run's record is plain data that is kept by its id: what is below, then results, lineage and gate as they come to be.
 """
 
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.digests import digest_of
 from schemas.records import Reference
 
 Record = dict[str, Any]
@@ -30,6 +32,22 @@ class Status(StrEnum):
     FAILED = "failed"
     KILLED = "killed"
     """Interrupted, or its process is gone; the same command resumes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyParts:
+    """What the cache key of a versioned task is made of; `dreamgym why` compares those of two steps."""
+
+    task: str
+    inputs: dict[str, Any]
+    code: dict[str, str]
+    packages: dict[str, str]
+    settings: dict[str, str]
+
+    @property
+    def key(self) -> str:
+        """Sha256 of all parts."""
+        return digest_of(asdict(self))
 
 
 class RunKey(BaseModel):
@@ -60,8 +78,8 @@ class LeftBehind(BaseModel):
     """The policy in force when the run was begun."""
     experience_model: Reference | None = None
     """The experience model of the last run of the recipe that has one."""
-    panel: int = 0
-    """Number of the panel of test tasks: how often tasks of this environment were used to judge before."""
+    experience: list[Reference] = Field(default=[])
+    """What that experience model has learnt."""
 
 
 class RunHead(BaseModel):

@@ -10,4 +10,6 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class Section(BaseModel):
     """A frozen part of a recipe that refuses fields it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True, serialize_by_alias=True
+    )

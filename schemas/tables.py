@@ -12,8 +12,11 @@ import pyarrow as arrow
 
 from schemas.state_text import lines_of
 
-SCHEMA_VERSION = 1
-"""Of the tables here; logs of another version are quarantined, not read by guess."""
+SCHEMA_VERSION = 2
+"""Of the tables here. Tables of an earlier version are migrated when they are opened (infra/table_migration.py)."""
+
+LOG_SCHEMA_VERSION = 1
+"""Of logged transitions; logs of another version are quarantined, not read by guess."""
 
 MAX_TEXT_BYTES = 32_768
 """A state, action or instruction beyond this is not a textual abstraction any more."""
@@ -76,7 +79,9 @@ LOGGED_TRANSITIONS = pa.DataFrameSchema(
         "truncated": pa.Column(bool, coerce=True),
         "source": _text(),
         "seed": pa.Column(int, coerce=True),
-        "schema_version": pa.Column(int, pa.Check.eq(SCHEMA_VERSION, error=f"is not {SCHEMA_VERSION}"), coerce=True),
+        "schema_version": pa.Column(
+            int, pa.Check.eq(LOG_SCHEMA_VERSION, error=f"is not {LOG_SCHEMA_VERSION}"), coerce=True
+        ),
     },
     strict=False,
 )
@@ -86,7 +91,7 @@ LOGGED_TRANSITIONS = pa.DataFrameSchema(
 _ROW_ID = arrow.field("row_id", arrow.string(), nullable=False, metadata=_PRIMARY_KEY)
 
 _PROVENANCE = [
-    *(arrow.field(n, arrow.string(), nullable=False) for n in ("policy", "experience_model", "recipe")),
+    *(arrow.field(n, arrow.string(), nullable=False) for n in ("policy", "experience_model", "recipe", "run")),
     *(arrow.field(n, arrow.int64(), nullable=False) for n in ("seed", "round", "schema_version")),
 ]
 """With what a row was made: on every row of every table, but for what was refused."""

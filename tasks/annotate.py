@@ -14,7 +14,7 @@ from schemas.recipe import AnnotateRecipe, EnvironmentRecipe, RetrievalRecipe
 from schemas.records import Reference, Trajectory
 from tasks.authors import open_endpoint
 from tasks.keep import get_trajectories, put_trajectories
-from tasks.rows import Provenance
+from tasks.provenance import made_here
 from tasks.store_rows import store_rows
 from tasks.versioned import versioned_task
 
@@ -27,6 +27,7 @@ def annotate(
     retrieval: RetrievalRecipe,
     seed: int,
     policy: str = "",
+    store: bool = True,
 ) -> Reference:
     """The trajectories with a reasoning trace on every turn.
 
@@ -37,13 +38,16 @@ def annotate(
         retrieval: Names the encoder of the stored vectors.
         seed: Of the recipe, kept on the rows.
         policy: Digest of the policy that played, if it was one of ours.
+        store: Write the rows; those that were recalled from the store are there.
     """
     episodes = get_trajectories(trajectories)
     annotator = _annotator(recipe, environment)
     with cycle().display.stage("annotate"):
         traces = annotator.annotate(episodes)
     explained = [with_reasoning(episode, own) for episode, own in zip(episodes, traces, strict=True)]
-    made_by = Provenance(cycle().recipe_digest, seed, policy=policy)
+    made_by = made_here(seed, policy=policy)
+    if not store:
+        return put_trajectories(explained)
     tag = store_rows(explained, made_by, retrieval, f"annotated-{trajectories.sha256[:8]}")
     return put_trajectories(explained, table_tag=tag)
 

@@ -7,7 +7,6 @@ settings  what of the settings changes numbers, for tasks that compute with netw
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib.metadata import packages_distributions, version
 from typing import Any
@@ -19,6 +18,7 @@ from schemas.digests import digest_of
 from schemas.environments import BaseEnvironment, PluginRecipe
 from schemas.errors import DreamGymError
 from schemas.records import Reference
+from schemas.runs import KeyParts
 from tasks.device import number_settings
 from tasks.import_closure import closure_of
 
@@ -29,22 +29,6 @@ _CARRYING = frozenset(
     "prefect psutil pyarrow pydantic pydantic_settings ray rich sqlalchemy starlette typer uvicorn websockets yaml".split()
 )
 """Packages that carry results and change none; their versions are tags of the MLflow run."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyParts:
-    """What a key is made of; `dreamgym why` compares those of two steps."""
-
-    task: str
-    inputs: dict[str, Any]
-    code: dict[str, str]
-    packages: dict[str, str]
-    settings: dict[str, str]
-
-    @property
-    def key(self) -> str:
-        """Sha256 of all parts."""
-        return digest_of(asdict(self))
 
 
 def key_parts(task: str, module: str, arguments: Mapping[str, Any]) -> KeyParts:

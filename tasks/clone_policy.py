@@ -19,7 +19,7 @@ from tasks.versioned import versioned_task
 @versioned_task
 def clone_policy(
     backbone: Reference,
-    trajectories: Reference,
+    trajectories: list[Reference],
     recipe: StartRecipe,
     training: TrainingRecipe,
     environment: EnvironmentRecipe,
@@ -27,7 +27,7 @@ def clone_policy(
 ) -> Reference:
     """The backbone, taught to act like the shortest logged success of each of the first tasks that have one."""
     model = get_frozen_model(backbone)
-    demonstrations = shortest_successes(get_trajectories(trajectories))[: recipe.num_demonstrations]
+    demonstrations = shortest_successes(get_trajectories(*trajectories))[: recipe.num_demonstrations]
     if not demonstrations:
         raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")
     shown = with_renamed_copies(demonstrations, recipe.renamed_copies, model, open_environment(environment), seed)

@@ -6,14 +6,13 @@ out: dreamt trajectories, group by group; their rows in `transitions` with origi
 
 from dataclasses import replace
 
-from infra.doors import cycle
 from schemas.recipe import GrpoRecipe, PlayRecipe
 from schemas.records import Reference, Trajectory
 from tasks.aliases import draw_aliases
 from tasks.device import use_threads
 from tasks.keep import get_tasks, get_trajectories, put_trajectories
 from tasks.play import dream_environment, play
-from tasks.rows import Provenance
+from tasks.provenance import made_here
 from tasks.store_rows import pin_rows, store_shard
 from tasks.versioned import versioned_task
 from tasks.workers import by_workers
@@ -71,7 +70,7 @@ def dream_shard(
     episodes = play(
         "dream", policy, environment, "dream", repeated, recipe, grpo.temperature, seed, aliases=aliases, follow=follow
     )
-    made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
+    made_by = made_here(recipe.seed, round, policy.sha256, experience_model.sha256)
     store_shard(episodes, made_by, recipe.retrieval, first * grpo.group_size)
     return put_trajectories(episodes)
 

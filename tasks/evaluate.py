@@ -5,6 +5,7 @@ out: success by task, interval, calibration; rows in `evaluations`; sample traje
 """
 
 from collections import Counter, defaultdict
+from itertools import zip_longest
 from statistics import fmean
 from typing import Any
 
@@ -18,6 +19,7 @@ from schemas.records import Failure, Reference, Trajectory
 from tasks.device import use_threads
 from tasks.keep import put_trajectories
 from tasks.play import dream_environment, play, play_real
+from tasks.provenance import made_here
 from tasks.rows import Provenance
 from tasks.versioned import versioned_task
 
@@ -35,6 +37,7 @@ def evaluate(
     split: str,
     num_tasks: int,
     round: int,
+    first_task: int = 0,
 ) -> dict[str, Any]:
     """Play every task for real and as often in the dream, and replay the dreams for real.
 
@@ -44,49 +47,81 @@ def evaluate(
         experience_model: Dreams beside it.
         experience: What the experience model may retrieve.
         recipe: How episodes go.
-        measured: How often a task is played, and at which temperature.
+        measured: How often a task is played, at which temperature, and how many are dreamt.
         split: valid while training, test for the report.
-        num_tasks: The first so many of the split.
-        round: After which round of training; 0 where there is one evaluation only.
+        num_tasks: So many of the split.
+        round: After which round of training; on test tasks, the number of their panel.
+        first_task: Number of the first one.
 
     Raises:
-        EnvironmentLost: some tasks could not be played to an end.
+        EnvironmentLost: more episodes than the recipe bears have no outcome.
     """
     use_threads()
     environment = open_environment(recipe.environment)
     with cycle().display.stage("make games"):
-        held_out = environment.tasks(split, num_tasks)
+        held_out = environment.tasks(split, num_tasks, first_task)
     repeated = [task for task in held_out for _ in range(measured.episodes_per_task)]
-    real = play_real(name, policy, recipe, repeated, measured.temperature, recipe.seed)
-    _require_outcomes(real)
-    imagined = dream_environment(experience_model, experience, recipe, recipe.seed)
-    tasks = [one.task_as_it_began for one in real]
-    dreamt = play(f"{name} dream", policy, imagined, "dream", tasks, recipe, measured.temperature, recipe.seed)
+    played = play_real(name, policy, recipe, repeated, measured.temperature, recipe.seed)
+    real = _with_outcome(played, measured.max_failed_share)
+    dreamt_tasks = {task.task_id for task in held_out[: measured.max_dreamt_tasks]}
+    awake = [one for one in real if one.task.task_id in dreamt_tasks]
+    dreamt = _dreamt(name, policy, experience_model, experience, recipe, measured, awake)
     with cycle().display.stage("replays"):
         replays = replay(dreamt, environment)
     cycle().display.time.failed("replays", Counter(Failure.ENVIRONMENT.value for one in replays if failed(one)))
-    calibration = calibrate(dreamt, replays, real)
-    made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256, experience_model.sha256)
+    calibration = calibrate(dreamt, replays, awake) if dreamt else None
+    made_by = made_here(recipe.seed, round, policy.sha256, experience_model.sha256)
     replay_store().upsert("evaluations", _rows(real, dreamt, made_by))
     first = slice(0, _NUM_SAMPLES * measured.episodes_per_task, measured.episodes_per_task)
     samples = put_trajectories([*real[first], *dreamt[first]])
-    return {**_summary(real, calibration), "samples": samples}
+    return {**_summary(real, calibration), "num_failed": len(played) - len(real), "samples": samples}
 
 
-def _require_outcomes(real: list[Trajectory]) -> None:
-    if failed := [episode for episode in real if episode.failure is Failure.ENVIRONMENT]:
-        first = failed[0]
+def _dreamt(
+    name: str,
+    policy: Reference,
+    experience_model: Reference,
+    experience: list[Reference],
+    recipe: PlayRecipe,
+    measured: EvaluationRecipe,
+    awake: list[Trajectory],
+) -> list[Trajectory]:
+    """A dream for each of some real episodes, from the state in which it began."""
+    if not awake:
+        return []
+    imagined = dream_environment(experience_model, experience, recipe, recipe.seed)
+    tasks = [one.task_as_it_began for one in awake]
+    return play(f"{name} dream", policy, imagined, "dream", tasks, recipe, measured.temperature, recipe.seed)
+
+
+def _with_outcome(played: list[Trajectory], max_failed_share: float) -> list[Trajectory]:
+    """The episodes in which the environment did not fail; those that stay without an outcome are none, and no losses.
+
+    Raises:
+        EnvironmentLost: they are too many.
+    """
+    failed = [episode for episode in played if episode.failure is Failure.ENVIRONMENT]
+    if not failed:
+        return played
+    first = failed[0]
+    told = (
+        f"the real environment failed in {len(failed)} of {len(played)} episodes, and again when they were played anew; "
+        f"{first.task.task_id}: {first.turns[-1].step.reasoning}"
+    )
+    if len(failed) > max_failed_share * len(played) or len(failed) == len(played):
         raise EnvironmentLost(
-            f"the real environment failed in {len(failed)} of {len(real)} episodes, and again when they were played anew; "
-            f"{first.task.task_id}: {first.turns[-1].step.reasoning}. Mend it and run again: what is finished stays"
+            f"{told}. evaluation.max_failed_share is {max_failed_share:.1%}. Mend it and run again: what is finished stays"
         )
+    cycle().display.say(f"{told}. They are left out: no more than {max_failed_share:.1%} of the episodes")
+    return [episode for episode in played if episode.failure is not Failure.ENVIRONMENT]
 
 
-def _summary(real: list[Trajectory], calibration: Calibration) -> dict[str, Any]:
+def _summary(real: list[Trajectory], calibration: Calibration | None) -> dict[str, Any]:
     successes = _success_by_task(real)
     interval = success_rate(list(successes.values()))
     return {
-        **calibration.metrics(),
+        **(calibration.metrics() if calibration else {}),
+        "real_success": sum(one.success for one in real) / len(real),
         "interval_low": interval.low,
         "interval_high": interval.high,
         "num_steps": float(sum(len(t.turns) for t in real)),
@@ -110,9 +145,9 @@ def _rows(real: list[Trajectory], dreamt: list[Trajectory], made_by: Provenance)
             "task_id": one.task.task_id,
             "family": one.task.family,
             "real_success": one.success,
-            "dream_success": None if other.failure else other.success,
+            "dream_success": other.success if other and not other.failure else None,
             "num_steps": len(one.turns),
             **made_by.columns(),
         }
-        for number, (one, other) in enumerate(zip(real, dreamt, strict=True))
+        for number, (one, other) in enumerate(zip_longest(real, dreamt))
     ]

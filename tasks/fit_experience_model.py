@@ -26,27 +26,39 @@ from tasks.workers import by_workers
 
 @versioned_task
 def fit_experience_model(
-    backbone: Reference,
+    model: Reference,
     trajectories: list[Reference],
+    learnt: list[Reference],
     recipe: ExperienceRecipe,
     training: TrainingRecipe,
     retrieval: RetrievalRecipe,
     environment: EnvironmentRecipe,
     seed: int,
 ) -> Reference:
-    """The backbone, taught to play the environment, with the demonstrations that retrieval would give it.
+    """A model, taught to play the environment, with the demonstrations that retrieval would give it.
 
     If the recipe names a model at an endpoint, it is that model, and nothing is taught.
+
+    Args:
+        model: A backbone, or an experience model to go on with.
+        trajectories: All experience.
+        learnt: What the model has learnt before; of it only a share is shown again, beside what is new.
+        recipe: How it is taught.
+        training: Whether all weights are trained, or adapters.
+        retrieval: Grounds it.
+        environment: Whose names may be replaced.
+        seed: Of what is random.
     """
     if recipe.endpoint_model:
         return put_endpoint_model(recipe.endpoint_model)
-    call = (backbone, trajectories, recipe, training, retrieval, environment, seed)
+    call = (model, trajectories, learnt, recipe, training, retrieval, environment, seed)
     return by_workers("experience model", fit, [call])[0]
 
 
 def fit(
     backbone: Reference,
     trajectories: list[Reference],
+    learnt: list[Reference],
     recipe: ExperienceRecipe,
     training: TrainingRecipe,
     retrieval: RetrievalRecipe,
@@ -57,7 +69,10 @@ def fit(
     model = get_frozen_model(backbone)
     index = index_over(retrieval, trajectories)
     rng = random.Random(seed)
-    episodes = [episode for episode in get_trajectories(*trajectories) if not episode.failure]
+    whole = [episode for episode in get_trajectories(*trajectories) if not episode.failure]
+    episodes = new_and_replayed(whole, get_trajectories(*learnt), recipe.replayed_share, rng)
+    if not episodes:
+        return backbone
     real = open_environment(environment)
     pieces = name_pieces(model.tokenizer.get_vocab())
     examples: list[Example] = []
@@ -77,6 +92,22 @@ def fit(
         prediction_tokens_p999=tokens[len(tokens) * 999 // 1000],
         prediction_tokens_longest=tokens[-1],
     )
+
+
+def new_and_replayed(
+    episodes: list[Trajectory], learnt: list[Trajectory], replayed_share: float, rng: random.Random
+) -> list[Trajectory]:
+    """Episodes that are not learnt yet, and so many of the others that they are this share of all; none without new ones.
+
+    All of them, where nothing was learnt before.
+    """
+    known = {trajectory_id(one) for one in learnt}
+    new = [one for one in episodes if trajectory_id(one) not in known]
+    if len(new) == len(episodes):
+        return episodes
+    old = [one for one in episodes if trajectory_id(one) in known]
+    num_replayed = round(len(new) * replayed_share / (1 - replayed_share))
+    return [*new, *rng.sample(old, min(num_replayed, len(old)))]
 
 
 def cut_off(fitted: Reference, max_new_tokens: int) -> str:

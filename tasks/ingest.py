@@ -17,8 +17,8 @@ from schemas.recipe import EnvironmentRecipe, IngestRecipe, RetrievalRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 from tasks.keep import put_trajectories
 from tasks.logs.read_log import read_log
-from tasks.rows import Provenance
-from tasks.store_rows import store_rows
+from tasks.provenance import made_here
+from tasks.store_rows import store_logs
 from tasks.versioned import versioned_task
 
 
@@ -42,7 +42,7 @@ def ingest(
     with cycle().display.stage("ingest") as report:
         trajectories = _imported(environment, recipe) if recipe.path else _collected(environment, recipe, seed, report)
     cycle().display.time.failed("ingest", Counter(one.failure.value for one in trajectories if one.failure))
-    tag = store_rows(trajectories, Provenance(cycle().recipe_digest, seed), retrieval, "logs", replace=False)
+    tag = store_logs(trajectories, made_here(seed), retrieval)
     return put_trajectories(trajectories, table_tag=tag, success=_success(trajectories))
 
 
@@ -75,6 +75,9 @@ def _imported(environment: EnvironmentRecipe, recipe: IngestRecipe) -> list[Traj
         )
     for reason, count in log.reasons.most_common():
         cycle().display.say(f"quarantined {count} rows: {reason}")
+    for what, count in (("came twice and count once", log.episodes.num_repeated), ("grew", log.episodes.num_grown)):
+        if count:
+            cycle().display.say(f"{path}: {count} episodes {what}")
     return log.trajectories
 
 

@@ -6,7 +6,6 @@ out: real trajectories, group by group; their rows in `transitions` with origin 
 
 import random
 
-from infra.doors import cycle
 from models.curriculum import draw_tasks
 from schemas.recipe import CurriculumRecipe, GrpoRecipe, PlayRecipe
 from schemas.records import Reference
@@ -14,7 +13,7 @@ from tasks.aliases import draw_aliases
 from tasks.device import use_threads
 from tasks.keep import get_tasks, put_trajectories
 from tasks.play import play_real
-from tasks.rows import Provenance
+from tasks.provenance import made_here
 from tasks.store_rows import store_rows
 from tasks.versioned import versioned_task
 
@@ -38,6 +37,6 @@ def play_real_groups(
     seed = recipe.seed * 1_000_003 + 500_000 + round
     aliases = draw_aliases(drawn, grpo.renamed_share, policy, recipe.environment, seed)
     episodes = play_real(stage, policy, recipe, repeated, grpo.temperature, seed, aliases)
-    made_by = Provenance(cycle().recipe_digest, recipe.seed, round, policy.sha256)
+    made_by = made_here(recipe.seed, round, policy.sha256)
     tag = store_rows(episodes, made_by, recipe.retrieval, f"{stage}-{round}")
     return put_trajectories(episodes, table_tag=tag)

@@ -18,10 +18,30 @@ from schemas.records import Reference
 _log = logging.getLogger(__name__)
 
 
-def present_champion() -> Reference | None:
-    """The policy in force. Aliases that a crash left behind are put right on the way."""
+def champion_to_beat(candidate: Reference, *, anew: bool = False) -> Reference | None:
+    """The champion whose place a candidate of this run would take; None if it would be the first.
+
+    A run that is resumed judges against the champion that it judged against before. For a candidate that is champion
+    itself it is the one before.
+
+    Args:
+        candidate: Of this run.
+        anew: Although the run judged it before: today's champion counts.
+    """
     registry().follow(ledger())
-    return ledger().history().champion
+    history = ledger().history()
+    own = (i for i, one in enumerate(history.entries) if one.is_judgement_of(candidate, cycle().run_id))
+    if not anew and (first := next(own, None)) is not None:
+        history = History(history.entries[:first])
+    champion = history.champion
+    is_candidate = champion is not None and champion.sha256 == candidate.sha256
+    return history.before_champion if is_candidate else champion
+
+
+def was_promoted_by(candidate: Reference, run_id: str) -> bool:
+    """Whether a run made a candidate champion, before it was cut off."""
+    promotions = (one for one in ledger().history().entries if one.decision is Decision.PROMOTED and one.by == run_id)
+    return any(one.policy and one.policy.sha256 == candidate.sha256 for one in promotions)
 
 
 def record_judgement(candidate: Reference, gate: dict[str, Any]) -> str:
@@ -128,17 +148,6 @@ def _let_aliases_follow() -> None:
         registry().follow(ledger())
     except StorageError as error:
         _log.warning("aliases in MLflow are behind the ledger; the next cycle or judgement puts them right: %s", error)
-
-
-def register_fine_tuned(policy: Reference, promoted: Reference, promoted_version: str) -> str:
-    """Register what sim-to-real made of a promoted policy. It gets no alias: no gate has judged it.
-
-    Where no group taught anything it is the promoted policy still, and so is its version.
-    """
-    if policy.sha256 == promoted.sha256:
-        return promoted_version
-    tags = {"gate": "not judged", "fine_tuned_from": promoted_version, "run_id": cycle().run_id}
-    return registry().register(policy, tags, cycle().tracker.parent.info.run_id)
 
 
 def objections(gate: dict[str, Any]) -> list[str]:

@@ -19,6 +19,7 @@ from schemas.records import AgentTask, Reference
 from tasks.authors import open_author, open_chat_author
 from tasks.device import use_threads
 from tasks.keep import get_tasks, put_tasks
+from tasks.provenance import made_here
 from tasks.rows import Provenance
 from tasks.versioned import versioned_task
 
@@ -33,7 +34,7 @@ def propose_tasks(
     """The tasks of a round, drawn by reward entropy, generated ones bounded by lambda; kept in `agent_tasks`."""
     rng = random.Random(f"{seed}/propose/{round}")
     drawn = draw_tasks(get_tasks(pool), entropies, num_tasks, recipe.max_generated_share, recipe.floor, rng)
-    replay_store().upsert("agent_tasks", _rows(drawn, entropies, Provenance(cycle().recipe_digest, seed, round)))
+    replay_store().upsert("agent_tasks", _rows(drawn, entropies, made_here(seed, round)))
     return put_tasks(drawn, num_generated=sum(task.generated for task in drawn))
 
 

@@ -20,6 +20,7 @@ class Provenance:
     round: int = 0
     policy: str = ""
     experience_model: str = ""
+    run: str = ""
 
     def columns(self) -> dict[str, str | int]:
         """As every row of the replay store says it."""
@@ -44,12 +45,18 @@ def rows_of(
     return [{**row, "vector": vector} for row, vector in zip(rows, vectors, strict=True)]
 
 
+def stored_id(trajectory: Trajectory) -> str:
+    """Id that a logged episode is stored by: of its name, or else of its content."""
+    if not trajectory.episode_id:
+        return trajectory_id(trajectory)
+    return hashlib.sha256(f"{trajectory.origin}\x1d{trajectory.episode_id}".encode()).hexdigest()[:32]
+
+
 def _stored_id(trajectory: Trajectory, number: int, made_by: Provenance) -> str:
-    """Logs are one by content, however often they are imported; what a policy plays is another episode each time."""
-    content = trajectory_id(trajectory)
+    """What a policy plays is another episode each time."""
     if not made_by.policy:
-        return content
-    played = (content, made_by.recipe, made_by.seed, made_by.round, made_by.policy, number)
+        return stored_id(trajectory)
+    played = (trajectory_id(trajectory), made_by.recipe, made_by.seed, made_by.round, made_by.policy, number)
     return hashlib.sha256("\x1d".join(map(str, played)).encode()).hexdigest()[:32]
 
 

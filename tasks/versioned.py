@@ -19,7 +19,8 @@ from infra.memory import give_back
 from infra.result_storage import ResultBlobs
 from schemas.digests import changed_fields, digest_of
 from schemas.plain import plain, references_in, restored
-from tasks.cache_key import KeyParts, key_parts
+from schemas.runs import KeyParts
+from tasks.cache_key import key_parts
 
 
 def versioned_task(function: Callable[..., Any]) -> Callable[..., Any]:

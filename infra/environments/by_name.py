@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from schemas.environments import PluginRecipe, entry_point
+from schemas.environments import BaseEnvironment, PluginRecipe, entry_point
 from schemas.ports import Annotator, Listed, RealEnvironment
 from schemas.recipe import EnvironmentRecipe
 
@@ -47,7 +47,7 @@ def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:
     return _part(recipe, "annotator").FactsAnnotator()
 
 
-def package_of(recipe: EnvironmentRecipe) -> str:
+def package_of(recipe: BaseEnvironment) -> str:
     """The package of a built-in environment, or the module that an entry point names."""
     if isinstance(recipe, PluginRecipe):
         return entry_point(recipe.name).module

@@ -12,6 +12,7 @@ import pandas as pd
 from schemas.errors import DataError
 from schemas.records import AgentTask, Step, Trajectory, Turn
 from schemas.tables import LOGGED_TRANSITIONS
+from tasks.logs.episodes import Episodes, distinct
 from tasks.logs.files import RAW_CHARACTERS, Record, files_in, records_in
 from tasks.logs.rules import in_order, reasons_against, trajectories_in
 
@@ -21,9 +22,14 @@ class ReadLog:
     """What a file held."""
 
     num_rows: int = 0
-    trajectories: list[Trajectory] = field(default_factory=list)
+    episodes: Episodes = field(default_factory=Episodes)
     quarantined: list[dict[str, str]] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def trajectories(self) -> list[Trajectory]:
+        """Distinct episodes."""
+        return self.episodes.trajectories
 
     @property
     def bad_share(self) -> float:
@@ -50,26 +56,28 @@ def read_log(path: Path, objection: Callable[[AgentTask], str | None] = lambda t
         DataError: no such file, another format, or columns missing.
     """
     log = ReadLog()
-    for name, file in files_in(path).items():
-        _read_file(file, name, objection, log)
+    files = files_in(path).items()
+    log.episodes = distinct((name, one) for name, file in files for one in _read_file(file, name, objection, log))
     return log
 
 
-def _read_file(file: Path, name: str, objection: Callable[[AgentTask], str | None], log: ReadLog) -> None:
+def _read_file(file: Path, name: str, objection: Callable[[AgentTask], str | None], log: ReadLog) -> list[Trajectory]:
+    """The trajectories of a file; the log is told of its rows, and of what cannot be taken."""
     records = list(records_in(file, name))
     readable = [one for one in records if not one.reason]
     frame = pd.DataFrame([one.value for one in readable])
     _require_columns(file, frame, records)
-    reasons = reasons_against(frame)
+    reasons, taken = reasons_against(frame), list[Trajectory]()
     for trajectory_id, rows in trajectories_in(frame.drop(index=list(reasons))).items():
         trajectory = _trajectory(in_order(rows.values()))
         if problem := objection(trajectory.task):
             reasons |= dict.fromkeys(rows, f"{problem} (trajectory {trajectory_id})")
         else:
-            log.trajectories.append(trajectory)
+            taken.append(trajectory)
     bad = [Record(readable[at].where, {}, reason, as_it_came(frame.loc[at])) for at, reason in reasons.items()]
     log.num_rows += len(records)
     log.take_bad([*bad, *(one for one in records if one.reason)])
+    return taken
 
 
 def _require_columns(file: Path, frame: pd.DataFrame, records: list[Record]) -> None:
@@ -105,4 +113,5 @@ def _trajectory(rows: list[dict[str, Any]]) -> Trajectory:
         Turn(r["state"], r["action"], Step(r["next_state"], float(r["reward"]), bool(r["done"]), bool(r["success"])))
         for r in rows
     ]
-    return Trajectory(task, "real", turns, truncated=bool(rows[-1]["truncated"]), source=first["source"])
+    truncated, name = bool(rows[-1]["truncated"]), first["trajectory_id"]
+    return Trajectory(task, "real", turns, truncated=truncated, source=first["source"], episode_id=name)

@@ -11,7 +11,7 @@ from typing import Any
 
 from schemas.log_mapping import LogField, LogFormat, LogMapping
 from schemas.state_text import state_of
-from schemas.tables import SCHEMA_VERSION
+from schemas.tables import LOG_SCHEMA_VERSION
 from tasks.logs.files import RAW_CHARACTERS, Record, records_in
 from tasks.logs.messages import Conversation, conversation_of, messages_in, value_at
 from tasks.logs.spans import SpansByTrace, temporary_spans
@@ -147,7 +147,7 @@ def _said_of_all(record: dict[str, Any], talk: Conversation, mapping: LogMapping
         "source": str(said("source") or "an imported log"),
         "success": _succeeded(said("success"), said("reward"), mapping.success_from),
         "truncated": said("truncated") is True,
-        **{"split": "train", "seed": 0, "schema_version": SCHEMA_VERSION},
+        **{"split": "train", "seed": 0, "schema_version": LOG_SCHEMA_VERSION},
     }
 
 

@@ -314,5 +314,5 @@ def test_rows_that_stay_keep_the_reasoning_that_they_were_given(settings):
     store = ReplayStore(settings)
     plain = transition_rows(6)
     store.upsert("transitions", [{**one, "reasoning": "because"} for one in plain])
-    store.upsert("transitions", plain, replace=False)
+    store.upsert("transitions", plain, unless_same=("action", "next_state"))
     assert [one["reasoning"] for one in store.read("transitions")] == ["because"]

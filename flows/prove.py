@@ -1,0 +1,129 @@
+"""Prove a policy in the real environment: evaluate it on test tasks, let the gate judge it, and offer it as champion."""
+
+from typing import Any
+
+from flows.lineage import Lineage, evaluated, log
+from infra.announcements import CALIBRATION_ALARM, announce
+from infra.doors import blobs
+from infra.doors import cycle as running
+from infra.panels import take_panel
+from schemas.digests import digest_of
+from schemas.errors import GateRefused, Overtaken
+from schemas.plain import references_in
+from schemas.recipe import Recipe
+from schemas.records import Reference
+from tasks.judge import judge_candidate
+from tasks.promote import champion_to_beat, is_open, objections, promote, record_judgement, was_promoted_by
+from tasks.store_rows import verify_rows
+
+_BETWEEN_PANELS = 100_000
+"""Test tasks from the first of one panel to the first of the next."""
+
+
+def prove(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
+    """Judge what the dream taught, against the starting policy and the champion, and record the judgement.
+
+    Args:
+        recipe: Of the run.
+        made: Its models; evaluations and verdict are added.
+        anew: Although the run judged it before: against today's champion, on a panel of its own.
+
+    Raises:
+        IntegrityError: rows that the run stored are not what was written.
+    """
+    verify_rows(references_in(made.references))
+    made.references.pop("champion", None)
+    champion = champion_to_beat(made.references["dream"], anew=anew)
+    if champion:
+        made.references["champion"] = champion
+    policies = {name: made.references[name] for name in ("start", "dream", "champion") if name in made.references}
+    panel = panel_of(recipe, "dream", anew=anew)
+    made.evaluations |= {name: held_out(recipe, made, name, policy, panel) for name, policy in policies.items()}
+    made.gate = judged(recipe, made, "dream", "start", made.evaluations, champion, panel)
+    if not made.gate["calibrated"]:
+        alarm(made.evaluations["dream"])
+
+
+def prove_fine_tuned(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
+    """Judge what sim-to-real made, against the policy that it went on from and the champion."""
+    candidate, first = made.references["sim_to_real"], made.references["dream"]
+    champion = champion_to_beat(candidate, anew=anew)
+    policies = {"dream": first, "sim_to_real": candidate} | ({"champion": champion} if champion else {})
+    panel = panel_of(recipe, "sim_to_real", anew=anew)
+    evaluations = {name: held_out(recipe, made, name, policy, panel) for name, policy in policies.items()}
+    made.evaluations["sim_to_real"] = evaluations["sim_to_real"]
+    made.real_gate = judged(recipe, made, "sim_to_real", "dream", evaluations, champion, panel)
+
+
+def judged(
+    recipe: Recipe,
+    made: Lineage,
+    name: str,
+    baseline: str,
+    evaluations: dict[str, dict[str, Any]],
+    champion: Reference | None,
+    panel: int,
+) -> dict[str, Any]:
+    """The gate's verdict on a policy, in the ledger and the registry."""
+    candidate = made.references[name]
+    gate = judge_candidate(
+        candidate,
+        evaluations[name],
+        made.references[baseline],
+        evaluations[baseline],
+        recipe.gate,
+        champion,
+        evaluations.get("champion"),
+        {"number": panel, "fresh": has_fresh_panels(recipe)},
+    )
+    gain = gate["gain"]
+    stage = "gate" if name == "dream" else f"gate {name}"
+    log(stage, {"gain": gain["mean"], "gain_low": gain["low"], "passed": float(gate["passed"])})
+    made.versions[name] = record_judgement(candidate, gate)
+    return gate
+
+
+def panel_of(recipe: Recipe, name: str, *, anew: bool = False) -> int:
+    """The number of the panel of test tasks that a policy of this run is judged on; pinned ones are the first."""
+    if recipe.evaluation.panel == "pinned":
+        return 0
+    test_tasks = recipe.environment.model_dump(mode="json")
+    for of_others in ("num_train_tasks", "num_valid_tasks", "num_test_tasks", "max_steps"):
+        test_tasks.pop(of_others)
+    judgement = f"{running().run_id}/{name}{f'/{running().steps.started_utc}' if anew else ''}"
+    return take_panel(blobs(), digest_of(test_tasks)[:16], judgement)
+
+
+def has_fresh_panels(recipe: Recipe) -> bool:
+    """Whether each judgement has test tasks of its own."""
+    return recipe.evaluation.panel == "fresh" and recipe.environment.has_endless_tasks
+
+
+def held_out(recipe: Recipe, made: Lineage, name: str, policy: Reference, panel: int) -> dict[str, Any]:
+    """A policy on a panel of test tasks, for real."""
+    first = panel * _BETWEEN_PANELS if has_fresh_panels(recipe) else 0
+    return evaluated(recipe, made, f"evaluate {name}", policy, "test", recipe.environment.num_test_tasks, panel, first)
+
+
+def offer(recipe: Recipe, made: Lineage, name: str, gate: dict[str, Any]) -> None:
+    """Promote a candidate that nothing and nobody has to be asked about; else say what it waits for."""
+    say, candidate = running().display.say, made.references[name]
+    if was_promoted_by(candidate, running().run_id):
+        made.promoted = name
+    elif reasons := objections(gate):
+        say(f"{name} is not promoted: {'; '.join(reasons)}")
+    elif recipe.gate.needs_approval:
+        if is_open(candidate, gate["report"]):
+            say(f"{name} waits for approval: dreamgym promote {running().run_id}")
+    else:
+        try:
+            promote(candidate, gate["report"], running().run_id)
+            made.promoted = name
+        except (GateRefused, Overtaken) as refused:
+            say(f"{name} is not promoted: {refused}")
+
+
+def alarm(measured: dict[str, Any]) -> None:
+    """Announce that dreams do not hold for real, so that a schedule can be paused."""
+    facts = {name: measured[name] for name in ("dream_real_gap", "outcome_agreement")}
+    announce(CALIBRATION_ALARM, running().run_id, {"run_id": running().run_id, **facts})
