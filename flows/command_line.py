@@ -14,6 +14,7 @@ import typer
 
 from flows.stage import Stage
 from schemas.errors import DreamGymError
+from schemas.policies import PolicyName
 
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
@@ -144,6 +145,31 @@ def compare(
     table = comparison([find_run(run) for run in runs])
     page = page_of(table)
     print_json(table) if as_json else print_comparison(table, page)
+
+
+@app.command()
+def export(
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="A cycle id, or the start of one; `champion`: the policy in force.", metavar="RUN|champion"
+        ),
+    ],
+    folder: Annotated[Path, typer.Argument(help="Where to: a folder that is new or empty.", metavar="DIR")],
+    policy: Annotated[
+        PolicyName | None, typer.Option(help="Which policy of the run; the one that its gate judged if not given.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a policy as a Hugging Face folder with a model card: `AutoModelForCausalLM.from_pretrained` loads it."""
+    from flows.find_policy import find_policy
+
+    found = find_policy(run, policy)  # before what takes long to import: a slip is told at once
+    from flows.export import export_policy
+
+    export_policy(found, folder)
+    written = {"folder": str(folder), "policy": found.title, "sha256": found.reference.sha256}
+    print_json(written) if as_json else typer.echo(f"{found.title} is in {folder}: README.md says how to load it")
 
 
 @app.command()
