@@ -230,6 +230,9 @@ def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     assert checked["plan"]["dreamt_episodes"] == 4 * 16 * 8
     cycle = summary["cycle_id"]
     assert dreamgym(home, "compare", cycle, cycle).returncode == 0
+    assert f"dreamgym export {cycle} ./my-agent" in dreamgym(home, "show").stdout
+    assert dreamgym(home, "export", "champion", str(home / "my-agent")).returncode == 0
+    assert (home / "my-agent" / "model.safetensors").exists()
     promoted = dreamgym(home, "promote", cycle)
     assert "is champion already" in promoted.stdout
     back = dreamgym(home, "rollback", "--reason", "to see it come back")
