@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.stage import Stage
-from schemas.errors import DreamGymError
+from schemas.errors import DreamGymError, InputError
 from schemas.policies import PolicyName
 
 _INTERRUPTED = 130
@@ -138,7 +138,6 @@ def compare(
     """Cycles side by side: what differs in recipe and data, results with paired differences, cost; also as a page."""
     from flows.compare_runs import comparison, page_of, print_comparison
     from flows.find_run import find_run
-    from schemas.errors import InputError
 
     if len(runs) < 2:
         raise InputError("compare needs two cycles or more: `dreamgym show` names the latest")
@@ -181,7 +180,7 @@ def promote(
     from flows.find_run import find_run
 
     summary = find_run(run)
-    _open_prefect()
+    _embed()
     from flows.promote_run import promote_run
     from infra.progress import Display
 
@@ -191,11 +190,15 @@ def promote(
 @app.command()
 def rollback(
     reason: Annotated[str, typer.Option(help="Why, for the ledger.", prompt=True)],
+    yes: Annotated[bool, typer.Option("--yes", help="Even if it leaves no champion, without asking.")] = False,
 ) -> None:
     """Bring back the champion before the present one."""
     _embed()
     from flows.promote_run import roll_back_champion
+    from tasks.promote import leaves_no_champion
 
+    if not yes and leaves_no_champion():
+        _confirm("There was no champion before this one: a rollback leaves none. Go on?")
     typer.echo(roll_back_champion(reason))
 
 
@@ -317,6 +320,17 @@ def doctor(as_json: AsJson = False) -> None:
     print_json(examined) if as_json else print_findings(examined)
     if not all(one["fine"] for one in examined):
         raise typer.Exit(1)
+
+
+def _confirm(question: str) -> None:
+    """Ask a person at a terminal, and stop unless they agree.
+
+    Raises:
+        InputError: nobody is there to answer.
+    """
+    if not sys.stdin.isatty():
+        raise InputError(f"{question} Nobody is at a terminal to answer: say so with --yes")
+    typer.confirm(question, abort=True)
 
 
 def print_json(value: Any) -> None:

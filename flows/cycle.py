@@ -40,8 +40,8 @@ from tasks.play_real_groups import play_real_groups
 from tasks.pool_tasks import pool_tasks
 from tasks.promote import is_open, objections, present_champion, promote, record_judgement, register_fine_tuned
 from tasks.propose_tasks import propose_tasks, vary_tasks
-from tasks.store_rows import verify_rows
 from tasks.train_policy import train_policy
+from tasks.verify_rows import verify_rows
 
 
 @dataclass

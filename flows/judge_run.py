@@ -23,7 +23,7 @@ def judge_run(summary: dict[str, Any], display: Display) -> dict[str, Any]:
     if "dream" not in summary["lineage"]:
         raise InputError(f"cycle {cycle_id} has no policy yet: dreamgym run it to the end first")
     recipe, references = Recipe.model_validate(summary["recipe"]), restored(summary["lineage"])
-    with at_work(recipe, cycle_id, display):
+    with at_work(recipe, cycle_id, display, reopen=False):
         made = judgement.with_options(flow_run_name=f"judge {cycle_id}")(recipe, references)
     judged = summary | {"gate": plain(made.gate), "versions": summary["versions"] | made.versions}
     save_summary(judged)

@@ -235,7 +235,7 @@ def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     assert (home / "my-agent" / "model.safetensors").exists()
     promoted = dreamgym(home, "promote", cycle)
     assert "is champion already" in promoted.stdout
-    back = dreamgym(home, "rollback", "--reason", "to see it come back")
+    back = dreamgym(home, "rollback", "--reason", "to see it come back", "--yes")
     assert "no champion any more" in back.stdout
     assert dreamgym(home, "promote", cycle).returncode == 3, "it was rolled back"
     assert "champion is now version" in dreamgym(home, "promote", cycle, "--again").stdout
