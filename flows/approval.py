@@ -8,6 +8,7 @@ from prefect.input import RunInput
 from flows.promote_run import promote_judged
 from flows.show_run import with_interval
 from schemas.plain import restored
+from schemas.policies import PolicyName
 from tasks.promote import decline, is_open, objections
 
 _PATIENCE_S = 7 * 24 * 3600
@@ -47,6 +48,6 @@ def ask(summary: dict[str, Any]) -> str:
         key=f"gate-{report.sha256[:12]}",
     )
     if answer.approve:
-        return promote_judged(summary, answer.name)
+        return promote_judged(summary, PolicyName.DREAM, answer.name)
     decline(restored(summary["lineage"]["dream"]), report, answer.name, answer.reason)
     return f"declined by {answer.name}: {answer.reason or 'no reason given'}"

@@ -22,15 +22,21 @@ from schemas.recipe import Recipe
 
 
 @contextmanager
-def at_work(recipe: Recipe, run_id: str, display: Display) -> Iterator[Tracker]:
+def at_work(recipe: Recipe, run_id: str, display: Display, *, reopen: bool = True) -> Iterator[Tracker]:
     """Work on a cycle, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens.
+
+    Args:
+        recipe: Of the cycle.
+        run_id: Its id.
+        display: Shows how far it is.
+        reopen: Its MLflow runs that ended go on; else they stay as they ended.
 
     Raises:
         StorageError: Prefect or MLflow went away for longer than its client is patient.
     """
     require_conditional_puts(blobs())
     with Lease(blobs(), run_id, display.say), _outages_told():
-        tracker = _open_doors(recipe, run_id, display)
+        tracker = _open_doors(recipe, run_id, display, reopen)
         try:
             yield tracker
         except BaseException as error:
@@ -52,11 +58,11 @@ def _outages_told() -> Iterator[None]:
         raise StorageError(f"{server} went away: {error}. Run the same command again when it answers") from error
 
 
-def _open_doors(recipe: Recipe, run_id: str, display: Display) -> Tracker:
-    """The tracker of a cycle, whose MLflow runs go on if they were begun before."""
+def _open_doors(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> Tracker:
+    """The tracker of a cycle."""
     tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
     display.time.keep_in(settings().home / "journal" / run_id / "time.json")
-    tracker = Tracker(settings(), run_id, tags)
+    tracker = Tracker(settings(), run_id, tags, reopen=reopen)
     begin(Cycle(run_id, recipe.digest, tracker, display))
     await_prefect()
     close_abandoned_runs(tracker.client, tracker.experiment_id, blobs(), run_id)

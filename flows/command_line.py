@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.stage import Stage
-from schemas.errors import DreamGymError
+from schemas.errors import DreamGymError, InputError
+from schemas.policies import PolicyName
 
 if TYPE_CHECKING:
     from schemas.recipe import Recipe
@@ -195,7 +196,6 @@ def compare(
     """Cycles side by side: what differs in recipe and data, results with paired differences, cost; also as a page."""
     from flows.compare_runs import comparison, page_of, print_comparison
     from flows.find_run import find_run
-    from schemas.errors import InputError
 
     if len(runs) < 2:
         raise InputError("compare needs two cycles or more: `dreamgym show` names the latest")
@@ -205,29 +205,61 @@ def compare(
 
 
 @app.command()
+def export(
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="A cycle id, or the start of one; `champion`: the policy in force.", metavar="RUN|champion"
+        ),
+    ],
+    folder: Annotated[Path, typer.Argument(help="Where to: a folder that is new or empty.", metavar="DIR")],
+    policy: Annotated[
+        PolicyName | None, typer.Option(help="Which policy of the run; the one that its gate judged if not given.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a policy as a Hugging Face folder with a model card: `AutoModelForCausalLM.from_pretrained` loads it."""
+    from flows.find_policy import find_policy
+
+    found = find_policy(run, policy)  # before what takes long to import: a slip is told at once
+    from flows.export import export_policy
+
+    export_policy(found, folder)
+    written = {"folder": str(folder), "policy": found.title, "sha256": found.reference.sha256}
+    print_json(written) if as_json else typer.echo(f"{found.title} is in {folder}: README.md says how to load it")
+
+
+@app.command()
 def promote(
     run: RunName = None,
+    policy: Annotated[
+        PolicyName | None, typer.Option(help="dream or sim-to-real; the best that the gate lets through if not given.")
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="Even if it was rolled back before.")] = False,
 ) -> None:
-    """Judge a cycle's policy against today's champion, and make it champion if the gate lets it through."""
+    """Judge a policy of a run against today's champion, and make it champion if the gate lets it through."""
     from flows.find_run import find_run
 
     summary = find_run(run)
-    _open_prefect()
+    _embed()
     from flows.promote_run import promote_run
     from infra.progress import Display
 
-    typer.echo(promote_run(summary, Display(), again=again))
+    typer.echo(promote_run(summary, policy, Display(), again=again))
 
 
 @app.command()
 def rollback(
     reason: Annotated[str, typer.Option(help="Why, for the ledger.", prompt=True)],
+    yes: Annotated[bool, typer.Option("--yes", help="Even if it leaves no champion, without asking.")] = False,
 ) -> None:
     """Bring back the champion before the present one."""
     _embed()
     from flows.promote_run import roll_back_champion
+    from tasks.promote import leaves_no_champion
 
+    if not yes and leaves_no_champion():
+        _confirm("There was no champion before this one: a rollback leaves none. Go on?")
     typer.echo(roll_back_champion(reason))
 
 
@@ -349,6 +381,17 @@ def doctor(as_json: AsJson = False) -> None:
     print_json(examined) if as_json else print_findings(examined)
     if not all(one["fine"] for one in examined):
         raise typer.Exit(1)
+
+
+def _confirm(question: str) -> None:
+    """Ask a person at a terminal, and stop unless they agree.
+
+    Raises:
+        InputError: nobody is there to answer.
+    """
+    if not sys.stdin.isatty():
+        raise InputError(f"{question} Nobody is at a terminal to answer: say so with --yes")
+    typer.confirm(question, abort=True)
 
 
 def print_json(value: Any) -> None:

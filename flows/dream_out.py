@@ -53,7 +53,7 @@ def dream_of(summary: dict[str, Any], display: Display) -> Served:
     """A cycle's experience model, grounded in its real experience, with the tasks that this experience covers."""
     run_id, lineage = summary["run_id"], restored(summary["lineage"])
     recipe = Recipe.model_validate(summary["recipe"])
-    begin(Cycle(run_id, recipe.digest, Tracker(settings(), run_id, {}), display))
+    begin(Cycle(run_id, recipe.digest, Tracker(settings(), run_id, {}, reopen=False), display))
     environment = dream_environment(lineage["experience_model"], lineage["experience"], recipe.play, recipe.seed)
     tasks = tasks_in(lineage["experience"])
     return Served(environment, tasks, recipe.environment.max_steps, f"{recipe.name}, dreamt: {recipe.description}")

@@ -6,11 +6,11 @@ from infra.run_records import records
 from infra.settings import settings
 from schemas.errors import InputError
 from schemas.plain import restored
+from schemas.policies import GATES
+from schemas.records import Reference
 from schemas.runs import Record, Status
 
 LATEST, CHAMPION = "@latest", "@champion"
-POLICIES = ("dream", "sim_to_real")
-"""What a run may offer as champion."""
 _MAX_NAMED = 8
 
 
@@ -29,7 +29,7 @@ def find_run(name: str | None) -> Record:
     if name in (None, LATEST):
         return _latest([one for one in stored if one["status"] == Status.FINISHED])
     if name == CHAMPION:
-        return _of_champion(stored)
+        return _of_champion()
     return _finished(_named(name or "", stored))
 
 
@@ -63,12 +63,19 @@ def _what_became_of(record: Record) -> str:
     return {Status.RUNNING: "is running", Status.KILLED: "was interrupted"}.get(record["status"], "failed")
 
 
-def _of_champion(stored: list[Record]) -> Record:
+def _of_champion() -> Record:
     champion = Ledger(open_blobs(settings())).history().champion
     if champion is None:
         raise InputError("there is no champion: `dreamgym history` shows what was decided")
-    for record in reversed(stored):
-        made = restored(record.get("lineage", {}))
-        if any(name in made and made[name].sha256 == champion.sha256 for name in POLICIES):
-            return record
+    if record := find_champions_run(champion):
+        return record
     raise InputError(f"no run of this home made champion {champion.sha256[:12]}: its record is gone")
+
+
+def find_champions_run(champion: Reference) -> Record | None:
+    """The latest run that made this policy, in the dream or for real; None if no run of this home did."""
+    for record in reversed(records()):
+        made = restored(record.get("lineage", {}))
+        if any(one.key in made and made[one.key].sha256 == champion.sha256 for one in GATES):
+            return record
+    return None

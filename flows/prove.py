@@ -14,7 +14,7 @@ from schemas.recipe import Recipe
 from schemas.records import Reference
 from tasks.judge import judge_candidate
 from tasks.promote import champion_to_beat, is_open, objections, promote, record_judgement, was_promoted_by
-from tasks.store_rows import verify_rows
+from tasks.verify_rows import verify_rows
 
 _BETWEEN_PANELS = 100_000
 """Test tasks from the first of one panel to the first of the next."""

@@ -5,7 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from schemas.policies import POLICY_LABELS
+from schemas.policies import POLICY_LABELS, REGISTERED_MODEL
 
 
 def print_results(summary: dict[str, Any]) -> None:
@@ -19,9 +19,18 @@ def print_results(summary: dict[str, Any]) -> None:
     if len(summary["gate"].get("families", ())) > 1:
         console.print(_family_table(summary["gate"]["families"]))
     console.print(_cost_table(summary))
+    if "dream" in summary["lineage"]:
+        console.print(_policy_line(summary), soft_wrap=True)
     if summary.get("report"):
         console.print(f"report  {summary['report']}", soft_wrap=True)
     console.print(f"next    dreamgym trajectories --origin dream    or    dreamgym ui    (cycle {summary['run_id']})")
+
+
+def _policy_line(summary: dict[str, Any]) -> str:
+    """How to take the policy out: as a folder, or by MLflow if it is registered."""
+    exported = f"policy  dreamgym export {summary['run_id']} ./my-agent"
+    version = summary["versions"].get("dream")
+    return f"{exported}    or    models:/{REGISTERED_MODEL}/{version}" if version else exported
 
 
 def _table(results: dict[str, Any]) -> Table:

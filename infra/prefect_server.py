@@ -22,6 +22,13 @@ _FOR_ONE_RUN = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PR
 """What Prefect tells servers that it starts by itself."""
 
 _starting: list["subprocess.Popen[bytes]"] = []
+_embedded: set[str] = set()
+"""Addresses of servers that this process started, and that end with it."""
+
+
+def is_server_named() -> bool:
+    """Whether there is a server that outlives this process, with deployments that listen to events."""
+    return os.environ.get("PREFECT_API_URL", "") not in {"", *_embedded}
 
 
 def start_prefect() -> None:
@@ -39,6 +46,7 @@ def start_prefect() -> None:
     _starting.append(_started(port))
     atexit.register(_end, _starting[-1])
     os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{port}/api"
+    _embedded.add(os.environ["PREFECT_API_URL"])
     refresh_global_settings_context()
 
 

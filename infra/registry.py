@@ -14,18 +14,24 @@ from mlflow.protos.databricks_pb2 import (
 )
 
 from infra.ledger import Ledger
+from infra.policy_artifacts import source_of
 from infra.settings import Settings
 from schemas.errors import StorageError
 from schemas.ledger import History
+from schemas.policies import REGISTERED_MODEL as MODEL
 from schemas.records import Reference
 
-MODEL = "dreamgym-policy"
 CHAMPION = "champion"
 CHALLENGER = "challenger"
 REAL_CANDIDATE = "real_env_candidate"
 
 _MAX_FAILURES, _RETRY_AFTER_S = 5, 0.5
 _ALREADY_THERE = ErrorCode.Name(RESOURCE_ALREADY_EXISTS)
+_LOADING = "`dreamgym` must be installed, and `DREAMGYM_HOME` or `DREAMGYM_OBJECT_STORE` say where the objects are."
+_ABOUT = f"""Language agents trained by DreamGym. `{CHAMPION}` is the policy in force; tags say what a version's gate said.
+
+Load it: `mlflow.transformers.load_model("models:/{MODEL}@{CHAMPION}")`; {_LOADING}
+As a Hugging Face folder: `dreamgym export champion DIR`."""
 _NOT_THERE = (ErrorCode.Name(RESOURCE_DOES_NOT_EXIST), ErrorCode.Name(INVALID_PARAMETER_VALUE))
 
 
@@ -40,12 +46,7 @@ class Registry:
         """A version for a policy; the same policy twice is one version, with the latest tags. Returns its number."""
         try:
             self._ensure_model()
-            version = self._version_of(policy) or self._client.create_model_version(
-                MODEL,
-                source=f"dreamgym-objects:/{policy.sha256}",
-                run_id=run_id,
-                tags={"sha256": policy.sha256, "uri": policy.uri},
-            )
+            version = self._version_of(policy) or self._new_version(policy, run_id)
             for key, value in (tags or {}).items():
                 self._client.set_model_version_tag(MODEL, str(version.version), key, value)
         except MlflowException as error:
@@ -56,9 +57,16 @@ class Registry:
         found = self._client.search_model_versions(f"name = '{MODEL}' and tags.sha256 = '{policy.sha256}'")
         return found[0] if found else None
 
+    def _new_version(self, policy: Reference, run_id: str | None) -> ModelVersion:
+        tags = {"sha256": policy.sha256, "uri": policy.uri}
+        made = self._client.create_model_version(MODEL, source_of(policy), run_id, tags)
+        loads = f'`mlflow.transformers.load_model("models:/{MODEL}/{made.version}")`'
+        about = f"Weights (safetensors) and tokenizer of a causal language model. Load it: {loads}; {_LOADING}"
+        return self._client.update_model_version(MODEL, str(made.version), about)
+
     def _ensure_model(self) -> None:
         try:
-            self._client.create_registered_model(MODEL, description="Policies trained by DreamGym cycles")
+            self._client.create_registered_model(MODEL, description=_ABOUT)
         except MlflowException as error:
             if error.error_code != _ALREADY_THERE:
                 raise

@@ -42,14 +42,17 @@ _DIGEST_LENGTH = 16
 class Tracker:
     """Runs of one cycle."""
 
-    def __init__(self, settings: Settings, run_id: str, tags: Mapping[str, str]) -> None:
+    def __init__(self, settings: Settings, run_id: str, tags: Mapping[str, str], *, reopen: bool = True) -> None:
         """Find the cycle's parent run or start it.
 
         Args:
             settings: Say where MLflow is.
             run_id: Of this cycle; a cycle that is resumed has the same.
             tags: Of the parent run.
+            reopen: Runs that are found go on, and end anew; else they keep their status and their end, whatever is
+                logged to them.
         """
+        self._reopen = reopen
         settings.home.mkdir(parents=True, exist_ok=True)
         self._journals = settings.home / "journal" / run_id
         self._artifacts = settings.home.absolute() / "artifacts"
@@ -76,6 +79,8 @@ class Tracker:
     def _run(self, name: str, tags: dict[str, str]) -> Run:
         query = " and ".join(f"tags.{key} = '{tags[key]}'" for key in ("run_id", "stage"))
         found = self.client.search_runs([self.experiment_id], query, max_results=1)
+        if found and not self._reopen:
+            return found[0]
         if found:
             self.resumed = True
             self.client.set_tag(found[0].info.run_id, "resumed", "true")
@@ -107,10 +112,11 @@ class Tracker:
         self._outbox.flush(timeout_s)
 
     def close(self, status: str) -> None:
-        """End all runs of the cycle truthfully: FINISHED, FAILED or KILLED."""
+        """End all runs of the cycle that go on truthfully: FINISHED, FAILED or KILLED."""
         self.flush(60 if status == "FINISHED" else 5)
         self._outbox.close()
-        for run in self.client.search_runs([self.experiment_id], f"tags.run_id = '{self.run_id}'"):
+        going_on = f"tags.run_id = '{self.run_id}' and attributes.status = 'RUNNING'"
+        for run in self.client.search_runs([self.experiment_id], going_on):
             self.client.set_terminated(run.info.run_id, status)
 
 

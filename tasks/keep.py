@@ -19,6 +19,7 @@ from tasks.device import device
 from tasks.recent import Recent
 
 _OPTIMIZER_FILE = "optimizer.safetensors"
+_ADAPTER_FILE = "adapter_config.json"
 _models: Recent[LanguageModel] = Recent(3)
 """What was trained takes the place of what it was made from."""
 _optimizer_states: Recent[dict[str, torch.Tensor]] = Recent(1)
@@ -96,11 +97,11 @@ def fetch_model(reference: Reference, folder: Path) -> None:
 
 def fetch_merged_model(reference: Reference, folder: Path) -> None:
     """The same for an engine that knows no adapters: they are added to the weights."""
-    model = get_frozen_model(reference)
-    if has_adapters(model.network):
-        replace(model, network=merged(model.network)).save(folder)
-    else:
+    if objects().get_file(reference, _ADAPTER_FILE) is None:
         fetch_model(reference, folder)
+    else:
+        model = get_frozen_model(reference)
+        replace(model, network=merged(model.network)).save(folder)
 
 
 def get_frozen_model(reference: Reference) -> LanguageModel:

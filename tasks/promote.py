@@ -67,6 +67,14 @@ def record_judgement(candidate: Reference, gate: dict[str, Any]) -> str:
     return version
 
 
+def is_judged(candidate: Reference, report: Reference) -> bool:
+    """Whether a recorded verdict on a candidate is against today's champion, or it is champion itself."""
+    history = ledger().history()
+    champion = history.champion.sha256 if history.champion else ""
+    recorded = {entry.gate for entry in history.entries if entry.decision is Decision.JUDGED}
+    return report.sha256 in recorded and champion in (candidate.sha256, objects().get_json(report)["champion"])
+
+
 def promote(candidate: Reference, report: Reference, by: str, *, again: bool = False) -> bool:
     """Make a candidate the champion; whether it was not yet.
 
@@ -115,6 +123,12 @@ def decline(candidate: Reference, report: Reference, by: str, reason: str) -> No
     entry = Entry(Decision.DECLINED, candidate, report.sha256, True, by, reason)
     ledger().append(lambda history: None if report.sha256 in history.declined else entry)
     _let_aliases_follow()
+
+
+def leaves_no_champion() -> bool:
+    """Whether a rollback would bring nobody back."""
+    history = ledger().history()
+    return history.champion is not None and history.before_champion is None
 
 
 def roll_back(by: str, reason: str) -> Entry:

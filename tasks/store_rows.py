@@ -1,11 +1,10 @@
-"""Store trajectories as rows of the replay store, and verify them: the one place where tasks write transitions."""
+"""Store trajectories as rows of the replay store: the one place where tasks write transitions."""
 
 import re
-from collections.abc import Iterable
 
 from infra.doors import cycle, replay_store
 from schemas.recipe import RetrievalRecipe
-from schemas.records import Reference, Trajectory
+from schemas.records import Trajectory
 from tasks.retrieval_index import encoder_of
 from tasks.rows import Provenance, rows_of, trajectory_id
 
@@ -66,16 +65,3 @@ def pin_rows(name: str) -> str:
 
 def _tag(name: str) -> str:
     return re.sub(r"[^\w.-]", "-", f"{cycle().run_id}-{name}")
-
-
-def verify_rows(references: Iterable[Reference]) -> None:
-    """Hold the rows of what was stored against their digests, byte by byte.
-
-    Args:
-        references: Those to trajectories that are rows as well say in which version of the table, by its `table_tag`.
-
-    Raises:
-        IntegrityError: they are not what was written.
-        StorageError: they are not there.
-    """
-    replay_store().verify(_TABLE, {str(one.notes["table_tag"]) for one in references if "table_tag" in one.notes})

@@ -230,9 +230,12 @@ def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     assert checked["plan"]["dreamt_episodes"] == 4 * 16 * 8
     cycle = summary["run_id"]
     assert dreamgym(home, "compare", cycle, cycle).returncode == 0
+    assert f"dreamgym export {cycle} ./my-agent" in dreamgym(home, "show").stdout
+    assert dreamgym(home, "export", "champion", str(home / "my-agent")).returncode == 0
+    assert (home / "my-agent" / "model.safetensors").exists()
     promoted = dreamgym(home, "promote", cycle)
     assert "is champion already" in promoted.stdout
-    back = dreamgym(home, "rollback", "--reason", "to see it come back")
+    back = dreamgym(home, "rollback", "--reason", "to see it come back", "--yes")
     assert "no champion any more" in back.stdout
     assert dreamgym(home, "promote", cycle).returncode == 3, "it was rolled back"
     assert "champion is now version" in dreamgym(home, "promote", cycle, "--again").stdout

@@ -16,7 +16,7 @@ from tasks.keep import forget, get_frozen_model, get_trajectories, put_model, pu
 from tasks.promote import promote
 from tasks.retrieval_index import encoder_of
 from tasks.rows import Provenance, rows_of
-from tasks.store_rows import verify_rows
+from tasks.verify_rows import verify_rows
 from tests.faults.home import own_home
 from tests.faults.outcome import Outcome
 

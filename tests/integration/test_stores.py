@@ -253,6 +253,48 @@ def test_metrics_survive_in_the_journal_and_are_counted_once(tmp_path):
 
 
 @pytest.mark.integration
+def test_what_is_logged_later_to_runs_that_ended_leaves_their_ends_alone(tmp_path):
+    settings = Settings(home=tmp_path)
+    first = Tracker(settings, "cycle-1", {})
+    first.stage("evaluate").log_metrics({"success": 0.5})
+    first.close("FINISHED")
+    ended = ends_of(first)
+    later = Tracker(settings, "cycle-1", {}, reopen=False)
+    later.stage("evaluate").log_metrics({"success": 0.75}, step=1)
+    later.stage("gate").log_metrics({"passed": 1.0})
+    later.flush()
+    assert ends_of(later).items() >= ended.items(), "not even while it is at work"
+    later.close("FAILED")
+    (new,) = ends_of(later).keys() - ended.keys()
+    assert ends_of(later) == ended | {new: ends_of(later)[new]}
+    assert ends_of(later)[new][0] == "FAILED"
+    history = later.client.get_metric_history(later.stage("evaluate")._run_id(), "success")
+    assert [one.value for one in history] == [0.5, 0.75]
+
+
+def ends_of(tracker: Tracker) -> dict[str, tuple[str, int | None]]:
+    """Status and end of every run, by id."""
+    runs = tracker.client.search_runs([tracker.experiment_id])
+    return {run.info.run_id: (run.info.status, run.info.end_time) for run in runs}
+
+
+@pytest.mark.integration
+def test_a_resumed_run_ends_anew_and_stages_it_did_not_touch_keep_their_ends(tmp_path):
+    settings = Settings(home=tmp_path)
+    first = Tracker(settings, "cycle-1", {})
+    first.stage("ingest").log_metrics({"episodes": 2.0})
+    first.close("FINISHED")
+    cycle, ingest = first.parent.info.run_id, first.stage("ingest")._run_id()
+    ended = ends_of(first)
+    resumed = Tracker(settings, "cycle-1", {})
+    assert ends_of(resumed)[cycle][0] == "RUNNING"
+    resumed.close("KILLED")
+    assert ends_of(resumed)[ingest] == ended[ingest]
+    assert ends_of(resumed)[cycle][0] == "KILLED"
+    assert ends_of(resumed)[cycle][1] >= ended[cycle][1]
+
+
+@pytest.mark.integration
 def test_secrets_are_not_shown(tmp_path):
     settings = Settings(
         home=tmp_path,
