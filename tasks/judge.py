@@ -4,11 +4,11 @@ in:  two or three evaluations on the same real tasks
 out: the verdict as an immutable gate.json with the digests of all that it rests on
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from infra.doors import objects
-from models.gate import GateOptions, judge, judge_succession
+from models.gate import Dreams, judge, judge_succession
 from schemas.recipe import GateRecipe, digest_of
 from schemas.records import Reference
 from tasks.versioned import versioned_task
@@ -35,18 +35,11 @@ def judge_candidate(
         champion: The policy that would be replaced, if there is another one.
         champion_evaluation: On the same tasks.
     """
-    options = GateOptions(**recipe.model_dump(exclude={"needs_approval"}))
     successes, families = evaluation["successes"], evaluation["families"]
-    verdict = judge(
-        successes,
-        start_evaluation["successes"],
-        families,
-        evaluation["outcome_agreement"],
-        evaluation["dream_real_gap"],
-        options,
-    )
+    dreams = Dreams(**{one.name: evaluation[one.name] for one in fields(Dreams)})
+    verdict = judge(successes, start_evaluation["successes"], families, dreams, recipe)
     succession = (
-        judge_succession(successes, champion_evaluation["successes"], families, options)
+        judge_succession(successes, champion_evaluation["successes"], families, recipe)
         if champion_evaluation
         else None
     )
