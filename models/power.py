@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 from scipy.stats import multivariate_normal, norm
 
@@ -46,7 +47,7 @@ def power(
     Raises:
         ValueError: the gain is more than the start leaves to be gained.
     """
-    if not 0 <= gain <= 1 - start_success:
+    if not 0 <= gain <= 1 - start_success + 1e-9:
         raise ValueError(f"a start of {start_success:.1%} leaves no gain of {gain:.1%}")
     episodes = episodes_per_task if temperature > 0 else 1
     its, mine, spread = _variances(start_success, gain)
@@ -58,14 +59,14 @@ def power(
         return 0.0
     over_start = (gain + asked.margin) / error - norm.isf(0.025)
     over_champion = gain / error - luck * sqrt(num_tasks / (num_tasks - luck**2))  # sign flips: variance about 0
-    together = shared / variance
-    return float(multivariate_normal.cdf([over_start, over_champion], cov=[[1, together], [together, 1]]))
+    covariance: Any = [[1, shared / variance], [shared / variance, 1]]
+    return float(multivariate_normal.cdf([over_start, over_champion], cov=covariance))
 
 
 def _variances(start_success: float, gain: float) -> tuple[float, float, float]:
     """Per task: of one episode of the start, of one of the candidate, and of the gain itself."""
     lost, spread = 1 - start_success, start_success * (1 - start_success) / 2
-    kept = 1 - gain / lost if lost else 1.0
+    kept = max(0.0, 1 - gain / lost) if lost else 1.0
     candidate = kept * lost - kept**2 * (lost**2 + spread)
     return spread, candidate, (1 - kept) ** 2 * spread
 

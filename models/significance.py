@@ -1,9 +1,9 @@
 """Tests of paired differences that hold for few tasks and small error rates: exact sign flips, and Holm's correction."""
 
 from collections.abc import Mapping, Sequence
+from math import gcd
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len
 
 _UNITS = 420
 """Parts of 1 that differences are rounded to: shares of up to seven episodes, and whole percents of five, are exact."""
@@ -22,7 +22,7 @@ def sign_flip(differences: Sequence[float]) -> float:
     sizes, counts = np.unique(np.abs(units[units != 0]), return_counts=True)
     if len(sizes) == 0:
         return 1.0
-    unit = int(np.gcd.reduce(sizes))
+    unit = gcd(*sizes.tolist())
     total, largest = int(units.sum()) // unit, int(sizes @ counts) // unit
     chances = _sums_of_flips(sizes // unit, counts, largest)
     tail = chances[abs(total) + (total <= 0) : largest + 1].sum()
@@ -31,12 +31,12 @@ def sign_flip(differences: Sequence[float]) -> float:
 
 def _sums_of_flips(sizes: np.ndarray, counts: np.ndarray, largest: int) -> np.ndarray:
     """Chance of each sum from 0 to the largest one."""
-    length = int(next_fast_len(2 * largest + 1, real=True))
+    length = 1 << (2 * largest).bit_length()
     angles = 2 * np.pi * np.arange(length // 2 + 1) / length
     spectrum = np.ones_like(angles)
     for size, count in zip(sizes, counts, strict=True):
         spectrum *= np.cos(angles * size) ** count
-    return np.maximum(0.0, np.asarray(irfft(spectrum, length)))
+    return np.maximum(0.0, np.fft.irfft(spectrum, length))
 
 
 def holm(p_values: Mapping[str, float], level: float) -> set[str]:

@@ -39,9 +39,7 @@ def judge_candidate(
     dreams = Dreams(**{one.name: evaluation[one.name] for one in fields(Dreams)})
     verdict = judge(successes, start_evaluation["successes"], families, dreams, recipe)
     succession = (
-        judge_succession(successes, champion_evaluation["successes"], families, recipe)
-        if champion_evaluation
-        else None
+        judge_succession(successes, champion_evaluation["successes"], families, recipe) if champion_evaluation else None
     )
     gate = {
         "candidate": candidate.sha256,

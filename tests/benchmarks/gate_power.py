@@ -15,8 +15,9 @@ was not measured). Dreams are taken to hold.
   first is promising.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean, stdev
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,9 +41,18 @@ STARTS = {
 """Real success of the starting policy by recipe."""
 
 _GAINS = (0.0, 0.05, 0.1, 0.15)
-_NUM_JUDGEMENTS, _NUM_SERIES, _NUM_NIGHTS = 400, 1_000, 30
+_NUM_JUDGEMENTS, _NUM_SERIES, _NUM_NIGHTS = 800, 2_000, 30
+_EQUAL_GAIN = 0.1
+"""Of candidates and champions over the start in a series of equal ones."""
 _HOPELESS = 2.0
 """Standard deviations below which no sum of sign flips is rare enough to be promoted: such nights are not judged at length."""
+
+
+class Errors(NamedTuple):
+    """Measured minus true success of a new champion."""
+
+    when_chosen: float
+    night_after: float
 
 
 @dataclass
@@ -50,69 +60,95 @@ class Cell:
     """What became of the judgements of one gain."""
 
     over_start: list[bool]
-    over_champion: list[bool]
-    when_chosen: list[float]
-    """Measured minus true success of those promoted over both."""
-    night_after: list[float]
+    over_both: list[bool]
+    errors: list[Errors]
+    """Of those promoted over both."""
 
 
 def main() -> None:
     """Print the tables."""
-    print("| recipe | tasks x episodes | +0 | +5 | +10 | +15 | series with a false promotion | chosen at | night after |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    gains = " | ".join(f"+{100 * gain:.0f}" for gain in _GAINS)
+    print(f"| recipe | tasks x episodes | {gains} | false promotions | gained: chosen, after | lucky: chosen, after |")
+    print(f"|---|---|{'---|' * len(_GAINS)}---|---|---|")
     for name, start in STARTS.items():
         recipe = load_recipe(name)
         print(_row(name, TestTasks.of(recipe, start), recipe.gate), flush=True)
-    print("\nShares promoted over the start / over a champion that equals it; differences in points, with standard errors.\n")
+    print(
+        "\nShares promoted over the start / over it and a champion that equals it; series with a false promotion; measured"
+    )
+    print("minus true success of those who gained, and of those who were lucky, in points, with standard errors.\n")
     _print_designs()
 
 
 def _row(name: str, tasks: TestTasks, asked: GateRecipe) -> str:
     random = np.random.default_rng(0)
     cells = [cell(random, tasks, asked, gain) for gain in _GAINS]
-    shares = [f"{fmean(one.over_start):.0%} / {fmean(one.over_champion):.0%}" for one in cells]
-    lucky = fmean(has_false_promotion(random, tasks, asked, _NUM_NIGHTS) for _ in range(_NUM_SERIES))
+    lucky = [one for _ in range(_NUM_SERIES) if (one := false_promotion(random, tasks, asked))]
     size = f"{tasks.num_tasks} x {tasks.episodes_per_task}, {'fresh' if tasks.fresh else 'the same'} each night"
-    chosen = points([error for one in cells for error in one.when_chosen])
-    after = points([error for one in cells for error in one.night_after])
-    return f"| {' | '.join([name, size, *shares, f'{lucky:.1%}', chosen, after])} |"
+    shares = [f"{fmean(one.over_start):.0%} / {fmean(one.over_both):.0%}" for one in cells]
+    gained = [error for one in cells for error in one.errors]
+    return f"| {' | '.join([name, size, *shares, f'{len(lucky) / _NUM_SERIES:.1%}', told(gained), told(lucky)])} |"
 
 
 def cell(random: np.random.Generator, tasks: TestTasks, asked: GateRecipe, gain: float) -> Cell:
     """Judge a candidate with a true gain many times."""
-    found = Cell([], [], [], [])
+    found = Cell([], [], [])
     for chances in tasks.chances(random, _NUM_JUDGEMENTS):
         better = tasks.gained(chances, gain)
         candidate, start, champion = (tasks.played(random, one) for one in (better, chances, chances))
-        over_start = judge(by_task(candidate), by_task(start), tasks.family_of, PERFECT, asked).passed
-        over_champion = judge_succession(by_task(candidate), by_task(champion), tasks.family_of, asked).passed
+        over_start = passes_over_start(candidate, start, tasks, asked)
+        over_both = over_start and succeeds(candidate, champion, tasks, asked)
         found.over_start.append(over_start)
-        found.over_champion.append(over_champion)
-        if over_start and over_champion:
-            later = tasks.gained(tasks.chances(random, 1)[0], gain) if tasks.fresh else better
-            true = tasks.start_success + gain if tasks.fresh else better.mean()
-            found.when_chosen.append(candidate.mean() - true)
-            found.night_after.append(tasks.played(random, later).mean() - true)
+        found.over_both.append(over_both)
+        if over_both:
+            found.errors.append(errors_of(random, tasks, gain, candidate, better))
     return found
 
 
-def has_false_promotion(random: np.random.Generator, tasks: TestTasks, asked: GateRecipe, num_nights: int) -> bool:
-    """Whether any night of a series promotes a candidate that equals the champion."""
-    chances = tasks.chances(random, num_nights if tasks.fresh else 1)
-    equal = np.broadcast_to(tasks.gained(chances, 0.1), (num_nights, tasks.num_tasks))
+def false_promotion(random: np.random.Generator, tasks: TestTasks, asked: GateRecipe) -> Errors | None:
+    """The first promotion, in a series of nights, of a candidate that equals the champion; None if there is none."""
+    chances = tasks.chances(random, _NUM_NIGHTS if tasks.fresh else 1)
+    equal = np.broadcast_to(tasks.gained(chances, _EQUAL_GAIN), (_NUM_NIGHTS, tasks.num_tasks))
     candidates, champions = tasks.played(random, equal), tasks.played(random, equal)
     starts = tasks.played(random, np.broadcast_to(chances, equal.shape))
     changes = candidates - champions
-    hopeful = changes.sum(axis=1) > _HOPELESS * np.sqrt((changes**2).sum(axis=1))
-    return any(
-        judge_succession(by_task(candidates[night]), by_task(champions[night]), tasks.family_of, asked).passed
-        and judge(by_task(candidates[night]), by_task(starts[night]), tasks.family_of, PERFECT, asked).passed
-        for night in np.flatnonzero(hopeful)
-    )
+    for night in np.flatnonzero(changes.sum(axis=1) > _HOPELESS * np.sqrt((changes**2).sum(axis=1))):
+        candidate = candidates[night]
+        if succeeds(candidate, champions[night], tasks, asked) and passes_over_start(
+            candidate, starts[night], tasks, asked
+        ):
+            return errors_of(random, tasks, _EQUAL_GAIN, candidate, equal[night])
+    return None
+
+
+def passes_over_start(candidate: np.ndarray, start: np.ndarray, tasks: TestTasks, asked: GateRecipe) -> bool:
+    """Whether the gate lets it through."""
+    return judge(by_task(candidate), by_task(start), tasks.family_of, PERFECT, asked).passed
+
+
+def succeeds(candidate: np.ndarray, champion: np.ndarray, tasks: TestTasks, asked: GateRecipe) -> bool:
+    """Whether it may take the champion's place."""
+    return judge_succession(by_task(candidate), by_task(champion), tasks.family_of, asked).passed
+
+
+def errors_of(
+    random: np.random.Generator, tasks: TestTasks, gain: float, measured: np.ndarray, chances: np.ndarray
+) -> Errors:
+    """What a policy that was just promoted is said to succeed at, then and the night after, minus what is true."""
+    later = tasks.gained(tasks.chances(random, 1)[0], gain) if tasks.fresh else chances
+    true = tasks.start_success + gain if tasks.fresh else chances.mean()
+    return Errors(float(measured.mean() - true), float(tasks.played(random, later).mean() - true))
+
+
+def told(errors: list[Errors]) -> str:
+    """Both means."""
+    return f"{points([one.when_chosen for one in errors])}, {points([one.night_after for one in errors])}"
 
 
 def points(errors: list[float]) -> str:
     """Mean difference in points, with its standard error."""
+    if len(errors) < 2:
+        return "none"
     return f"{100 * fmean(errors):+.2f} ± {100 * stdev(errors) / len(errors) ** 0.5:.2f}"
 
 
@@ -151,7 +187,9 @@ def _design_cell(
         goes_on = sign_flip(changes[:first]) <= level_first
         num_played += first + second * goes_on
         passed += (
-            goes_on and sign_flip(changes) <= level_together and (sign_flip(changes[first:]) <= level_second or not second)
+            goes_on
+            and sign_flip(changes) <= level_together
+            and (sign_flip(changes[first:]) <= level_second or not second)
         )
     return f"{passed / num_judgements:.1%} ({num_played / num_judgements:.0f})"
 
