@@ -23,7 +23,7 @@ from flows.results import (
 from flows.stage import Stage
 from infra.announcements import POLICY_PROMOTED, announce
 from infra.doors import cycle as running
-from infra.doors import objects, replay_store
+from infra.doors import ledger, objects, replay_store
 from infra.progress import Display
 from infra.run_records import record_of, save_record, save_steps
 from infra.timesheet import Timesheet
@@ -71,6 +71,11 @@ def work_on(begun: Begun, until: Stage, display: Display) -> Record:
 def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
     """Go on with the promoted policy of a finished run in the real environment, exactly that one; the run's new record.
 
+    Args:
+        record: Of the run.
+        policy: Digest of the promoted policy; empty: today's champion must be the run's.
+        display: Shows what happens.
+
     Raises:
         InputError: the run has no policy yet.
         IntegrityError: the run's policy is not the promoted one.
@@ -81,6 +86,8 @@ def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
     if "sim_to_real" in made_of:
         display.say(f"run {run_id} has gone on in the real environment already")
         return record
+    champion = ledger().history().champion
+    policy = policy or (champion.sha256 if champion else "")
     recipe = Recipe.model_validate(record["recipe"])
     with at_work(recipe, run_id, display) as tracker, _ending_told(run_id):
         record = {**record, "until": Stage.REAL.value}

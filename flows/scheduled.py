@@ -1,53 +1,66 @@
 """The flows that deployments run: on a schedule, on an event, or by hand from the Prefect page.
 
-Each takes plain parameters, from which Prefect draws a form, and ends in a cycle's summary in the object store.
+Each takes plain parameters, from which Prefect draws a form. A flow run whose recipe has no reason to run ends as completed
+and leaves no entry.
 """
 
+from typing import Any
+
 from prefect import flow
+from prefect.client.orchestration import get_client
 from prefect.runtime import flow_run
 
 from flows.approval import ask, needs_approval
 from flows.find_run import find_run
 from flows.judge_run import judge_run
 from flows.maintain import tidy_up
-from flows.run import run_recipe
+from flows.promote_run import best_policy, require_candidate
+from flows.run import fine_tune_run, run_recipe
 from flows.stage import Stage
 from infra.announcements import POLICY_PROMOTED, TRANSITIONS_COMMITTED, claim
 from infra.progress import Display
 from schemas.recipe import Recipe
+from schemas.runs import Record, Trigger
 
 
 @flow
 def retrain(recipe: Recipe, until: Stage = Stage.EVALUATE) -> str:
-    """A whole cycle: from logs to a judged policy, promoted if its gate lets it through. Returns the cycle's id.
+    """A run of the recipe, if there is a reason to: from logs to a judged policy, promoted if its gate lets it through.
 
-    Where the recipe asks for approval, the run is suspended until a person has answered the form in the Prefect page.
+    Where the recipe asks for approval, the flow run is suspended until a person has answered the form in the Prefect page.
+    Returns the run's id, or what was decided.
     """
-    summary = run_recipe(recipe, until, Display())
-    return ask(summary) if needs_approval(summary) else summary["run_id"]
+    record = run_recipe(recipe, until, Display(), trigger())
+    _name_flow_run(record)
+    return ask(record) if needs_approval(record) else record["run_id"]
 
 
 @flow
 def refit(recipe: Recipe, version: str = "") -> str:
-    """The experience model alone, on the logs of today. Returns the cycle's id.
+    """The experience model alone, on the logs of today. Returns the run's id.
 
     Args:
         recipe: What to fit.
         version: Of the transitions whose commit set this off; a commit is answered once. Empty: no event did.
     """
     if version and not claim(TRANSITIONS_COMMITTED, version, str(flow_run.id)):
-        return f"transitions {version} are fitted by another run"
-    return run_recipe(recipe, Stage.EXPERIENCE, Display())["run_id"]
+        return f"transitions {version} are fitted by another flow run"
+    record = run_recipe(recipe, Stage.EXPERIENCE, Display(), trigger())
+    _name_flow_run(record)
+    return record["run_id"]
 
 
 @flow
 def evaluate_again(run: str = "") -> str:
-    """Evaluate and judge a finished cycle's policy against today's champion, on its pinned tasks; promote nothing.
+    """Evaluate and judge a finished run's best policy against today's champion; promote nothing.
 
     Args:
-        run: Cycle id, or the start of one; empty: the latest.
+        run: A run's id, or the start of one; empty: the latest.
     """
-    return judge_run(find_run(run or None), Display())["run_id"]
+    record = find_run(run or None)
+    policy = best_policy(record)
+    require_candidate(record, policy)
+    return judge_run(record, policy, Display())["run_id"]
 
 
 @flow
@@ -62,13 +75,28 @@ def maintenance(keep_days: int = 30) -> str:
 
 @flow
 def fine_tune(run: str, policy: str = "") -> str:
-    """Go on with a promoted policy in the real environment. Returns the cycle's id.
+    """Go on with exactly the promoted policy of a run in the real environment; nothing before it is trained again.
 
     Args:
-        run: The cycle that made it.
+        run: The run that made it.
         policy: Digest of the policy whose promotion set this off; a promotion is answered once. Empty: no event did.
     """
     if policy and not claim(POLICY_PROMOTED, policy, str(flow_run.id)):
-        return f"policy {policy[:12]} is fine-tuned by another run"
-    recipe = Recipe.model_validate(find_run(run)["recipe"])
-    return run_recipe(recipe, Stage.REAL, Display())["run_id"]
+        return f"policy {policy[:12]} is fine-tuned by another flow run"
+    return fine_tune_run(find_run(run), policy, Display())["run_id"]
+
+
+def trigger() -> Trigger:
+    """Who began this flow run."""
+    with get_client(sync_client=True) as client:
+        begun: Any = client.read_flow_run(flow_run.id)
+    if begun.auto_scheduled:
+        return Trigger.SCHEDULE
+    by_automation = begun.created_by is not None and begun.created_by.type == "AUTOMATION"
+    return Trigger.EVENT if by_automation else Trigger.HAND
+
+
+def _name_flow_run(record: Record) -> None:
+    """Let the Prefect page show which run a flow run worked on."""
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(flow_run.id, name=f"{flow_run.flow_name} {record['run_id']}")

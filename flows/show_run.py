@@ -67,6 +67,8 @@ def _print_verdict(console: Console, gate: dict[str, Any]) -> None:
     console.print(f"gate    {word}: real gain {with_interval(gate['gain'])}")
     for reason in gate["reasons"]:
         console.print(f"        {reason}")
+    if unseen := gate.get("unseen_families"):
+        console.print(f"        too few tasks to show a loss in {', '.join(unseen)}")
     if succession := gate["over_champion"]:
         word = "may succeed" if succession["passed"] else "may not succeed"
         console.print(f"        {word} champion {gate['champion'][:12]}: {with_interval(succession['gain'])}")

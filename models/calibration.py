@@ -8,6 +8,7 @@ real success of the same policy on the same tasks shows that.
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from models.agreement import Outcomes
 from schemas.ports import Environment
 from schemas.records import Step, Trajectory
 
@@ -21,21 +22,26 @@ class Calibration:
 
     outcome_agreement: float
     """Dreamt episodes whose real replay ends with the same success: 1 - epsilon_R."""
+    outcome_kappa: float
+    """That agreement beyond chance: where success is rare, dreams that know nothing agree, too."""
+    outcome_kappa_high: float
+    """The largest that is plausible, with so few episodes: what the gate asks for."""
+    win_precision: float | None
+    """Dreamt wins whose replay wins; None without one."""
+    win_recall: float | None
+    """Replays that win whose dream did; None without one."""
     state_agreement: float
     """Dreamt steps whose state the real replay confirms: 1 - epsilon_P."""
     dream_success: float
     real_success: float
-    """Of the same policy, playing for real."""
+    """Of the same policy, in all episodes that it played for real."""
+    dream_real_gap: float
+    """Dream minus real success where the dream did not break; positive: the dream is too kind."""
     num_replayed_steps: int
 
-    @property
-    def gap(self) -> float:
-        """Dream minus real success; positive: the dream is too kind."""
-        return self.dream_success - self.real_success
-
     def metrics(self) -> dict[str, float]:
-        """For tracking."""
-        return {**asdict(self), "dream_real_gap": self.gap}
+        """What could be measured, for tracking."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def replay(dreamt: Sequence[Trajectory], environment: Environment) -> list[list[Step]]:
@@ -68,17 +74,32 @@ def calibrate(
 ) -> Calibration:
     """Compare dreamt episodes with their replays, and with real episodes of the same policy on the same tasks.
 
-    Broken dreams are left out of the agreement and of dream success; replays in which the real environment failed, of
-    the agreement.
+    Broken dreams are left out of the agreement and of dream success, and so are the real episodes beside them of the gap:
+    what breaks a dream is seldom an easy task. Replays in which the real environment failed are left out of the agreement.
+
+    Args:
+        dreamt: Dreamt episodes.
+        replays: For each the real steps that its actions lead to.
+        real: For each the real episode of the same task, in the same order; then any others.
     """
-    whole = [(t, steps) for t, steps in zip(dreamt, replays, strict=True) if not t.failure]
-    told = [(t, steps) for t, steps in whole if not failed(steps)]
-    agreeing = sum(t.success == any(step.success for step in steps) for t, steps in told)
+    whole = [place for place, one in enumerate(dreamt) if not one.failure]
+    told = [(dreamt[place], replays[place]) for place in whole if not failed(replays[place])]
+    outcomes = Outcomes.count((one.success, any(step.success for step in steps)) for one, steps in told)
     states = [turn.step.state == step.state for t, steps in told for turn, step in zip(t.turns, steps, strict=False)]
+    dream_success = _success([dreamt[place] for place in whole])
     return Calibration(
-        outcome_agreement=agreeing / max(1, len(told)),
+        outcome_agreement=outcomes.agreement,
+        outcome_kappa=outcomes.kappa,
+        outcome_kappa_high=outcomes.kappa_high,
+        win_precision=outcomes.win_precision,
+        win_recall=outcomes.win_recall,
         state_agreement=sum(states) / max(1, len(states)),
-        dream_success=sum(t.success for t, _ in whole) / max(1, len(whole)),
-        real_success=sum(t.success for t in real) / max(1, len(real)),
+        dream_success=dream_success,
+        real_success=_success(real),
+        dream_real_gap=dream_success - _success([real[place] for place in whole]),
         num_replayed_steps=sum(map(len, replays)),
     )
+
+
+def _success(episodes: Sequence[Trajectory]) -> float:
+    return sum(one.success for one in episodes) / max(1, len(episodes))

@@ -1,32 +1,12 @@
 """The gate: whether a candidate may be promoted, and every reason why not."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from models.families import FamilyChange, by_family, lost, unseen
 from models.intervals import Interval, paired_gain
-
-
-@dataclass(frozen=True, slots=True)
-class GateOptions:
-    """What a candidate must show."""
-
-    margin: float
-    champion_margin: float
-    family_margin: float
-    family_margins: Mapping[str, float]
-    min_outcome_agreement: float
-    max_dream_real_gap: float
-
-
-@dataclass(frozen=True, slots=True)
-class FamilyChange:
-    """Real success of the two policies on one task family."""
-
-    num_tasks: int
-    baseline: float
-    candidate: float
-    gain: Interval
+from models.significance import sign_flip
+from schemas.recipe import GateRecipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,110 +15,117 @@ class Verdict:
 
     passed: bool
     gain: Interval
+    chance: float
+    """How often a policy that is equal to its rival gains as much: a one-sided p-value."""
     families: dict[str, FamilyChange]
+    unseen_families: list[str]
+    """Families with too few tasks to show a loss, whatever it is; they are let through unexamined."""
     reasons: list[str] = field(default_factory=list)
     calibrated: bool = True
     """Whether the candidate's dreams hold for real."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dreams:
+    """How the candidate's dreams compare with the real environment; see `models.calibration`."""
+
+    outcome_agreement: float
+    outcome_kappa_high: float
+    dream_real_gap: float
 
 
 def judge(
     candidate: Mapping[str, float],
     start: Mapping[str, float],
     families: Mapping[str, str],
-    outcome_agreement: float,
-    dream_real_gap: float,
-    options: GateOptions,
+    dreams: Dreams,
+    asked: GateRecipe,
 ) -> Verdict:
     """Whether the dream taught something that holds for real.
 
     Args:
-        candidate: Real success by task id.
+        candidate: Real success by task id, between 0 and 1.
         start: The same of the starting policy.
         families: Family by task id.
-        outcome_agreement: Of the candidate's dreams with their replay.
-        dream_real_gap: Dream minus real success of the candidate.
-        options: Thresholds.
+        dreams: Of the candidate.
+        asked: Thresholds.
 
     Raises:
         ValueError: the two were not evaluated on the same tasks.
     """
-    verdict = _comparison(candidate, start, families, options.margin, options)
-    doubts = _doubts(outcome_agreement, dream_real_gap, options)
-    reasons = verdict.reasons + doubts
+    verdict, doubts = _comparison(candidate, start, families, asked), _doubts(dreams, asked)
+    reasons = [*_uncertainty(verdict.gain, asked.margin), *verdict.reasons, *doubts]
     return replace(verdict, passed=not reasons, reasons=reasons, calibrated=not doubts)
 
 
 def judge_succession(
-    candidate: Mapping[str, float], champion: Mapping[str, float], families: Mapping[str, str], options: GateOptions
+    candidate: Mapping[str, float], champion: Mapping[str, float], families: Mapping[str, str], asked: GateRecipe
 ) -> Verdict:
-    """Whether the candidate is no worse than the champion whose place it would take, overall and in every family.
+    """Whether the candidate is better than the champion whose place it would take, and surely worse in no family.
+
+    An equal one takes it at most at `asked.false_promotion_rate`, on tasks that are new to both; or on the same tasks
+    again, if they were played anew.
 
     Args:
-        candidate: Real success by task id.
+        candidate: Real success by task id, between 0 and 1.
         champion: The same of the champion.
         families: Family by task id.
-        options: Thresholds.
+        asked: Thresholds.
 
     Raises:
         ValueError: the two were not evaluated on the same tasks.
     """
-    return _comparison(candidate, champion, families, options.champion_margin, options)
+    verdict = _comparison(candidate, champion, families, asked)
+    reasons = [*_luck(verdict, 1 if asked.margin == 1 else asked.false_promotion_rate), *verdict.reasons]
+    return replace(verdict, passed=not reasons, reasons=reasons)
 
 
 def _comparison(
-    candidate: Mapping[str, float],
-    rival: Mapping[str, float],
-    families: Mapping[str, str],
-    margin: float,
-    options: GateOptions,
+    candidate: Mapping[str, float], rival: Mapping[str, float], families: Mapping[str, str], asked: GateRecipe
 ) -> Verdict:
-    gain = gain_over(rival, candidate)
-    members: dict[str, list[str]] = defaultdict(list)
-    for task_id in sorted(candidate):
-        members[families[task_id]].append(task_id)
-    changes = {family: _change([rival[i] for i in ids], [candidate[i] for i in ids]) for family, ids in members.items()}
-    reasons = _losses(gain, margin, changes, options)
-    return Verdict(not reasons, gain, changes, reasons)
-
-
-def _change(baseline: list[float], candidate: list[float]) -> FamilyChange:
-    num_tasks = len(baseline)
-    return FamilyChange(
-        num_tasks, sum(baseline) / num_tasks, sum(candidate) / num_tasks, paired_gain(candidate, baseline)
-    )
-
-
-def gain_over(baseline: Mapping[str, float], candidate: Mapping[str, float]) -> Interval:
-    """Paired gain in real success, by task id.
-
-    Raises:
-        ValueError: the two were not evaluated on the same tasks.
-    """
-    if candidate.keys() != baseline.keys():
+    """The gain, and what the families say of it."""
+    if candidate.keys() != rival.keys():
         raise ValueError("candidate and baseline were not evaluated on the same tasks")
     ids = sorted(candidate)
-    return paired_gain([candidate[i] for i in ids], [baseline[i] for i in ids])
+    mine, its = [candidate[i] for i in ids], [rival[i] for i in ids]
+    chance = sign_flip([m - i for m, i in zip(mine, its, strict=True)])
+    pairs = by_family(rival, candidate, families)
+    changes = {family: one.change() for family, one in pairs.items()}
+    reasons = [_loss(family, changes[family], asked.margin_of(family)) for family in lost(pairs, asked.margin_of)]
+    return Verdict(not reasons, paired_gain(mine, its), chance, changes, unseen(pairs, asked.margin_of), reasons)
 
 
-def _losses(gain: Interval, margin: float, changes: Mapping[str, FamilyChange], options: GateOptions) -> list[str]:
+def _loss(family: str, change: FamilyChange, margin: float) -> str:
+    return f"family {family} lost {-change.gain.mean:.1%}, beyond chance more than {margin:.1%}"
+
+
+def _uncertainty(gain: Interval, margin: float) -> list[str]:
+    if gain.low > -margin or margin == 1:
+        return []
+    return [f"real gain {gain.mean:+z.1%} may be as low as {gain.low:+z.1%}, which is not above {-margin:+z.1%}"]
+
+
+def _luck(verdict: Verdict, allowed: float) -> list[str]:
+    if verdict.chance <= allowed:
+        return []
+    return [
+        f"real gain {verdict.gain.mean:+z.1%} may be luck: an equal policy shows as much in {verdict.chance:.2%} of "
+        f"judgements, and {allowed:.2%} are allowed"
+    ]
+
+
+def _doubts(dreams: Dreams, asked: GateRecipe) -> list[str]:
     reasons: list[str] = []
-    if gain.low <= -margin:
+    agreement, kappa, gap = dreams.outcome_agreement, max(0.0, dreams.outcome_kappa_high), dreams.dream_real_gap
+    if agreement < asked.min_outcome_agreement:
         reasons.append(
-            f"real gain {gain.mean:+z.1%} may be as low as {gain.low:+z.1%}, which is not above {-margin:+z.1%}"
+            f"only {agreement:.1%} of dreamt outcomes hold for real, below {asked.min_outcome_agreement:.1%}"
         )
-    for family, change in changes.items():
-        allowed = options.family_margins.get(family, options.family_margin)
-        if change.gain.mean < -allowed:
-            reasons.append(f"family {family} lost {-change.gain.mean:.1%}, more than {allowed:.1%}")
-    return reasons
-
-
-def _doubts(agreement: float, gap: float, options: GateOptions) -> list[str]:
-    reasons: list[str] = []
-    if agreement < options.min_outcome_agreement:
+    elif asked.min_outcome_agreement and kappa < asked.min_outcome_kappa:
         reasons.append(
-            f"only {agreement:.1%} of dreamt outcomes hold for real, below {options.min_outcome_agreement:.1%}"
+            f"dreamt outcomes agree with real ones hardly more than by chance: kappa is at most {kappa:.2f}, below "
+            f"{asked.min_outcome_kappa:.2f}"
         )
-    if abs(gap) > options.max_dream_real_gap:
-        reasons.append(f"dream and real success differ by {gap:+.1%}, more than {options.max_dream_real_gap:.1%}")
+    if abs(gap) > asked.max_dream_real_gap:
+        reasons.append(f"dream and real success differ by {gap:+.1%}, more than {asked.max_dream_real_gap:.1%}")
     return reasons

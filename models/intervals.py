@@ -1,12 +1,12 @@
-"""Intervals of success rates, and paired comparisons by bootstrap over tasks."""
+"""Intervals of success rates, and of paired differences over tasks or seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
-from scipy.stats import binomtest, t
-
-_RESAMPLES = 10_000
+from scipy.special import stdtrit
+from scipy.stats import binomtest
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,13 @@ def success_rate(successes: Sequence[float]) -> Interval:
     """Mean success of tasks, with its interval.
 
     Where each is 0 or 1 it is Wilson's, which says something even where all succeed; where a task's success is the share
-    of several episodes, tasks are resampled.
+    of several episodes, Student's over tasks.
 
     Raises:
         ValueError: no tasks.
     """
     if not {*successes} <= {0, 1}:
-        return bootstrap_mean(successes)
+        return _student(successes, least=0, most=1)
     test = binomtest(int(sum(successes)), len(successes))
     low, high = test.proportion_ci(method="wilson")
     return Interval(float(test.statistic), float(low), float(high))
@@ -42,31 +42,25 @@ def mean_over_seeds(values: Sequence[float]) -> Interval:
     """
     if len(values) < 2:
         raise ValueError("an interval over seeds needs at least two")
-    mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / len(values) ** 0.5
-    half = float(t.ppf(0.975, len(values) - 1)) * error
-    return Interval(mean, mean - half, mean + half)
+    return _student(values)
 
 
-def bootstrap_mean(values: Sequence[float], seed: int = 0) -> Interval:
-    """Mean of one value per task, with a percentile interval over resampled tasks.
+def paired_gain(candidate: Sequence[float], start: Sequence[float]) -> Interval:
+    """Mean difference of successes on the same tasks, with Student's interval over tasks; of one task anything may be true.
 
     Raises:
-        ValueError: no values.
-    """
-    if len(values) == 0:
-        raise ValueError("an interval needs at least one value")
-    array = np.asarray(values, dtype=float)
-    generator = np.random.default_rng(seed)
-    means = np.array([array[generator.integers(0, len(array), len(array))].mean() for _ in range(_RESAMPLES)])
-    low, high = np.percentile(means, [2.5, 97.5])
-    return Interval(float(array.mean()), float(low), float(high))
-
-
-def paired_gain(candidate: Sequence[float], start: Sequence[float], seed: int = 0) -> Interval:
-    """Mean difference on the same tasks, with its interval.
-
-    Raises:
-        ValueError: sequences of different lengths.
+        ValueError: sequences of different lengths, or no tasks.
     """
     differences = [c - s for c, s in zip(candidate, start, strict=True)]
-    return bootstrap_mean(differences, seed)
+    return _student(differences, least=-1, most=1)
+
+
+def _student(values: Sequence[float], least: float = -inf, most: float = inf) -> Interval:
+    count = len(values)
+    if count == 0:
+        raise ValueError("an interval needs at least one value")
+    mean = float(np.mean(values))
+    if count == 1:
+        return Interval(mean, least, most)
+    half = float(stdtrit(count - 1, 0.975)) * float(np.std(values, ddof=1)) / count**0.5
+    return Interval(mean, max(least, mean - half), min(most, mean + half))

@@ -297,19 +297,38 @@ class GateRecipe(Section):
     """What a candidate must show before it is promoted."""
 
     margin: float = Field(default=0.0, ge=0, le=1)
-    """The lower bound of the paired gain over the starting policy must be above minus this."""
-    champion_margin: float = Field(default=0.01, ge=0, le=1)
-    """The lower bound of the paired gain over the champion must be above minus this, or the champion stays."""
+    """The lower bound of the paired gain over the starting policy must be above minus this; 1 asks for
+    nothing, of a gain over the champion neither."""
+    false_promotion_rate: float = Field(default=0.0035, gt=0, le=1)
+    """How often, a judgement, a candidate that equals the champion may take its place by luck. With 0.0035 a false promotion
+    happens in one of ten series of thirty nights."""
     family_margin: float = Field(default=0.05, ge=0, le=1)
-    """No family of tasks may lose more than this."""
+    """No family of tasks may lose more than this beyond chance, corrected for the number of families."""
     family_margins: dict[str, Share] = Field(default={})
     """The same for single families by name, in place of family_margin."""
     min_outcome_agreement: float = Field(default=0.9, ge=0, le=1)
-    """Of dreamt episodes with their real replay."""
+    """Of dreamt episodes with their real replay; 0 asks for nothing, beyond chance neither."""
+    min_outcome_kappa: float = Field(default=0.4, ge=0, le=1)
+    """Of that agreement beyond chance (Cohen's kappa); refused is what lies below with its whole 95% interval, so that too
+    few episodes to tell, or too few that were lost, refuse nobody."""
     max_dream_real_gap: float = Field(default=0.1, ge=0, le=1)
     """Dream minus real success of the same policy on the same tasks, either way."""
     needs_approval: bool = False
     """A person has to promote what passed."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _champions_are_beaten(cls, told: Any) -> Any:
+        if isinstance(told, dict) and "champion_margin" in told:
+            raise ValueError(
+                "champion_margin is replaced by false_promotion_rate: a champion's successor must be better than it, and "
+                "the rate says how rarely luck may pass for that"
+            )
+        return told
+
+    def margin_of(self, family: str) -> float:
+        """What a family may lose."""
+        return self.family_margins.get(family, self.family_margin)
 
 
 class EngineRecipe(Section):

@@ -4,11 +4,11 @@ in:  two or three evaluations on the same real tasks
 out: the verdict as an immutable gate.json with the digests of all that it rests on
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from infra.doors import objects
-from models.gate import GateOptions, judge, judge_succession
+from models.gate import Dreams, judge, judge_succession
 from schemas.digests import digest_of
 from schemas.recipe import GateRecipe
 from schemas.records import Reference
@@ -24,6 +24,7 @@ def judge_candidate(
     recipe: GateRecipe,
     champion: Reference | None = None,
     champion_evaluation: dict[str, Any] | None = None,
+    panel: dict[str, int | bool] | None = None,
 ) -> dict[str, Any]:
     """The gate's verdict; its `report` is the reference that a promotion rests on.
 
@@ -35,30 +36,31 @@ def judge_candidate(
         recipe: Thresholds.
         champion: The policy that would be replaced, if there is another one.
         champion_evaluation: On the same tasks.
+        panel: Number of the panel of test tasks, and whether no judgement used them before.
     """
-    options = GateOptions(**recipe.model_dump(exclude={"needs_approval"}))
-    successes, families = evaluation["successes"], evaluation["families"]
-    verdict = judge(
-        successes,
-        start_evaluation["successes"],
-        families,
-        evaluation["outcome_agreement"],
-        evaluation["dream_real_gap"],
-        options,
-    )
-    succession = (
-        judge_succession(successes, champion_evaluation["successes"], families, options)
-        if champion_evaluation
-        else None
-    )
+    families = evaluation["families"]
+    mine, its = of_common_tasks(evaluation, start_evaluation)
+    dreams = Dreams(**{one.name: evaluation[one.name] for one in fields(Dreams)})
+    verdict = judge(mine, its, families, dreams, recipe)
+    succession = None
+    if champion_evaluation:
+        succession = judge_succession(*of_common_tasks(evaluation, champion_evaluation), families, recipe)
     gate = {
         "candidate": candidate.sha256,
         "start": start.sha256,
         "champion": champion.sha256 if champion else "",
-        "evaluated_tasks": digest_of(sorted(successes)),
+        "panel": panel,
+        "evaluated_tasks": digest_of(sorted(evaluation["successes"])),
         "thresholds": recipe.model_dump(mode="json"),
         **asdict(verdict),
         "over_champion": asdict(succession) if succession else None,
     }
     gate["report"] = objects().put_json(gate, "gate")
     return gate
+
+
+def of_common_tasks(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
+    """Success by task of two evaluations, where both have an outcome: an environment that failed is nobody's loss."""
+    mine, its = one["successes"], other["successes"]
+    common = sorted(mine.keys() & its.keys())
+    return {task: mine[task] for task in common}, {task: its[task] for task in common}

@@ -42,18 +42,30 @@ def test_dreams_are_compared_with_their_replay_and_with_real_play_by_hand():
     ]
     replays = replay(dreams, Counter())
     assert [len(steps) for steps in replays] == [2, 1, 1, 1], "a replay ends when it is really done"
-    found = calibrate(dreams, replays, [dreamt(("win", "", True)), dreamt(("wait", "", False))])
+    real = [dreamt(("win", "", won)) for won in (True, False, False, True)]
+    found = calibrate(dreams, replays, real)
     assert found.outcome_agreement == pytest.approx(1 / 3), "one granted wrongly, one refused wrongly, one broken"
     assert found.state_agreement == pytest.approx(3 / 4)
-    assert found.gap == pytest.approx(2 / 3 - 1 / 2)
+    assert (found.win_precision, found.win_recall) == (1 / 2, 1 / 2)
+    # wins are 2 of 3 in both, so that 5/9 agree by chance: (1/3 - 5/9) / (4/9)
+    assert found.outcome_kappa == pytest.approx(-1 / 2)
+    assert found.real_success == 1 / 2
+    assert found.dream_real_gap == pytest.approx(2 / 3 - 1 / 3), "without the task whose dream broke"
     assert found.num_replayed_steps == 5
+
+
+def test_what_cannot_be_measured_is_no_metric():
+    lost = [dreamt(("wait", "- count: 1", False))]
+    found = calibrate(lost, replay(lost, Counter()), [*lost, dreamt(("win", "", True))])
+    assert not found.metrics().keys() & {"win_precision", "win_recall"}
+    assert (found.real_success, found.dream_real_gap) == (1 / 2, 0), "further real episodes are none of the dream's"
 
 
 def test_a_replay_in_which_the_environment_failed_says_nothing_of_its_dream():
     dreams = [dreamt(("win", "- count: 1", True)), dreamt(("wait", "- count: 1", False))]
     held, broken = replay(dreams, Counter())
     broken[-1] = step("lost", "loss", Failure.ENVIRONMENT)
-    found = calibrate(dreams, [held, broken], [])
+    found = calibrate(dreams, [held, broken], dreams)
     assert (found.outcome_agreement, found.state_agreement, found.dream_success) == (1, 1, 1 / 2)
 
 
