@@ -73,6 +73,7 @@ def run(
 
 def _run(recipe: "Recipe", until: Stage, *, again: bool) -> dict[str, Any]:
     """Begin and do a run. Prefect starts only if there is something to do."""
+    _embed()
     from flows.begin_run import begin_run
     from infra.progress import Display
     from schemas.runs import Trigger

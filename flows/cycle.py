@@ -14,6 +14,7 @@ from prefect import flow
 
 from flows.ahead import Ahead
 from flows.fine_tune import fine_tune_for_real
+from flows.flow_page import log_to_page, show_champion
 from flows.lineage import Lineage, evaluated, log, numbers_in, show_rollouts
 from flows.prepare_models import fitted, learn_the_environment
 from flows.prove import alarm, offer, prove
@@ -42,6 +43,7 @@ def cycle(recipe: Recipe, until: Stage, left_behind: LeftBehind) -> Lineage:
         until: The last stage.
         left_behind: What earlier runs left behind and this one reads.
     """
+    log_to_page()
     made = Lineage(left_behind=left_behind)
     recipe = pinned(recipe)
     learn_the_environment(recipe, made, only_ingest=until is Stage.INGEST)
@@ -54,6 +56,7 @@ def cycle(recipe: Recipe, until: Stage, left_behind: LeftBehind) -> Lineage:
     offer(recipe, made, "dream", made.gate)
     if until is Stage.REAL and (made.promoted or recipe.real.unpromoted):
         fine_tune_for_real(recipe, made)
+    show_champion(made)
     return made
 
 
@@ -85,7 +88,7 @@ def train_on(dreams: Ahead[Reference], recipe: Recipe, made: Lineage) -> None:
         entropies |= trained["entropies"]
         made.rounds.append(trained["metrics"])
         log("dream training", trained["metrics"], round)
-        tell_round(recipe, round, trained["metrics"])
+        draw_curve(recipe, round, trained["metrics"])
         dreamt_so_far.append(dreamt)
         if recipe.curriculum.generate:
             model = made.references["experience_model"]
@@ -103,11 +106,13 @@ def train_on(dreams: Ahead[Reference], recipe: Recipe, made: Lineage) -> None:
     made.references |= {"dream": best, "pool": pool, "dreams": dreamt_so_far}
 
 
-def tell_round(recipe: Recipe, round: int, metrics: dict[str, Any]) -> None:
-    """One line on a round that was trained on."""
+def draw_curve(recipe: Recipe, round: int, metrics: dict[str, Any]) -> None:
+    """A point of the learning curve on the run itself, and a line in the flow run's logs."""
     success = metrics.get("dream_success")
     told = "no episode ended" if success is None else f"dream success {success:.0%}"
     running().display.log(f"round {round + 1} of {recipe.dream.num_rounds}: {told}")
+    if success is not None:
+        running().tracker.cycle().log_metrics({"curve_dream_success": success}, round + 1)
 
 
 def has_parted(
@@ -175,6 +180,8 @@ def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> d
     log("one-step fidelity", one_step, round)
     calibration |= {f"one_step_{name}": value for name, value in one_step.items()}
     made.calibrations.append({"round": round, **numbers_in(calibration)})
+    success = {f"curve_valid_{name}": calibration[name] for name in ("real_success", "dream_success")}
+    running().tracker.cycle().log_metrics(success, round)
     told = f"{calibration['real_success']:.1%} real, {calibration['dream_success']:.1%} dream"
     running().display.log(f"calibration after round {round}: {told}")
     return calibration

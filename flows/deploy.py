@@ -13,6 +13,7 @@ from rich.console import Console
 
 from infra.automations import crash_zombies, install, pause_on_alarm
 from infra.reachable import require_server
+from infra.settings import settings
 from schemas.errors import DreamGymError, InputError
 from schemas.recipe import Recipe
 
@@ -42,7 +43,7 @@ def deploy(recipe: Recipe) -> None:
         install(automation)
     console = Console()
     for one in described["deployments"]:
-        schedule = ", ".join(each["cron"] for each in one.get("schedules", ())) or "by hand"
+        schedule = ", ".join(f"{each['cron']} {each['timezone']}" for each in one.get("schedules", ())) or "by hand"
         events = ", ".join(event for trigger in one.get("triggers", ()) for event in trigger["expect"])
         console.print(f"{one['name']:<12} {schedule}{f', on {events}' if events else ''}", highlight=False)
     console.print(
@@ -55,6 +56,8 @@ def deployments_of(recipe: Recipe) -> dict[str, Any]:
     described = yaml.safe_load((ROOT / "infra" / "prefect.yaml").read_text())
     described["pull"] = [{"prefect.deployments.steps.set_working_directory": {"directory": str(ROOT)}}]
     for one in described["deployments"]:
+        for schedule in one.get("schedules", ()):
+            schedule["timezone"] = settings().schedule_timezone
         if "recipe" in one["parameters"]:
             one["parameters"]["recipe"] = recipe.model_dump(mode="json")
     return described

@@ -62,6 +62,14 @@ def headline(results: dict[str, Any]) -> dict[str, float]:
     return {name: float(value) for name, value in (by_policy | measured).items() if value is not None}
 
 
+def gain_metrics(gate: dict[str, Any]) -> dict[str, float]:
+    """Real gain over the starting policy with its interval, for a run that was judged."""
+    if not gate:
+        return {}
+    gain = gate["gain"]
+    return {"gain": gain["mean"], "gain_low": gain["low"], "gain_high": gain["high"], "passed": float(gate["passed"])}
+
+
 def lineage_tags(made: Lineage) -> dict[str, str]:
     """Which data and models by digest, so that cycles can be filtered by them: tags of the cycle's own MLflow run."""
     made_of = {name: value if isinstance(value, list) else [value] for name, value in made.references.items()}

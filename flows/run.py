@@ -14,12 +14,14 @@ from flows.lineage import Lineage
 from flows.results import (
     REAL_TRAINING,
     datasets,
+    gain_metrics,
     headline,
     lineage_tags,
     policy_results,
     results_of,
     training_seconds,
 )
+from flows.run_note import note_of
 from flows.stage import Stage
 from infra.announcements import POLICY_PROMOTED, announce
 from infra.doors import cycle as running
@@ -131,10 +133,11 @@ def _written_down(recipe: Recipe, record: Record, made: Lineage, tracker: Tracke
     run_id = record["run_id"]
     tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
     record = {**record, **_ending(made, display.time)}
-    tracker.cycle().log_summary(headline(record["results"]))
+    tracker.cycle().log_summary(headline(record["results"]) | gain_metrics(record["gate"]))
     tracker.cycle().set_tags(lineage_tags(made))
     tracker.cycle().log_datasets(datasets(made))
     record["report"] = str(write_report(recipe, record, made))
+    tracker.cycle().set_tags({"mlflow.note.content": note_of(record)})
     save_steps(run_id, running().steps.plain())
     save_record(record)
     if taken_over := running().steps.taken_over():

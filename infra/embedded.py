@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from infra.busy import thread_waiting
 from infra.interrupts import heed_interrupts
 from infra.prefect_server import start_prefect
 from infra.settings import Settings
@@ -23,10 +24,13 @@ def embed_prefect(settings: Settings) -> None:
         "PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY": "false",
         "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         "PREFECT_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_LOGGING_LOGGERS_PREFECT_FLOW_RUNS_LEVEL": "INFO",  # for the page of the flow run, and not for the console
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_FLOW_RUNS_LEVEL": "CRITICAL",
         "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
         "DO_NOT_TRACK": "1",
         "MLFLOW_LOGGING_LEVEL": "ERROR",
-        "GOMP_SPINCOUNT": "10000",  # threads sleep soon: spinning ones starve each other on a busy machine
+        **thread_waiting(),
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "TRANSFORMERS_VERBOSITY": "error",
     }

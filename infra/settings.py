@@ -65,6 +65,8 @@ class Settings(BaseSettings):
     """The same of its GPUs."""
     num_threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     """Threads of the networks."""
+    schedule_timezone: str = "UTC"
+    """In which the schedules of deployments are read, such as Europe/Paris."""
     environment_url: str = ""
     """Of the server of an environment that runs elsewhere, such as WebShop's."""
     environment_processes: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)

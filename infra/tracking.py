@@ -33,6 +33,10 @@ from schemas.errors import StorageError
 from schemas.records import Reference, Trajectory
 
 EXPERIMENT = "dreamgym"
+_EXPERIMENT_TAGS = {
+    "mlflow.experimentKind": "custom_model_development",  # the page opens on runs and metrics, not on traces
+    "mlflow.note.content": "Runs of DreamGym recipes, each with its stages nested under it. `dreamgym runs` lists them, too.",
+}
 _PARENT_TAG = "mlflow.parentRunId"
 _MAX_METRICS_PER_CALL = 1000
 _DIGEST_LENGTH = 16
@@ -74,7 +78,7 @@ class Tracker:
         if found is not None:
             return found.experiment_id
         location = None if settings.tracking_uri.get_secret_value() else self._artifacts.as_uri()
-        return self.client.create_experiment(EXPERIMENT, artifact_location=location)
+        return self.client.create_experiment(EXPERIMENT, artifact_location=location, tags=_EXPERIMENT_TAGS)
 
     def _run(self, name: str, tags: dict[str, str]) -> Run:
         query = " and ".join(f"tags.{key} = '{tags[key]}'" for key in ("run_id", "stage"))
@@ -130,15 +134,15 @@ class Stage:
         self._client, self._experiment_id, self._outbox, self._journal = client, experiment_id, outbox, journal
         self._run_id = cache(find_run)
         journal.parent.mkdir(parents=True, exist_ok=True)
-        self._seen: set[int] = set()
+        self._seen: set[tuple[int, str]] = set()
         for entry in _whole_entries(journal) if journal.exists() else ():
-            self._seen.add(entry["step"])
+            self._seen |= {(entry["step"], name) for name in entry["metrics"]}
             self._ship(entry)
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
-        """Log the metrics of one step, once: a step that is in the journal is not logged again."""
-        if step not in self._seen:
-            self._write(metrics, step)
+        """Log the metrics of one step, once: what the journal has of the step is not logged again."""
+        if new := {name: value for name, value in metrics.items() if (step, name) not in self._seen}:
+            self._write(new, step)
 
     def log_summary(self, metrics: Mapping[str, float]) -> None:
         """Log what the run has come to; the latest counts. MLflow draws bars of what has one step, and no lines."""
@@ -152,7 +156,7 @@ class Stage:
             file.write(json.dumps(entry) + "\n")
             file.flush()
             os.fsync(file.fileno())
-        self._seen.add(step)
+        self._seen |= {(step, name) for name in finite}
         self._ship(entry)
 
     def _ship(self, entry: dict[str, Any]) -> None:
