@@ -162,8 +162,10 @@ def export(
 ) -> None:
     """Write a policy as a Hugging Face folder with a model card: `AutoModelForCausalLM.from_pretrained` loads it."""
     from flows.find_policy import find_policy
+    from infra.whole_folder import require_empty
 
     found = find_policy(run, policy)  # before what takes long to import: a slip is told at once
+    require_empty(folder)
     from flows.export import export_policy
 
     export_policy(found, folder)
