@@ -127,19 +127,22 @@ def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) 
     from flows.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])  # before what takes long to import: a slip is told at once
-    from flows.plan import estimate_of, plan_of, print_plan, require_memory, seconds_last_time
+    _embed()
+    from flows.foresee import foresee
+    from flows.plan import estimate_of, plan_of, print_plan, require_memory, seconds_last_time, seen_by_the_gate
     from infra.endpoint import require_endpoint
     from infra.settings import settings
 
-    plan, seconds = plan_of(loaded), seconds_last_time(loaded)
+    plan, seconds, left, seen = plan_of(loaded), seconds_last_time(loaded), foresee(loaded), seen_by_the_gate(loaded)
     estimate = estimate_of(loaded, plan)
     if as_json:
         resolved = loaded.model_dump(mode="json")
         found = estimate if isinstance(estimate, str) else asdict(estimate)
         known = {"plan": plan, "seconds_last_time": seconds, "estimate": found}
-        print_json({"recipe": resolved, "digest": loaded.digest, **known})
+        ahead = {"taken_over": asdict(left) if left else None, "gate_power": asdict(seen)}
+        print_json({"recipe": resolved, "digest": loaded.digest, **known, **ahead})
     else:
-        print_plan(loaded, plan, seconds, estimate)
+        print_plan(loaded, plan, seconds, estimate, left, seen)
     require_endpoint(settings(), loaded.endpoint_models)
     require_memory(loaded, estimate)
 
@@ -221,8 +224,10 @@ def export(
 ) -> None:
     """Write a policy as a Hugging Face folder with a model card: `AutoModelForCausalLM.from_pretrained` loads it."""
     from flows.find_policy import find_policy
+    from infra.whole_folder import require_empty
 
     found = find_policy(run, policy)  # before what takes long to import: a slip is told at once
+    require_empty(folder)
     from flows.export import export_policy
 
     export_policy(found, folder)

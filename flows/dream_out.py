@@ -16,7 +16,7 @@ from infra.serving.openenv import Limits, Served, app_of
 from infra.settings import settings
 from infra.tracking import Tracker
 from schemas.plain import restored
-from schemas.recipe import Recipe
+from schemas.stored_recipes import stored_recipe
 from tasks.play import dream_environment
 from tasks.pool_tasks import tasks_in
 
@@ -52,7 +52,7 @@ def gymnasium_dream(name: str | None = None) -> "TextEnvironment":
 def dream_of(summary: dict[str, Any], display: Display) -> Served:
     """A cycle's experience model, grounded in its real experience, with the tasks that this experience covers."""
     run_id, lineage = summary["run_id"], restored(summary["lineage"])
-    recipe = Recipe.model_validate(summary["recipe"])
+    recipe = stored_recipe(summary["recipe"])
     begin(Cycle(run_id, recipe.digest, Tracker(settings(), run_id, {}, reopen=False), display))
     environment = dream_environment(lineage["experience_model"], lineage["experience"], recipe.play, recipe.seed)
     tasks = tasks_in(lineage["experience"])

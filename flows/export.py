@@ -1,27 +1,12 @@
 """Export a policy as a Hugging Face folder with a model card: what transformers and inference engines load."""
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from uuid import uuid4
 
 from flows.find_policy import FoundPolicy
 from flows.model_card import model_card
-from schemas.errors import InputError, IntegrityError, StorageError
+from infra.whole_folder import whole_folder
+from schemas.errors import IntegrityError, StorageError
 from tasks.keep import fetch_merged_model
-
-
-def require_empty(folder: Path) -> None:
-    """Refuse to write over anything.
-
-    Raises:
-        InputError: something is there already.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: name a folder that is new or empty")
-    if folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{folder} is not empty, and nothing in it was touched: name a folder that is new or empty")
 
 
 def export_policy(found: FoundPolicy, folder: Path) -> None:
@@ -36,27 +21,12 @@ def export_policy(found: FoundPolicy, folder: Path) -> None:
         StorageError: a file of the policy is not in the object store any more.
         IntegrityError: a file is not what its digest says.
     """
-    require_empty(folder)
-    with _whole_or_nothing(folder) as partial:
+    with whole_folder(folder) as partial:
         try:
             fetch_merged_model(found.reference, partial)
         except (StorageError, IntegrityError) as error:
             raise type(error)(f"{found.title} cannot be exported: {error}. {_remedy(found)}") from error
         (partial / "README.md").write_text(model_card(found))
-
-
-@contextmanager
-def _whole_or_nothing(folder: Path) -> Iterator[Path]:
-    """A folder beside, which takes the place of this one when everything is in it."""
-    target = folder.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{uuid4().hex[:8]}")
-    partial.mkdir()
-    try:
-        yield partial
-        partial.rename(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _remedy(found: FoundPolicy) -> str:

@@ -13,6 +13,7 @@ from schemas.plain import plain, restored
 from schemas.policies import GATES, PolicyName
 from schemas.recipe import Recipe
 from schemas.runs import Record
+from schemas.stored_recipes import stored_recipe
 
 
 def judge_run(record: Record, policy: PolicyName, display: Display) -> Record:
@@ -23,7 +24,7 @@ def judge_run(record: Record, policy: PolicyName, display: Display) -> Record:
         policy: `dream` or `sim-to-real`.
         display: Shows what happens.
     """
-    run_id, recipe = record["run_id"], Recipe.model_validate(record["recipe"])
+    run_id, recipe = record["run_id"], stored_recipe(record["recipe"])
     with at_work(recipe, run_id, display, reopen=False):
         flow = judgement.with_options(flow_run_name=f"judge {run_id}")
         made = flow(recipe, restored(record["lineage"]), policy)

@@ -3,10 +3,16 @@
 from rich.console import Console
 from rich.table import Table
 
+from flows.foresee import Foresight
 from infra.run_records import records
+from models.power import Advice, advice
 from schemas.errors import EnvironmentLost, InputError
 from schemas.recipe import Recipe
 from tasks.estimate import Estimate, estimated
+
+_GAIN = 0.1
+"""In real success, that `check` tells the power for."""
+_UNKNOWN_START = 0.5
 
 
 def plan_of(recipe: Recipe) -> dict[str, int]:
@@ -38,6 +44,15 @@ def seconds_last_time(recipe: Recipe) -> float | None:
     return took[-1] if took else None
 
 
+def seen_by_the_gate(recipe: Recipe) -> Advice:
+    """How often a gain of ten points would pass, from the real success of the last run's start; half, if there was none."""
+    mine = [one for one in records() if one["recipe"]["name"] == recipe.name and "start" in one.get("results", {})]
+    start = mine[-1]["results"]["start"]["real_success"] if mine else _UNKNOWN_START
+    measured, num_tasks = recipe.evaluation, recipe.environment.num_test_tasks
+    gain = min(_GAIN, 1 - start)
+    return advice(num_tasks, measured.episodes_per_task, measured.temperature, start, gain, recipe.gate)
+
+
 def estimate_of(recipe: Recipe, plan: dict[str, int]) -> Estimate | str:
     """What it takes of this machine, or why that is not known: backbone or environment may not be to be had here."""
     try:
@@ -67,8 +82,15 @@ def require_memory(recipe: Recipe, estimate: Estimate | str) -> None:
     )
 
 
-def print_plan(recipe: Recipe, plan: dict[str, int], seconds: float | None, estimate: Estimate | str) -> None:
-    """The resolved recipe, the plan, what it took last time, and what it takes of memory."""
+def print_plan(
+    recipe: Recipe,
+    plan: dict[str, int],
+    seconds: float | None,
+    estimate: Estimate | str,
+    left: Foresight | None,
+    seen: Advice,
+) -> None:
+    """The resolved recipe, the plan, what is left to do, what it takes of time and memory, and what the gate can see."""
     console = Console()
     console.print_json(data=recipe.model_dump(mode="json"))
     table = Table(title=f"{recipe.name}: nothing was started ({recipe.digest[:12]})")
@@ -79,9 +101,18 @@ def print_plan(recipe: Recipe, plan: dict[str, int], seconds: float | None, esti
     console.print(table)
     console.print(f"memory  not known: {estimate}" if isinstance(estimate, str) else _memory_table(estimate))
     console.print(f"time    {f'{seconds:.0f} s last time' if seconds else 'not known: no cycle of it ran here yet'}")
+    console.print(f"left    {_left(left)}", soft_wrap=True)
+    console.print(f"gate    {seen.sentence}", soft_wrap=True)
     if not isinstance(estimate, str):
         console.print(f"        {_least(estimate.least_seconds)}", soft_wrap=True)
     console.print(f"next    dreamgym run {recipe.name}")
+
+
+def _left(left: Foresight | None) -> str:
+    if left is None:
+        return "everything: no run of this recipe is here to take over from"
+    told = f"{left.num_taken_over} of {left.num_steps} steps would be taken over from run {left.run_id}"
+    return f"{told}; the first to run again is {left.first_to_do}" if left.first_to_do else f"{told}: nothing is new"
 
 
 def _least(seconds: dict[str, float]) -> str:

@@ -89,14 +89,16 @@ def promote_judged(judged: Record, name: PolicyName, by: str, *, again: bool = F
     candidate, report = restored(judged["lineage"][name.key]), restored(judged[GATES[name]]["report"])
     new = promote(candidate, report, by, again=again)
     if name is PolicyName.DREAM:
-        _announce(judged["run_id"], candidate.sha256)  # again too: whoever announced it before may have died of it
+        announce_promotion(
+            judged["run_id"], candidate.sha256
+        )  # again too: whoever announced it before may have died of it
     told = (
         f"version {judged['versions'][name.key]} ({candidate.sha256[:12]}), the {name} policy of run {judged['run_id']}"
     )
     return f"champion is now {told}" if new else f"{told}, is champion already"
 
 
-def _announce(run_id: str, policy: str) -> None:
+def announce_promotion(run_id: str, policy: str) -> None:
     """Tell deployments that fine-tune promoted policies; embedded Prefect has none."""
     if is_server_named():
         from infra.announcements import POLICY_PROMOTED, announce

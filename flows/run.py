@@ -11,6 +11,7 @@ from flows.begin_run import Begun, begin_run
 from flows.cycle import cycle
 from flows.fine_tune import real_only, sim_to_real
 from flows.lineage import Lineage
+from flows.promote_run import announce_promotion
 from flows.results import (
     REAL_TRAINING,
     datasets,
@@ -23,7 +24,6 @@ from flows.results import (
 )
 from flows.run_note import note_of
 from flows.stage import Stage
-from infra.announcements import POLICY_PROMOTED, announce
 from infra.doors import cycle as running
 from infra.doors import ledger, objects, replay_store
 from infra.progress import Display
@@ -35,6 +35,7 @@ from schemas.plain import plain, restored
 from schemas.recipe import Recipe, flat_fields
 from schemas.records import Reference
 from schemas.runs import LeftBehind, Record, Status, Trigger
+from schemas.stored_recipes import stored_recipe
 from tasks.report import write_report
 
 
@@ -90,7 +91,7 @@ def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
         return record
     champion = ledger().history().champion
     policy = policy or (champion.sha256 if champion else "")
-    recipe = Recipe.model_validate(record["recipe"])
+    recipe = stored_recipe(record["recipe"])
     with at_work(recipe, run_id, display) as tracker, _ending_told(run_id):
         record = {**record, "until": Stage.REAL.value}
         flow = sim_to_real.with_options(flow_run_name=run_id, on_running=[note_flow_run])
@@ -143,14 +144,8 @@ def _written_down(recipe: Recipe, record: Record, made: Lineage, tracker: Tracke
     if taken_over := running().steps.taken_over():
         display.say(taken_over)
     if made.promoted == "dream":
-        announce_promotion(record)
+        announce_promotion(run_id, made.references["dream"].sha256)
     return record
-
-
-def announce_promotion(record: Record) -> None:
-    """Tell whoever fine-tunes promoted policies for real."""
-    policy = restored(record["lineage"]["dream"]).sha256
-    announce(POLICY_PROMOTED, policy, {"run_id": record["run_id"], "policy": policy})
 
 
 def run_real_only(recipe: Recipe, record: Record, display: Display) -> dict[str, Any]:

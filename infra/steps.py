@@ -18,6 +18,8 @@ class Step:
     """The run that made the result."""
     inputs: dict[str, Any]
     """Digests and plain values, by argument."""
+    made: list[str]
+    """Digests of what it made."""
 
 
 @dataclass
@@ -26,15 +28,18 @@ class Steps:
 
     started_utc: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     steps: list[Step] = field(default_factory=list)
-    tasks: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
-    """Code, packages and settings by task."""
+    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Module, code, packages and settings by task."""
     sections: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Changed fields of recipe sections, by digest."""
 
-    def note(self, parts: KeyParts, run_id: str, made_by: str, sections: dict[str, dict[str, Any]]) -> None:
+    def note(
+        self, parts: KeyParts, run_id: str, made_by: str, made: list[str], sections: dict[str, dict[str, Any]]
+    ) -> None:
         """Add a step of a run that was just done, or taken over from another run."""
-        self.steps.append(Step(parts.task, made_by != run_id, made_by, parts.inputs))
-        self.tasks[parts.task] = {"code": parts.code, "packages": parts.packages, "settings": parts.settings}
+        self.steps.append(Step(parts.task, made_by != run_id, made_by, parts.inputs, made))
+        of_all = {"module": parts.module, "code": parts.code, "packages": parts.packages, "settings": parts.settings}
+        self.tasks[parts.task] = of_all
         self.sections |= sections
 
     def plain(self) -> dict[str, Any]:

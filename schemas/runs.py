@@ -39,6 +39,7 @@ class KeyParts:
     """What the cache key of a versioned task is made of; `dreamgym why` compares those of two steps."""
 
     task: str
+    module: str
     inputs: dict[str, Any]
     code: dict[str, str]
     packages: dict[str, str]

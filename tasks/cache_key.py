@@ -45,7 +45,7 @@ def key_parts(task: str, module: str, arguments: Mapping[str, Any]) -> KeyParts:
     inputs = {name: _digestible(value) for name, value in arguments.items()}
     code, packages = code_and_packages(module, *_environments_in(arguments.values()))
     computes = "torch" in packages
-    return KeyParts(task, inputs, code, packages, number_settings() if computes else {})
+    return KeyParts(task, module, inputs, code, packages, number_settings() if computes else {})
 
 
 def code_and_packages(module: str, *environments: BaseEnvironment) -> tuple[dict[str, str], dict[str, str]]:

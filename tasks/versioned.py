@@ -51,8 +51,10 @@ def versioned_task(function: Callable[..., Any]) -> Callable[..., Any]:
         if not ran and not all(map(objects().holds, references_in(restored(stored["result"])))):
             cycle().display.say(f"{parts.task}: a part of what it made is no longer stored, so it is made again")
             stored = _prefect_task(run, parts, again=True)(*args, **kwargs)
-        cycle().steps.note(parts, cycle().run_id, stored["made_by"], _sections(arguments))
-        return restored(stored["result"])
+        result = restored(stored["result"])
+        made = [one.sha256 for one in references_in(result)]
+        cycle().steps.note(parts, cycle().run_id, stored["made_by"], made, _sections(arguments))
+        return result
 
     return call
 

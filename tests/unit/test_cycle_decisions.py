@@ -21,7 +21,7 @@ def train(monkeypatch):
     def run(calibrations: dict[str, tuple[float, float]], **dream) -> tuple[flow.Lineage, MagicMock]:
         def evaluated(_recipe, _made, _name, who, _split, _num_tasks, _round):
             real, gap = calibrations[who.sha256]
-            return {"real_success": real, "dream_real_gap": gap, "outcome_agreement": 1.0}
+            return {"real_success": real, "dream_success": real + gap, "dream_real_gap": gap}
 
         def train_policy(_policy, _start, _groups, _recipe, _training, _stage, round):
             return {"policy": policy(str(round + 1)), "metrics": {}, "entropies": {}}
@@ -29,10 +29,12 @@ def train(monkeypatch):
         display = MagicMock()
         doors = SimpleNamespace(display=display, tracker=MagicMock(), run_id="cycle-1")
         monkeypatch.setattr(flow, "running", lambda: doors)
-        monkeypatch.setattr(flow, "announce", display.announce)
+        monkeypatch.setattr(flow, "alarm", display.alarm)
+        monkeypatch.setattr(flow, "measure_fidelity", lambda *_: {"state_exact": 1.0})
         monkeypatch.setattr(flow, "evaluated", evaluated)
         monkeypatch.setattr(flow, "train_policy", train_policy)
         monkeypatch.setattr(flow, "show_rollouts", lambda *_: None)
+        monkeypatch.setattr(flow, "log", lambda *_: None)
         monkeypatch.setattr(flow, "succeed", lambda *_: None)
         for task in ("pool_tasks", "propose_tasks", "dream"):
             monkeypatch.setattr(flow, task, lambda *_: policy("data"))
@@ -53,7 +55,7 @@ def test_the_candidate_is_the_policy_that_did_best_for_real_on_valid_tasks(train
 
 def test_nothing_is_announced_while_dreams_hold(train):
     _, display = train({"0": (0.5, 0.0), "1": (0.5, 0.1)}, num_rounds=1, max_gap=0.2)
-    display.announce.assert_not_called()
+    display.alarm.assert_not_called()
 
 
 def test_of_equals_the_later_is_the_candidate(train):
@@ -67,11 +69,23 @@ def test_training_stops_where_dream_and_real_part_either_way(train, gap):
     assert len(made.rounds) == 1
     assert made.references["dream"] == policy("0")
     assert "stopped after round 1" in display.say.call_args.args[0]
-    event, subject, facts = display.announce.call_args.args
-    assert (event, subject) == ("dreamgym.calibration.alarm", "cycle-1")
-    assert facts["dream_real_gap"] == gap
+    assert display.alarm.call_args.args[0]["dream_real_gap"] == gap
 
 
 def test_without_rounds_the_candidate_is_the_start(train):
     made, _ = train({"0": (0.5, 0.0)}, num_rounds=0)
     assert made.references["dream"] == policy("0")
+
+
+def test_where_they_part_the_experience_model_may_be_refitted_and_training_goes_on(train, monkeypatch):
+    fitted, played = policy("refitted"), Reference("", "played", "trajectories", {"num_real_steps": 7})
+    monkeypatch.setattr(flow, "play_where_dreams_err", lambda *_: played)
+    monkeypatch.setattr(flow, "annotate", lambda *_: policy("own"))
+    monkeypatch.setattr(flow, "fitted", lambda *_: fitted)
+    calibrations = {"0": (0.5, 0.0), "1": (0.6, 0.3), "2": (0.7, 0.3)}
+    made, display = train(calibrations, num_rounds=2, calibrate_every=1, max_gap=0.2, when_parted="refit")
+    assert len(made.rounds) == 2
+    assert made.references["experience_model"] == fitted
+    assert made.references["experience"] == [policy("own")]
+    assert made.real_interactions == {"dream": 7}, "after the last round there is nothing to refit for"
+    assert "refitting" in display.say.call_args.args[0]

@@ -1,26 +1,35 @@
-"""What decides whether a versioned task runs again."""
+"""What decides whether a versioned task runs again, and what does not."""
+
+import shutil
+from pathlib import Path
 
 import pytest
 
+from schemas import digests
+from schemas.digests import digest_of
 from schemas.errors import DreamGymError
 from schemas.plain import plain, references_in, restored
 from schemas.recipe import ExperienceRecipe, GrpoRecipe, Recipe, StartRecipe
 from schemas.records import Reference
-from tasks.versioned import cache_key, versioned_task
+from tasks import cache_key, device, import_closure
+from tasks.cache_key import code_and_packages, key_parts
+from tasks.import_closure import closure_of
+from tasks.versioned import versioned_task
 
 MODEL = Reference("folder/a", "a" * 64, "model", {"round": 1})
+TEXTWORLD = Recipe(name="a").environment
+MINIWOB = Recipe.model_validate({"name": "a", "environment": {"name": "miniwob"}}).environment
 
 
-def key(name="train", version=1, code="c", **inputs) -> str:
-    return cache_key(name, version, code, {"policy": MODEL, "recipe": GrpoRecipe(), "round": 0} | inputs)
+def key(task="train", module="tasks.train_policy", **inputs) -> str:
+    return key_parts(task, module, {"policy": MODEL, "recipe": GrpoRecipe(), "round": 0} | inputs).key
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"name": "dream"},
-        {"version": 2},
-        {"code": "d"},
+        {"task": "dream"},
+        {"module": "tasks.judge"},
         {"round": 1},
         {"recipe": GrpoRecipe(group_size=4)},
         {"policy": Reference("folder/a", "b" * 64, "model")},
@@ -33,6 +42,110 @@ def test_whatever_decides_a_result_changes_the_key(change):
 
 def test_where_an_input_lies_and_what_was_noted_of_it_changes_nothing():
     assert key(policy=Reference("s3://elsewhere", "a" * 64, "model", {"round": 7})) == key()
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A copy of the rooms whose files a test may change."""
+    for room in ("schemas", "models", "infra", "tasks", "flows"):
+        shutil.copytree(import_closure.ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("backbones"))
+    monkeypatch.setattr(import_closure, "ROOT", tmp_path)
+    return tmp_path
+
+
+def code_of(task: str, environment=TEXTWORLD) -> dict[str, str]:
+    return code_and_packages(f"tasks.{task}", environment)[0]
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def test_a_comment_and_a_docstring_change_no_digest(checkout):
+    before = code_of("dream")
+    file = checkout / "models" / "rollouts.py"
+    file.write_text(f"# a remark\n{file.read_text()}".replace('"""', '"""Another word. ', 1))
+    assert code_of("dream") == before
+
+
+def test_code_that_only_the_judge_uses_makes_it_judge_again_and_nothing_be_dreamt_again(checkout):
+    judge, dream = code_of("judge"), code_of("dream")
+    edit(checkout / "models" / "gate.py", "asked.margin == 1", "asked.margin >= 1")
+    assert code_of("judge") != judge
+    assert code_of("dream") == dream
+
+
+def test_another_environments_code_counts_only_where_that_is_played(checkout):
+    kitchen, pages = code_of("evaluate"), code_of("evaluate", MINIWOB)
+    file = checkout / "infra" / "environments" / "miniwob" / "names.py"
+    file.write_text(f"{file.read_text()}\nANOTHER = 1\n")
+    assert code_of("evaluate") == kitchen
+    assert code_of("evaluate", MINIWOB) != pages
+    assert not any("miniwob" in name for name in kitchen)
+    assert any("cooking" in name for name in kitchen)
+
+
+def test_code_that_carries_results_is_no_part_of_a_key():
+    carried = {
+        "infra/tracking.py",
+        "infra/ledger.py",
+        "infra/replay_store.py",
+        "schemas/recipe.py",
+        "tasks/versioned.py",
+    }
+    assert not carried & closure_of(["flows.cycle"]).code.keys()
+
+
+def test_a_file_counts_however_it_is_imported(tmp_path, monkeypatch):
+    (tmp_path / "stranger").mkdir()
+    (tmp_path / "stranger" / "__init__.py").write_text("")
+    (tmp_path / "stranger" / "game.py").write_text("def play():\n    from . import rules\n    import numpy\n")
+    (tmp_path / "stranger" / "rules.py").write_text("import json\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = closure_of(["stranger.game"], ["stranger"])
+    assert {Path(name).name for name in found.code} == {"__init__.py", "game.py", "rules.py"}
+    assert found.packages == {"numpy"}
+
+
+@pytest.mark.parametrize(("package", "touched"), [("torch", True), ("textworld", True), ("alfworld", False)])
+def test_another_version_of_a_package_counts_where_its_code_is_run(package, touched, monkeypatch):
+    before = code_and_packages("tasks.dream", TEXTWORLD)[1]
+    version = cache_key._version
+    monkeypatch.setattr(cache_key, "_version", lambda name: "0.0" if name == package else version(name))
+    assert (code_and_packages("tasks.dream", TEXTWORLD)[1] != before) == touched
+    assert not {"prefect", "mlflow", "boto3", "lancedb"} & before.keys()
+
+
+@pytest.mark.parametrize("changed", [{"device": "cuda"}, {"matmul": "float16"}])
+def test_another_kind_of_device_or_precision_counts_where_networks_compute(changed, monkeypatch):
+    train, judge = key(), key(module="tasks.judge")
+    settings = device.number_settings()
+    monkeypatch.setattr(cache_key, "number_settings", lambda: settings | changed)
+    assert key() != train
+    assert key(module="tasks.judge") == judge
+
+
+def test_a_new_field_at_its_default_changes_no_digest_and_another_default_does():
+    class NewRecipe(GrpoRecipe):
+        entropy_bonus: float = 0.0
+
+    recorded = digests.recorded_defaults()["GrpoRecipe"]
+    digests.recorded_defaults()["NewRecipe"] = recorded
+    try:
+        assert digest_of(NewRecipe()) == digest_of(GrpoRecipe())
+        assert digest_of(NewRecipe(entropy_bonus=0.1)) != digest_of(GrpoRecipe())
+        digests.recorded_defaults()["NewRecipe"] = recorded | {"group_size": 16}
+        assert digest_of(NewRecipe()) != digest_of(GrpoRecipe()), (
+            "the default is 8 now, and was 16 when it was recorded"
+        )
+    finally:
+        del digests.recorded_defaults()["NewRecipe"]
+
+
+def test_every_default_is_recorded():
+    assert digests.unrecorded() == {}, "python -m schemas.digests"
 
 
 def test_an_input_without_a_digest_is_an_error_and_not_a_silent_miss():
