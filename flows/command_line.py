@@ -193,16 +193,29 @@ def show(run: RunName = None, as_json: AsJson = False) -> None:
 @app.command()
 def compare(
     runs: Annotated[
-        list[str], typer.Argument(help="Two cycles or more, by the starts of their ids.", metavar="A B [C...]")
-    ],
+        list[str] | None,
+        typer.Argument(
+            help="Two runs or more, by the starts of their ids, @latest or @champion.", metavar="A B [C...]"
+        ),
+    ] = None,
+    last: Annotated[
+        int | None, typer.Option(help="The last so many runs on one page, in place of A and B.", min=1)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Cycles side by side: what differs in recipe and data, results with paired differences, cost; also as a page."""
+    """Runs side by side: what differs in recipe and data, results with paired differences, cost; also as a page."""
+    if last is not None:
+        from flows.compare_nights import nights, page_of_nights, print_nights
+
+        shown = nights(last)
+        page = page_of_nights(shown)
+        print_json(shown) if as_json else print_nights(shown, page)
+        return
     from flows.compare_runs import comparison, page_of, print_comparison
     from flows.find_run import find_run
 
-    if len(runs) < 2:
-        raise InputError("compare needs two cycles or more: `dreamgym show` names the latest")
+    if runs is None or len(runs) < 2:
+        raise InputError("compare needs two runs or more, or --last 30: `dreamgym runs` lists them")
     table = comparison([find_run(run) for run in runs])
     page = page_of(table)
     print_json(table) if as_json else print_comparison(table, page)

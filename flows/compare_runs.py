@@ -37,7 +37,7 @@ def comparison(summaries: list[Summary]) -> dict[str, Any]:
     digests = [_digests(one["lineage"]) for one in summaries]
     successes = [_successes(one) for one in summaries]
     return {
-        "cycles": [one["run_id"] for one in summaries],
+        "runs": [one["run_id"] for one in summaries],
         "recipe_differences": _different(fields),
         "data_differences": _different(digests),
         "results": [one["results"] for one in summaries],
@@ -85,7 +85,7 @@ def print_comparison(table: dict[str, Any], page: Path) -> None:
     """The same as tables, and where the page is."""
     console = Console()
     for title, rows in rows_of(table).items():
-        shown = Table("", *table["cycles"], title=title)
+        shown = Table("", *table["runs"], title=title)
         for name, cells in rows:
             shown.add_row(name, *cells)
         console.print(shown)
@@ -94,8 +94,8 @@ def print_comparison(table: dict[str, Any], page: Path) -> None:
 
 def page_of(table: dict[str, Any]) -> Path:
     """One self-contained HTML page of the comparison; where it is."""
-    name = f"compare-{'-'.join(cycle[-10:] for cycle in table['cycles'])}"
-    return write_page(name, _TEMPLATE, cycles=table["cycles"], tables=rows_of(table))
+    name = f"compare-{'-'.join(cycle[-10:] for cycle in table['runs'])}"
+    return write_page(name, _TEMPLATE, runs=table["runs"], tables=rows_of(table))
 
 
 def rows_of(table: dict[str, Any]) -> dict[str, list[tuple[str, list[str]]]]:

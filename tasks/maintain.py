@@ -1,9 +1,9 @@
 """Maintain the stores: what nothing reaches any more goes, what anything reaches stays.
 
-in:  the ledger, the summaries of cycles, results of versioned tasks
+in:  the ledger, the records of runs, results of versioned tasks
 out: fewer objects, compact tables
 
-A digest that is named in the ledger, in a summary or in a result that is kept is reachable, and so is whatever a
+A digest that is named in the ledger, in a run's record or in a result that is kept is reachable, and so is whatever a
 reachable manifest or report names, and every table version whose tag they name. Results are a cache: old ones go, and
 with them only what nothing else names. So do old checkpoints, of trainings that nobody went on with.
 """
@@ -16,11 +16,12 @@ from datetime import timedelta
 
 from infra.blobs import Blobs, Stored
 from infra.replay_store import ReplayStore
+from infra.run_records import OLDER, RUNS
 from tasks.shared_checkpoints import CHECKPOINTS
 
 _DIGEST = re.compile(rb"[0-9a-f]{64}")
 _OBJECT = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})")
-_ROOTS = ("ledger/", "cycles/")
+_ROOTS = ("ledger/", RUNS, OLDER)
 _RESULTS = "results/"
 _TAG = re.compile(rb"table_tag\W+([\w.-]+)")
 _MAX_REPORT_BYTES = 1_000_000
@@ -43,7 +44,7 @@ def maintain(blobs: Blobs, tables: ReplayStore, keep: timedelta, now: float | No
     """Remove results and versions older than `keep`, and the objects that nothing names any more.
 
     Args:
-        blobs: Objects, ledger, summaries and results.
+        blobs: Objects, ledger, records of runs and results.
         tables: The replay store.
         keep: Age up to which results, and table versions that nothing names, stay.
         now: Seconds since the epoch; the clock's if not given.

@@ -17,16 +17,14 @@ import psutil
 import pytest
 from mlflow import MlflowClient
 
-from infra.environments.by_name import open_environment
 from infra.replay_store import ReplayStore
 from infra.settings import Settings
-from models.behaviours import collect
-from schemas.environments import CookingRecipe
 from schemas.tables import SCHEMA_VERSION
 from tasks.pins import SHIPPED
 from tests.at_work import at_work_on
 from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, environment
 from tests.free_ports import free_ports
+from tests.logged import logged_rows
 from tests.tracked import of_the_cycles_own_run
 
 SMALL = [
@@ -39,7 +37,9 @@ SMALL = [
     "dream.calibrate_every=4",
     "grpo.groups_per_round=16",
     "real.num_rounds=1",
+    "evaluation.panel=pinned",
     "gate.margin=0.1",
+    "gate.false_promotion_rate=1",
 ]
 
 
@@ -123,23 +123,22 @@ def test_every_stored_row_says_what_made_it(finished):
 
 
 @pytest.mark.e2e
-def test_run_again_does_nothing_again_and_says_so(finished):
+def test_run_again_finds_nothing_new_and_leaves_no_entry(finished):
     home, summary = finished
     again = dreamgym(home, "run", "textworld-tiny", *small(), "--json")
     assert again.returncode == 0, again.stderr
-    assert "was begun before" in again.stderr
-    assert json.loads(again.stdout)["lineage"] == summary["lineage"]
-    assert json.loads(again.stdout)["stage_tokens"] == summary["stage_tokens"]
-    seconds = json.loads(again.stdout)["results"]["seconds"]
-    assert seconds > summary["results"]["seconds"], "the second run took some time, too"
+    assert f"nothing is new since run {summary['run_id']}" in again.stderr.replace("\n", " ")
+    told = json.loads(again.stdout)
+    assert told["lineage"] == summary["lineage"]
+    assert len(json.loads(dreamgym(home, "runs", "--json").stdout)) == 1
 
 
 @pytest.mark.e2e
-def test_a_shorter_run_of_the_same_cycle_takes_nothing_away(finished):
+def test_a_shorter_run_of_the_same_takes_nothing_away(finished):
     home, summary = finished
     short = dreamgym(home, "run", "textworld-tiny", *small(), "--only", "experience", "--json")
     assert short.returncode == 0, short.stderr
-    assert "dream" not in json.loads(short.stdout)["lineage"]
+    assert "nothing is new" in short.stderr
     assert json.loads(dreamgym(home, "show", "--json").stdout)["lineage"] == summary["lineage"]
 
 
@@ -186,7 +185,7 @@ def test_ctrl_c_ends_a_run_soon_and_truthfully_and_it_can_go_on(tmp_path):
     assert at_work_on(tmp_path) == []
     resumed = dreamgym(tmp_path, "run", "textworld-tiny", *small(), "--only", "ingest")
     assert resumed.returncode == 0, resumed.stderr
-    assert "was begun before" in resumed.stderr
+    assert "was interrupted: going on" in resumed.stderr.replace("\n", " ")
 
 
 def statuses(home: Path) -> set[str]:
@@ -240,7 +239,8 @@ def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     assert dreamgym(home, "promote", cycle).returncode == 3, "it was rolled back"
     assert "champion is now version" in dreamgym(home, "promote", cycle, "--again").stdout
     decisions = [row["decision"] for row in json.loads(dreamgym(home, "history", "--json").stdout)]
-    assert decisions == ["judged", "promoted", "rolled back", "promoted"]
+    assert decisions[:2] == ["judged", "promoted"]
+    assert decisions[-2:] == ["rolled back", "promoted"]
     dreamt = json.loads(dreamgym(home, "trajectories", "--origin", "dream", "--limit", "2", "--json").stdout)
     assert len(dreamt) == 2
     for episode in dreamt:
@@ -276,33 +276,6 @@ def test_a_recipe_that_differs_only_at_the_gate_computes_nothing_again(finished)
     assert compared["recipe_differences"] == {"gate.family_margin": [0.05, 0.2]}
 
 
-def logged_rows(num_tasks: int) -> list[dict]:
-    """A log of expert play, as a team might hand it in."""
-    real = open_environment(CookingRecipe())
-    return [
-        {
-            "trajectory_id": episode.task.task_id,
-            "turn": number,
-            "task_id": episode.task.task_id,
-            "instruction": episode.task.instruction,
-            "family": episode.task.family,
-            "split": "train",
-            "state": turn.state,
-            "action": turn.action,
-            "next_state": turn.step.state,
-            "reward": turn.step.reward,
-            "done": turn.step.done,
-            "success": turn.step.success,
-            "truncated": False,
-            "source": "our expert",
-            "seed": episode.task.seed,
-            "schema_version": 1,
-        }
-        for episode in collect(real, real.tasks("train", num_tasks), [0.0], 0, 20)
-        for number, turn in enumerate(episode.turns)
-    ]
-
-
 @pytest.mark.e2e
 def test_a_log_of_ones_own_is_taken_and_what_does_not_fit_is_quarantined(tmp_path):
     rows = logged_rows(10)
@@ -332,7 +305,7 @@ def test_a_log_of_ones_own_is_taken_and_what_does_not_fit_is_quarantined(tmp_pat
         (["check", "textworld-tiny", "--set", "annotate.annotator=teacher"], "needs annotate.teacher_model"),
         (["run", "textworld-tiny", "--set", "backbone.model=nobody/nothing"], "backbone.revision"),
         (["run", "textworld-tiny", "--set", "ingest.path=missing.jsonl"], "no such file"),
-        (["show", "nothing"], "no finished cycle"),
+        (["show", "nothing"], "no run in this home yet"),
     ],
 )
 def test_bad_input_is_named_and_exits_with_2(tmp_path, arguments, message):

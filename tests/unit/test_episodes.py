@@ -13,7 +13,10 @@ from tasks.rows import Provenance, rows_of
 
 
 def episode(name: str, *actions: str, task: str = "t") -> Trajectory:
-    turns = [Turn(f"- at: {i}", action, Step(f"- at: {i + 1}", 0.0, done=False, success=False)) for i, action in enumerate(actions)]
+    turns = [
+        Turn(f"- at: {i}", action, Step(f"- at: {i + 1}", 0.0, done=False, success=False))
+        for i, action in enumerate(actions)
+    ]
     return Trajectory(AgentTask(task, "do it", "train", "f"), "real", turns, truncated=True, episode_id=name)
 
 
@@ -60,7 +63,9 @@ TRAIN = {name: AgentTask(name, "do it", "train", "f") for name in ("train/0", "t
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["train/0", "train/1", "valid/0", "test/0", "train/9"]), st.integers(1, 4), st.booleans()),
+        st.tuples(
+            st.sampled_from(["train/0", "train/1", "valid/0", "test/0", "train/9"]), st.integers(1, 4), st.booleans()
+        ),
         max_size=8,
     ),
     st.randoms(use_true_random=False),

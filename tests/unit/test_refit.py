@@ -33,7 +33,10 @@ def test_what_the_replay_did_not_reach_is_no_error():
 
 
 def episodes(*names: str) -> list[Trajectory]:
-    return [Trajectory(AgentTask(name, "do it", "train", "f"), "real", [Turn("- a: b", "act", step("- a: c"))]) for name in names]
+    return [
+        Trajectory(AgentTask(name, "do it", "train", "f"), "real", [Turn("- a: b", "act", step("- a: c"))])
+        for name in names
+    ]
 
 
 @pytest.mark.parametrize(("share", "num_replayed"), [(0.0, 0), (0.5, 2), (0.25, 1), (0.9, 4)])
