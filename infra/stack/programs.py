@@ -38,12 +38,18 @@ def database(layout: Layout) -> Program:
     )
 
 
-def object_servers(layout: Layout) -> list[Program]:
-    """Monitor, disk and gateway of the S3-compatible store; together they are healthy when the gateway answers."""
-    return [
-        Program(name, command, lambda: object_server.answers(layout))
-        for name, command in object_server.server_commands(layout).items()
-    ]
+def objects(layout: Layout) -> Program:
+    """The S3-compatible store.
+
+    SIGTERM would have its parts wait a quarter of a minute for each other; what it acknowledged is written anyway.
+    """
+    return Program(
+        "s3",
+        object_server.server_command(layout),
+        lambda: object_server.answers(layout),
+        object_server.MEMORY,
+        stop_signal="KILL",
+    )
 
 
 def prefect(layout: Layout) -> Program:
