@@ -6,6 +6,7 @@ Its parts trust whoever holds a key pair and tokens that are made anew for each 
 import json
 import sys
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
@@ -25,15 +26,14 @@ MEMORY = {"GOMEMLIMIT": "300MiB"}
 """Without it the server keeps a gigabyte after a model of 600 MB."""
 
 _WEED = Path(sys.executable).with_name("weed")
-_INNER_PORTS = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")
+_PORT_OPTIONS = [f"{part}.port{kind}" for part in ("s3", "master", "volume", "filer") for kind in ("", ".grpc")]
 _TOKENS = ("jwt.signing", "jwt.signing.read", "jwt.filer_signing", "jwt.filer_signing.read")
 _PARTS = ("master", "volume", "filer", "s3", "client")
 
 
-def ports(layout: Layout) -> dict[str, int]:
-    """Of the gateway and, above it, of the parts behind it, by the option that names each."""
-    names = ("s3.port", "s3.port.grpc", *_INNER_PORTS)
-    return {name: layout.ports.s3 + above for above, name in enumerate(names)}
+def ports(layout: Layout) -> range:
+    """Of the gateway, and above it those of the parts behind it."""
+    return range(layout.ports.s3, layout.ports.s3 + len(_PORT_OPTIONS))
 
 
 def check_installed() -> None:
@@ -54,7 +54,7 @@ def server_command(layout: Layout) -> list[str]:
         "s3": "true",
         "s3.config": folder / "users.json",
         "filer": "true",
-        **ports(layout),
+        **dict(zip(_PORT_OPTIONS, ports(layout), strict=True)),
         # Protocols that nobody here speaks, and pages without a password.
         "s3.port.iceberg": 0,
         "s3.port.lance": 0,
@@ -111,21 +111,22 @@ def _key_pair() -> tuple[str, str]:
 
 def answers(layout: Layout) -> bool:
     """Whether it stores an object; the bucket is made on the way."""
-    at = {"Bucket": BUCKET, "Key": "healthy"}
+    client, at = _client(layout.s3_url, layout.passwords["s3"]), {"Bucket": BUCKET, "Key": "healthy"}
     try:
-        _client(layout).put_object(**at)
-        _client(layout).delete_object(**at)
+        client.put_object(**at)
+        client.delete_object(**at)
     except (BotoCoreError, ClientError):
         return False
     return True
 
 
-def _client(layout: Layout) -> Any:
+@lru_cache
+def _client(address: str, secret: str) -> Any:
     return boto3.client(
         "s3",
-        endpoint_url=layout.s3_url,
+        endpoint_url=address,
         aws_access_key_id=USER,
-        aws_secret_access_key=layout.passwords["s3"],
+        aws_secret_access_key=secret,
         region_name="us-east-1",
         config=Config(connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 1}),
     )

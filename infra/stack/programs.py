@@ -12,6 +12,8 @@ from infra.stack import object_server, postgres
 from infra.stack.layout import HOST, USER, WORK_POOL, Layout
 
 _QUIET = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+_HTTP = httpx.Client(timeout=2)
+"""One for all questions: to make it costs more than to ask, while the servers want the processor to start."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,6 @@ authorization_function = mlflow.server.auth:authenticate_request_basic_auth
 
 def _says_ok(url: str) -> bool:
     try:
-        return httpx.get(url, timeout=2).status_code == 200
+        return _HTTP.get(url).status_code == 200
     except httpx.HTTPError:
         return False

@@ -55,15 +55,20 @@ def down(layout: Layout) -> bool:
 
 def _prepare(layout: Layout) -> None:
     object_server.check_installed()
-    for name, port in asdict(layout.ports).items():
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port))
-            except OSError as error:
-                raise InputError(f"port {port} for {name} is taken: choose another with --{name}-port") from error
+    wanted = {port: name for name, port in asdict(layout.ports).items()}
+    for port, name in {**dict.fromkeys(object_server.ports(layout), "s3"), **wanted}.items():
+        _require_free(port, name)
     layout.logs.mkdir(parents=True, exist_ok=True)
     object_server.write_configuration(layout)
+
+
+def _require_free(port: int, name: str) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise InputError(f"port {port} for {name} is taken: choose another with --{name}-port") from error
 
 
 def _start_servers(layout: Layout, database: Program, servers: list[Program], say: Callable[[str], None]) -> None:

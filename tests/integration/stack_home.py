@@ -51,7 +51,7 @@ def running_stack(**settings: str) -> Iterator[Layout]:
 
 
 def port_options() -> list[str]:
-    """A port for each server; the object server uses the 40 above its own, too."""
+    """A port for each server; the object server uses the seven above its own, too."""
     servers = ("prefect", "mlflow", "postgres", "s3")
     ports = zip(servers, free_ports(len(servers)), strict=True)
     return [part for name, port in ports for part in (f"--{name}-port", str(port))]

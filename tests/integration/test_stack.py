@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import boto3
@@ -14,16 +15,19 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
+from infra.blobs import open_blobs, require_conditional_puts
+from infra.stack import object_server
 from infra.stack.layout import BUCKET, USER, Layout
 from infra.stack.postgres import binaries
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+from tests.faults.calm import settings_of
 from tests.integration.stack_home import missing_servers, running_stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.skipif(bool(missing_servers()), reason=missing_servers())]
 
 
 UNFINISHED = ("SCHEDULED", "PENDING", "RUNNING")
-PRIVATE = ("environment", "passwords.json", "supervisor.conf", "mlflow/auth.ini")
+PRIVATE = ("environment", "passwords.json", "supervisor.conf", "mlflow/auth.ini", "s3/users.json", "s3/security.toml")
 INFRA = Path(__file__).parents[2] / "infra"
 CANARY = "a-key-that-nobody-may-see"
 
@@ -84,12 +88,44 @@ def test_strangers_are_kept_out(layout):
         forger.list_buckets()
 
 
+def test_nobody_gets_round_the_gateway(layout):
+    """Of the parts behind it one answers at all: what there is of it says how full its disk is."""
+    for port in object_server.ports(layout)[1:]:
+        for path in ("/", "/dir/assign", f"/buckets/{BUCKET}/", "/col/delete?collection=dreamgym", "/1,01f2867d78"):
+            try:
+                said = httpx.get(f"http://127.0.0.1:{port}{path}")
+            except httpx.TransportError:
+                continue
+            assert said.status_code in (400, 401, 403, 404), (path, said.text)
+
+
+def test_its_store_creates_a_key_once_and_takes_what_is_sent_in_parts(layout):
+    blobs, large = open_blobs(settings_of(layout)), os.urandom(257 * 2**20)
+    require_conditional_puts(blobs, num_races=5)
+    blobs.write("large", large)
+    assert blobs.read("large") == large
+    blobs.delete("large")
+    assert not blobs.holds("large")
+
+
+def test_what_was_stored_outlives_a_killed_server_and_a_stop(layout):
+    blobs = open_blobs(settings_of(layout))
+    written = {f"outlives/{number}": os.urandom(10_000 * number) for number in range(1, 20)}
+    for key, content in written.items():
+        blobs.write(key, content)
+    for one in psutil.process_iter(["name"]):
+        if one.info["name"] in ("weed", "postgres") and str(layout.folder) in " ".join(one.cmdline()):
+            one.kill()
+    assert dreamgym(layout.home, "down").returncode == 0
+    assert dreamgym(layout.home, "up").returncode == 0
+    assert {key: blobs.read(key) for key in blobs.keys("outlives/")} == written
+
+
 def test_all_of_it_listens_on_loopback_only(layout):
-    lines = subprocess.run(["ss", "-Hltn"], capture_output=True, text=True, check=True).stdout.splitlines()
-    ports = {str(port) for port in (layout.ports.prefect, layout.ports.mlflow, layout.ports.s3, layout.ports.postgres)}
-    heard = [line.split()[3].rsplit(":", 1) for line in lines]
-    assert {host for host, port in heard if port in ports} == {"127.0.0.1"}
-    assert ports <= {port for _, port in heard}
+    ours = psutil.Process(int((layout.folder / "supervisor.pid").read_text())).children(recursive=True)
+    heard = {one.laddr for process in ours for one in process.net_connections() if one.status == psutil.CONN_LISTEN}
+    assert {address.ip for address in heard} == {"127.0.0.1"}
+    assert {*asdict(layout.ports).values(), *object_server.ports(layout)} <= {address.port for address in heard}
 
 
 @pytest.fixture(scope="module")
@@ -177,10 +213,10 @@ def test_what_a_worker_made_is_taken_over_here(deployed):
 
 
 def test_passwords_are_in_private_files_only(deployed):
-    """After all that the tests above have done: not in logs, databases, objects, the home, or what `ps` shows."""
+    """After all that the tests above have done: not in logs, databases, objects, the home, or what processes were called with."""
     assert all(is_private(deployed.folder / name, deployed.home) for name in PRIVATE)
     places = {
-        "commands": subprocess.run(["ps", "-eo", "args"], capture_output=True, check=True).stdout,
+        "commands": str([one.info["cmdline"] for one in psutil.process_iter(["cmdline"])]).encode(),
         **{f"database {name}": dumped(deployed, name) for name in ("prefect", "mlflow")},
         **objects_of(deployed),
         **{str(path): path.read_bytes() for path in files_of(deployed)},
