@@ -6,23 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from infra.stack import object_server, postgres
 from infra.stack.layout import Layout
-from schemas.errors import InputError
 from tests.command_line import dreamgym
 from tests.free_ports import free_ports
 
 TEMPORARY = "temporary"
-
-
-def missing_servers() -> str:
-    """Why no stack can run here, and the command that mends it; empty if one can."""
-    try:
-        postgres.binaries()
-        object_server.check_installed()
-    except InputError as error:
-        return str(error)
-    return ""
 
 
 @contextmanager
