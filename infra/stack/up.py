@@ -60,6 +60,7 @@ def _prepare(layout: Layout) -> None:
         _require_free(port, name)
     layout.logs.mkdir(parents=True, exist_ok=True)
     object_server.write_configuration(layout)
+    postgres.ensure_cluster(layout)
 
 
 def _require_free(port: int, name: str) -> None:
@@ -72,7 +73,6 @@ def _require_free(port: int, name: str) -> None:
 
 
 def _start_servers(layout: Layout, database: Program, servers: list[Program], say: Callable[[str], None]) -> None:
-    postgres.ensure_cluster(layout)
     _start(layout, [database], say)
     postgres.ensure_databases(layout)
     _start(layout, servers, say)
