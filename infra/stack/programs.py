@@ -12,6 +12,8 @@ from infra.stack import object_server, postgres
 from infra.stack.layout import HOST, USER, WORK_POOL, Layout
 
 _QUIET = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+_HTTP = httpx.Client(timeout=2)
+"""One for all questions: to make it costs more than to ask, while the servers want the processor to start."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,18 @@ def database(layout: Layout) -> Program:
     )
 
 
-def object_servers(layout: Layout) -> list[Program]:
-    """Monitor, disk and gateway of the S3-compatible store; together they are healthy when the gateway answers."""
-    return [
-        Program(name, command, lambda: object_server.answers(layout))
-        for name, command in object_server.server_commands(layout).items()
-    ]
+def objects(layout: Layout) -> Program:
+    """The S3-compatible store.
+
+    SIGTERM would have its parts wait a quarter of a minute for each other; what it acknowledged is written anyway.
+    """
+    return Program(
+        "s3",
+        object_server.server_command(layout),
+        lambda: object_server.answers(layout),
+        object_server.MEMORY,
+        stop_signal="KILL",
+    )
 
 
 def prefect(layout: Layout) -> Program:
@@ -128,6 +136,6 @@ authorization_function = mlflow.server.auth:authenticate_request_basic_auth
 
 def _says_ok(url: str) -> bool:
     try:
-        return httpx.get(url, timeout=2).status_code == 200
+        return _HTTP.get(url).status_code == 200
     except httpx.HTTPError:
         return False

@@ -22,16 +22,16 @@ def up(layout: Layout, say: Callable[[str], None]) -> None:
         InputError: a program is not installed, a port is taken, or the folder cannot be used.
         DreamGymError: a server did not become healthy; it says where its log is.
     """
-    database, servers, objects = _programs(layout)
-    worker = programs.worker(layout)
+    database, objects, worker = programs.database(layout), programs.objects(layout), programs.worker(layout)
+    servers = [programs.prefect(layout), programs.mlflow(layout)]
     if not is_up(layout):
         _prepare(layout)
-        supervision.write_configuration(layout, [database, *objects, *servers, worker])
+        supervision.write_configuration(layout, [database, objects, *servers, worker])
         supervision.start(layout)
     with ThreadPoolExecutor() as both:
         waiting = [
             both.submit(_start_servers, layout, database, servers, say),
-            both.submit(_start_objects, layout, objects, say),
+            both.submit(_start, layout, [objects], say),
         ]
         for one in waiting:
             one.result()
@@ -53,36 +53,29 @@ def down(layout: Layout) -> bool:
     return True
 
 
-def _programs(layout: Layout) -> tuple[Program, list[Program], list[Program]]:
-    return (
-        programs.database(layout),
-        [programs.prefect(layout), programs.mlflow(layout)],
-        programs.object_servers(layout),
-    )
-
-
 def _prepare(layout: Layout) -> None:
     object_server.check_installed()
-    for name, port in asdict(layout.ports).items():
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port))
-            except OSError as error:
-                raise InputError(f"port {port} for {name} is taken: choose another with --{name}-port") from error
+    wanted = {port: name for name, port in asdict(layout.ports).items()}
+    for port, name in {**dict.fromkeys(object_server.ports(layout), "s3"), **wanted}.items():
+        _require_free(port, name)
     layout.logs.mkdir(parents=True, exist_ok=True)
+    object_server.write_configuration(layout)
     postgres.ensure_cluster(layout)
+
+
+def _require_free(port: int, name: str) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise InputError(f"port {port} for {name} is taken: choose another with --{name}-port") from error
 
 
 def _start_servers(layout: Layout, database: Program, servers: list[Program], say: Callable[[str], None]) -> None:
     _start(layout, [database], say)
     postgres.ensure_databases(layout)
     _start(layout, servers, say)
-
-
-def _start_objects(layout: Layout, objects: list[Program], say: Callable[[str], None]) -> None:
-    object_server.ensure_store(layout)
-    _start(layout, objects, say)
 
 
 def _start(layout: Layout, started: Iterable[Program], say: Callable[[str], None]) -> None:

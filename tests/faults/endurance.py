@@ -52,7 +52,7 @@ class Reading:
 def _processes(layout: Layout) -> list[psutil.Process]:
     """Of the servers in Python and the worker, once the last flow run's is gone.
 
-    PostgreSQL and Ceph fill caches of a size that they are told.
+    PostgreSQL and SeaweedFS fill caches of a size that they are told.
     """
     supervisor = psutil.Process(int((layout.folder / "supervisor.pid").read_text()))
     while True:

@@ -3,13 +3,11 @@
 import pytest
 
 from tests.faults.run import check_few
-from tests.integration.stack_home import missing_servers
 
 ON_SERVERS = ("kills", "outages", "cycles in a row")
 
 
 @pytest.mark.integration
-@pytest.mark.skipif(bool(missing_servers()), reason=missing_servers())
 @pytest.mark.parametrize("name", ON_SERVERS)
 def test_what_is_promised_holds(name):
     check_few(name)

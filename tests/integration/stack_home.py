@@ -6,23 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from infra.stack import object_server, postgres
 from infra.stack.layout import Layout
-from schemas.errors import InputError
 from tests.command_line import dreamgym
 from tests.free_ports import free_ports
 
 TEMPORARY = "temporary"
-
-
-def missing_servers() -> str:
-    """Why no stack can run here, and the command that mends it; empty if one can."""
-    try:
-        postgres.binaries()
-        object_server.check_installed()
-    except InputError as error:
-        return str(error)
-    return ""
 
 
 @contextmanager
@@ -51,7 +39,7 @@ def running_stack(**settings: str) -> Iterator[Layout]:
 
 
 def port_options() -> list[str]:
-    """A port for each server; the object server uses the 40 above its own, too."""
+    """A port for each server; the object server uses the seven above its own, too."""
     servers = ("prefect", "mlflow", "postgres", "s3")
     ports = zip(servers, free_ports(len(servers)), strict=True)
     return [part for name, port in ports for part in (f"--{name}-port", str(port))]

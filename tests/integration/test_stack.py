@@ -5,6 +5,8 @@ import os
 import stat
 import subprocess
 import time
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import boto3
@@ -14,17 +16,30 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
+from infra.blobs import open_blobs, require_conditional_puts
+from infra.stack import object_server
 from infra.stack.layout import BUCKET, USER, Layout
 from infra.stack.postgres import binaries
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
-from tests.integration.stack_home import missing_servers, running_stack
+from tests.faults.calm import settings_of
+from tests.integration.stack_home import running_stack
 
-pytestmark = [pytest.mark.integration, pytest.mark.skipif(bool(missing_servers()), reason=missing_servers())]
+pytestmark = pytest.mark.integration
 
 
 UNFINISHED = ("SCHEDULED", "PENDING", "RUNNING")
-PRIVATE = ("environment", "passwords.json", "supervisor.conf", "mlflow/auth.ini")
+PRIVATE = ("environment", "passwords.json", "supervisor.conf", "mlflow/auth.ini", "s3/users.json", "s3/security.toml")
 INFRA = Path(__file__).parents[2] / "infra"
+BEHIND = (
+    "GET /dir/assign",
+    f"GET /buckets/{BUCKET}/",
+    f"DELETE /buckets/{BUCKET}?recursive=true",
+    f"GET /col/delete?collection={BUCKET}",
+    "GET /1,01f2867d78",
+    "POST /1,01f2867d78",
+    "DELETE /1,01f2867d78",
+)
+"""What the parts of the object server do, or tell, where anybody may ask them."""
 CANARY = "a-key-that-nobody-may-see"
 
 
@@ -84,12 +99,49 @@ def test_strangers_are_kept_out(layout):
         forger.list_buckets()
 
 
+def test_nobody_gets_round_the_gateway(layout):
+    """The parts behind it neither tell nor do anything for one who has no part in their keys."""
+    refusals = {said for port in object_server.ports(layout)[1:] for said in map(partial(answer_of, port), BEHIND)}
+    assert refusals <= {"not HTTP", 400, 401, 404}
+
+
+def answer_of(port: int, request: str) -> int | str:
+    method, path = request.split()
+    try:
+        return httpx.request(method, f"http://127.0.0.1:{port}{path}").status_code
+    except httpx.TransportError:
+        return "not HTTP"
+
+
+def test_its_store_creates_a_key_once_and_takes_what_is_sent_in_parts(layout):
+    blobs, large = open_blobs(settings_of(layout)), os.urandom(257 * 2**20)
+    require_conditional_puts(blobs, num_races=5)
+    blobs.write("large", large)
+    assert blobs.read("large") == large
+    blobs.delete("large")
+    assert not blobs.holds("large")
+
+
+def test_what_was_stored_outlives_a_killed_server_and_a_stop(layout):
+    blobs = open_blobs(settings_of(layout))
+    written = {f"outlives/{number}": os.urandom(10_000 * number) for number in range(1, 20)}
+    for key, content in written.items():
+        blobs.write(key, content)
+    servers = [one for one in psutil.process_iter(["name", "cmdline"]) if one.info["name"] in ("weed", "postgres")]
+    killed = [one for one in servers if str(layout.folder) in " ".join(one.info["cmdline"] or ())]
+    assert len(killed) == 2
+    for one in killed:
+        one.kill()
+    assert dreamgym(layout.home, "down").returncode == 0
+    assert dreamgym(layout.home, "up").returncode == 0
+    assert {key: blobs.read(key) for key in blobs.keys("outlives/")} == written
+
+
 def test_all_of_it_listens_on_loopback_only(layout):
-    lines = subprocess.run(["ss", "-Hltn"], capture_output=True, text=True, check=True).stdout.splitlines()
-    ports = {str(port) for port in (layout.ports.prefect, layout.ports.mlflow, layout.ports.s3, layout.ports.postgres)}
-    heard = [line.split()[3].rsplit(":", 1) for line in lines]
-    assert {host for host, port in heard if port in ports} == {"127.0.0.1"}
-    assert ports <= {port for _, port in heard}
+    ours = psutil.Process(int((layout.folder / "supervisor.pid").read_text())).children(recursive=True)
+    heard = {one.laddr for process in ours for one in process.net_connections() if one.status == psutil.CONN_LISTEN}
+    assert {address.ip for address in heard} == {"127.0.0.1"}
+    assert {*asdict(layout.ports).values(), *object_server.ports(layout)} <= {address.port for address in heard}
 
 
 @pytest.fixture(scope="module")
@@ -177,10 +229,10 @@ def test_what_a_worker_made_is_taken_over_here(deployed):
 
 
 def test_passwords_are_in_private_files_only(deployed):
-    """After all that the tests above have done: not in logs, databases, objects, the home, or what `ps` shows."""
+    """After all that the tests above have done: not in logs, databases, objects, the home, or what processes were called with."""
     assert all(is_private(deployed.folder / name, deployed.home) for name in PRIVATE)
     places = {
-        "commands": subprocess.run(["ps", "-eo", "args"], capture_output=True, check=True).stdout,
+        "commands": str([one.info["cmdline"] for one in psutil.process_iter(["cmdline"])]).encode(),
         **{f"database {name}": dumped(deployed, name) for name in ("prefect", "mlflow")},
         **objects_of(deployed),
         **{str(path): path.read_bytes() for path in files_of(deployed)},
