@@ -18,6 +18,8 @@ from infra.settings import settings
 from models.intervals import Interval, mean_over_seeds
 from schemas.errors import DreamGymError
 
+_COMPARABLE = ("evaluation.panel=pinned",)
+"""The same test tasks for every run."""
 ABLATIONS = {
     "full": [],
     "without retrieval": ["retrieval.num_demonstrations=0"],
@@ -30,13 +32,15 @@ def evidence(
     recipe: str,
     ablations: Annotated[bool, typer.Option(help="Run the ablations instead of the baseline.")] = False,
     seeds: Annotated[str, typer.Option(help="Comma-separated.")] = "0,1,2",
+    unpromoted: Annotated[bool, typer.Option(help="Go on for real from policies that the gate refused, too.")] = True,
     changes: Annotated[list[str] | None, typer.Option("--set", help="section.field=value")] = None,
 ) -> None:
     """Run what is to be shown, or read it where it ran before, and print it."""
     open_prefect(settings())
     variants = ABLATIONS if ablations else {"full": []}
+    going_on = ["real.unpromoted=true"] if unpromoted else []
     rows = [
-        _run(recipe, name, int(seed), [*(changes or []), *variant], baseline=not ablations)
+        _run(recipe, name, int(seed), [*(changes or []), *going_on, *variant], baseline=not ablations)
         for name, variant in variants.items()
         for seed in seeds.split(",")
     ]
@@ -53,14 +57,14 @@ def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: boo
     from flows.stage import Stage
     from infra.progress import Display
 
-    loaded = load_recipe(recipe, [*changes, f"seed={seed}"])
+    loaded = load_recipe(recipe, [*_COMPARABLE, *changes, f"seed={seed}"])
     display = Display()
     display.say(f"[bold]{recipe}, {name}, seed {seed}[/]")
     summary = run_recipe(loaded, Stage.REAL, display)
     row = {
         "variant": name,
         "seed": seed,
-        "cycle": summary["run_id"],
+        "run": summary["run_id"],
         **summary["results"],
         "gain": summary["gate"]["gain"],
         "families": summary["gate"]["families"],
