@@ -6,7 +6,7 @@ CYCLE ?= cycle
 ROWS ?=
 RUN ?=
 
-.PHONY: run test lint bench throughput evidence ablations backbone faults up engines
+.PHONY: run test lint bench throughput evidence ablations backbone faults nights power up engines
 
 run: .venv/installed
 	$(BIN)/dreamgym run $(RECIPE)
@@ -27,6 +27,12 @@ throughput: .venv/installed-dev
 
 faults: .venv/installed-dev
 	$(BIN)/python -m tests.faults.run --large
+
+nights: .venv/installed-dev
+	$(BIN)/python -m tests.benchmarks.nights
+
+power: .venv/installed-dev
+	$(BIN)/python -m tests.benchmarks.gate_power
 
 evidence: .venv/installed
 	$(BIN)/python -m flows.evidence $(RECIPE)

@@ -55,7 +55,17 @@ def begin_run(
         head = _head(recipe, key, mine, until, trigger, again=again)
         if create_record(record := head.model_dump(mode="json")):
             say(f"run {head.run_id}: {'; '.join(head.reasons)}")
+            _tell_what_is_odd(head, mine, say)
             return Begun(recipe, record)
+
+
+def _tell_what_is_odd(head: RunHead, mine: list[Record], say: Callable[[str], None]) -> None:
+    """A log that is not what a finished run read, and a clock that was set back."""
+    if any(reason.startswith(("changed: ", "gone: ")) for reason in head.reasons):
+        say(f"run {mine[-1]['run_id']} keeps what it read: its transitions are pinned")
+    if later := [one for one in mine if one["started_utc"] > head.started_utc]:
+        began = later[-1]["started_utc"]
+        say(f"the clock says {head.started_utc}, and run {later[-1]['run_id']} began at {began}: runs keep their order")
 
 
 def _is_same(record: Record, key: RunKey) -> bool:

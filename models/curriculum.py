@@ -36,13 +36,15 @@ def draw_tasks(
 
     Args:
         tasks: Original and generated tasks to draw from.
-        entropies: Latest reward entropy by task id; a task that was not tried yet counts as 0.25, the most.
+        entropies: Latest reward entropy by task id; a task that was not tried yet counts as the most of these, or as 0.25,
+            the most that returns of 0 and 1 have.
         num_tasks: How many to draw; fewer if there are not so many.
         max_generated_share: The paper's lambda: bound on the share of generated tasks in the round.
         floor: Weight of a task without entropy, so that none is forgotten.
         rng: Source of randomness.
     """
-    weights = {task.task_id: max(floor, entropies.get(task.task_id, 0.25)) for task in tasks}
+    most = max([0.25, *entropies.values()])
+    weights = {task.task_id: max(floor, entropies.get(task.task_id, most)) for task in tasks}
     # Efraimidis and Spirakis: the largest u^(1/w) are a weighted draw without replacement.
     order = sorted(tasks, key=lambda task: rng.random() ** (1 / weights[task.task_id]), reverse=True)
     num_generated = min(int(max_generated_share * num_tasks), sum(task.generated for task in tasks))

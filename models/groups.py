@@ -13,6 +13,9 @@ from torch import Tensor
 from models.objective import GrpoOptions, group_advantages
 from schemas.records import Tokens, Trajectory
 
+_SAME_RETURN = 1e-9
+"""Difference up to which two returns are equal: sums of the same rewards may differ in their last bits."""
+
 
 @dataclass(frozen=True)
 class ScoredGroup:
@@ -57,25 +60,38 @@ def informative_groups(
     """Groups that teach something, and how many were left out and why.
 
     A failed episode has no reward, and what is left of its group is no fair sample, so a group that is not
-    whole never trains. One whose returns are all exactly equal has no advantage; it is counted as solved or unsolved.
+    whole never trains. One whose returns are all equal has no advantage; it is counted as solved, unsolved, or, where some
+    succeeded or returns are neither 0 nor 1, as all alike. One whose episodes are all masked has nothing to train on.
     """
     scored: list[ScoredGroup] = []
     counts = {"broken": 0, "all_succeeded": 0, "all_failed": 0}
     for group in groups:
-        rewards = [trajectory.reward for trajectory in group]
-        if any(trajectory.failure for trajectory in group):
-            counts["broken"] += 1
-        elif len(set(rewards)) == 1:
-            counts["all_succeeded" if rewards[0] > 0 else "all_failed"] += 1
+        if reason := _left_out(group, options):
+            counts[reason] = counts.get(reason, 0) + 1
         else:
-            scored.append(_scored(group, rewards, options))
+            scored.append(_scored(group, [trajectory.reward for trajectory in group], options))
     return scored, counts
+
+
+def _left_out(group: Sequence[Trajectory], options: GrpoOptions) -> str:
+    """Why a group teaches nothing; empty if it does."""
+    if any(trajectory.failure for trajectory in group):
+        return "broken"
+    rewards = [trajectory.reward for trajectory in group]
+    if max(rewards) - min(rewards) <= _SAME_RETURN:
+        succeeded = {trajectory.success for trajectory in group}
+        return {(True,): "all_succeeded", (False,): "all_failed"}.get(tuple(succeeded), "all_alike")
+    return "" if any(_is_trained_on(trajectory, options) for trajectory in group) else "all_masked"
+
+
+def _is_trained_on(trajectory: Trajectory, options: GrpoOptions) -> bool:
+    return not (options.mask_truncated and trajectory.truncated)
 
 
 def _scored(group: Sequence[Trajectory], rewards: list[float], options: GrpoOptions) -> ScoredGroup:
     advantages = group_advantages(rewards, normalise_std=options.normalise_std, leave_one_out=options.leave_one_out)
     advantages = [a if a > 0 else a * options.negative_scale for a in advantages]
-    kept = [(t, a) for t, a in zip(group, advantages, strict=True) if not (options.mask_truncated and t.truncated)]
+    kept = [(t, a) for t, a in zip(group, advantages, strict=True) if _is_trained_on(t, options)]
     streams = [(stream, a) for t, a in kept for stream in t.tokens]
     return ScoredGroup([stream for stream, _ in streams], [a for _, a in streams])
 

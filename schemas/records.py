@@ -104,7 +104,7 @@ class Trajectory:
 
     @property
     def reward(self) -> float:
-        """Return of the episode (undiscounted, 0.0 or 1.0)."""
+        """Return of the episode, undiscounted: 0.0 or 1.0 in a dream, what the environment grants for real."""
         return sum(turn.step.reward for turn in self.turns)
 
     @property

@@ -131,7 +131,7 @@ def _curriculum_figure(rounds: Sequence[dict[str, float]]) -> plot.Figure:
     )
     figure.update_layout(
         barmode="stack",
-        yaxis2={"overlaying": "y", "side": "right", "range": [0, 0.26], "showgrid": False, "tickformat": ".2f"},
+        yaxis2={"overlaying": "y", "side": "right", "rangemode": "tozero", "showgrid": False, "tickformat": ".2f"},
     )
     return figure.update_xaxes(title="round")
 
@@ -162,7 +162,7 @@ def _entropy_map(pool: Reference, entropies: dict[str, float]) -> plot.Figure:
             marker={"color": colour},
             text=[_escaped(f"{task.family}: {task.instruction}") for _, task in chosen],
         )
-    return figure.update_yaxes(range=[-0.01, 0.26]).update_xaxes(title="task", showticklabels=False)
+    return figure.update_yaxes(rangemode="tozero").update_xaxes(title="task", showticklabels=False)
 
 
 def _escaped(text: str) -> str:

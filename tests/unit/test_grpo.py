@@ -140,6 +140,28 @@ def test_truncated_episodes_can_be_left_out_of_the_loss_but_not_of_the_mean():
     assert len(scored[0].tokens) == 2
 
 
+def test_a_group_whose_episodes_are_all_masked_is_left_out_whatever_it_was_granted():
+    # shaped returns: nobody succeeded or ended, and they differ all the same
+    cut_off = [replace(episode(reward), truncated=True) for reward in (0.2, 0.7)]
+    assert informative_groups([cut_off], GrpoOptions(mask_truncated=True)) == (
+        [],
+        {"broken": 0, "all_succeeded": 0, "all_failed": 0, "all_masked": 1},
+    )
+    (scored,), _ = informative_groups([cut_off], GrpoOptions())
+    assert scored.advantages[1] > 0 > scored.advantages[0]
+
+
+def test_returns_that_differ_in_their_last_bits_are_equal_and_partial_ones_are_no_success():
+    def partly(*rewards: float) -> Trajectory:
+        steps = [Step("- a: c", one, done=i == len(rewards) - 1, success=False) for i, one in enumerate(rewards)]
+        return replace(episode(0), turns=[Turn("- a: b", "act", step) for step in steps])
+
+    group = [partly(0.1, 0.2, 0.3), partly(0.3, 0.2, 0.1)]  # 0.6000000000000001 and 0.6
+    scored, counts = informative_groups([group], GrpoOptions())
+    assert not scored
+    assert counts == {"broken": 0, "all_succeeded": 0, "all_failed": 1}
+
+
 def test_negative_advantages_can_weigh_less_by_hand():
     # rewards 1 0 0 0 without the deviation: 3/4 and -1/4, the latter halved
     options = GrpoOptions(normalise_std=False, negative_scale=0.5)

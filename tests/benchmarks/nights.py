@@ -1,0 +1,113 @@
+"""Thirty toy nights with growing logs: what each takes over, promotes and costs, and whether a later night costs more.
+
+python -m tests.benchmarks.nights [NUMBER]
+
+Prints a line a night: steps taken over, champion changes, CPU seconds of all its processes, bytes that the home grew by and
+rows that were stored. Exits with 1 if the medians of nights 21 to 30 are more than 1.3 times those of nights 6 to 15, per
+new row for the bytes, or if a process is left.
+"""
+
+import json
+import resource
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from infra.replay_store import ReplayStore
+from infra.settings import Settings
+from tests.at_work import at_work_on
+from tests.command_line import LENIENT_GATE, SMALLER, TOY, changed, dreamgym
+from tests.logged import logged_rows, write_log
+
+_EARLY, _LATE = slice(5, 15), slice(20, 30)
+_BOUND = 1.3
+_EPISODES_A_NIGHT = 2
+
+
+@dataclass(frozen=True)
+class Night:
+    """What a night cost."""
+
+    num_steps: int
+    num_taken_over: int
+    promoted: str
+    cpu_s: float
+    num_bytes: int
+    num_rows: int
+
+    @property
+    def bytes_per_row(self) -> float:
+        """Of the home's growth."""
+        return self.num_bytes / max(1, self.num_rows)
+
+
+def play_nights(number: int) -> list[Night]:
+    """Nights one after the other, each with two logged episodes more."""
+    with tempfile.TemporaryDirectory() as folder:
+        home, logs = Path(folder) / "home", Path(folder) / "logs"
+        nights: list[Night] = []
+        for count in range(number):
+            first = count * _EPISODES_A_NIGHT
+            write_log(logs / f"night-{count:02}.jsonl", logged_rows(_EPISODES_A_NIGHT, first))
+            nights.append(_played(home, logs))
+            _tell(count + 1, nights[-1])
+        left = at_work_on(home)
+        print(f"processes left: {len(left)}")
+        if left:
+            raise SystemExit(1)
+    return nights
+
+
+def _played(home: Path, logs: Path) -> Night:
+    changes = changed(*TOY, *SMALLER, *LENIENT_GATE, "environment.num_train_tasks=64", f"ingest.path={logs}")
+    before = (_cpu_s(), _size(home), _num_rows(home))
+    done = dreamgym(home, "run", "textworld-tiny", *changes, "--json")
+    if done.returncode:
+        raise SystemExit(done.stderr[-2000:])
+    record = json.loads(done.stdout)
+    taken_over = sum(step["taken_over"] for step in record["steps"])
+    cpu_s, num_bytes, num_rows = (
+        after - earlier for after, earlier in zip((_cpu_s(), _size(home), _num_rows(home)), before, strict=True)
+    )
+    return Night(len(record["steps"]), taken_over, record["promoted"], cpu_s, int(num_bytes), int(num_rows))
+
+
+def _cpu_s() -> float:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def _size(home: Path) -> int:
+    return sum(file.stat().st_size for file in home.rglob("*") if file.is_file())
+
+
+def _num_rows(home: Path) -> int:
+    store = ReplayStore(Settings(home=home))
+    return sum(len(store.read(table, columns=["row_id"])) for table in ("transitions", "agent_tasks", "evaluations"))
+
+
+def _tell(number: int, night: Night) -> None:
+    print(
+        f"night {number:2}: {night.num_taken_over} of {night.num_steps} steps taken over, promoted {night.promoted or 'none'}, "
+        f"{night.cpu_s:.1f} CPU s, {night.num_bytes / 1e6:.2f} MB, {night.num_rows} rows",
+        flush=True,
+    )
+
+
+def is_level(nights: list[Night]) -> bool:
+    """Whether late nights cost no more than early ones."""
+    fine = True
+    for what in ("cpu_s", "bytes_per_row"):
+        early, late = (median(getattr(night, what) for night in nights[part]) for part in (_EARLY, _LATE))
+        print(f"{what}: median of nights 6 to 15 {early:.1f}, of nights 21 to 30 {late:.1f}, {late / early:.2f}x")
+        fine = fine and late <= _BOUND * early
+    return fine
+
+
+if __name__ == "__main__":
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 30
+    played = play_nights(number)
+    print(f"{sum(bool(night.promoted) for night in played)} of {number} nights promoted a policy")
+    sys.exit(0 if number < 30 or is_level(played) else 1)
