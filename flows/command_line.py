@@ -72,8 +72,8 @@ def run(
 
 
 def _run(recipe: "Recipe", until: Stage, *, again: bool) -> dict[str, Any]:
-    """Begin and do a run. Prefect starts only if there is something to do."""
-    _embed()
+    """Begin and do a run. Prefect's server starts beside the imports; if nothing is new, it ends with the command."""
+    _open_prefect()
     from flows.begin_run import begin_run
     from infra.progress import Display
     from schemas.runs import Trigger
@@ -81,7 +81,6 @@ def _run(recipe: "Recipe", until: Stage, *, again: bool) -> dict[str, Any]:
     display = Display()
     begun = begin_run(recipe, until, Trigger.HAND, display.say, again=again)
     if not begun.nothing_new:
-        _open_prefect()
         from flows.run import work_on
 
         return work_on(begun, until, display)

@@ -5,17 +5,20 @@ A flow opens them once; tasks walk through them. Nothing here decides a result.
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from infra.blobs import Blobs, open_blobs
 from infra.ledger import Ledger
 from infra.object_store import ObjectStore
 from infra.progress import Display
 from infra.registry import Registry
-from infra.replay_store import ReplayStore
 from infra.settings import settings
 from infra.steps import Steps
 from infra.tracking import Tracker
 from schemas.errors import DreamGymError
+
+if TYPE_CHECKING:
+    from infra.replay_store import ReplayStore
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ def registry() -> Registry:
 
 
 @lru_cache
-def replay_store() -> ReplayStore:
-    """The replay store of this process."""
+def replay_store() -> "ReplayStore":
+    """The replay store of this process. LanceDB, which takes a second to import, is imported when it is first asked for."""
+    from infra.replay_store import ReplayStore
+
     return ReplayStore(settings())

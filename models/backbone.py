@@ -1,6 +1,7 @@
 """The network that policy and experience model start from: a Hugging Face causal LM, or a tiny one of our own.
 
-Weights are safetensors, remote code is never run, and a hub model needs a pinned revision.
+Weights are safetensors, remote code is never run, and a hub model needs a pinned revision. Transformers takes seconds to
+import, and is imported when a model is loaded or made.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Qwen3Config, Qwen3ForCausalLM
 
 from models.prompts import PromptFormat
 from schemas.errors import InputError
@@ -47,6 +47,8 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
     Raises:
         InputError: nothing there, no safetensors, a tokenizer of another model, or a hub id without revision.
     """
+    from transformers import AutoTokenizer
+
     is_folder = Path(folder_or_id).is_dir()
     if not is_folder and revision is None:
         raise InputError(
@@ -67,6 +69,8 @@ def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) 
     Raises:
         InputError: they cannot be loaded.
     """
+    from transformers import AutoConfig, AutoTokenizer
+
     arguments = {"revision": revision, "trust_remote_code": False}
     with _told(folder_or_id):
         config = AutoConfig.from_pretrained(folder_or_id, **arguments)
@@ -96,6 +100,8 @@ def _require_match(folder_or_id: str | Path, tokenizer: Any, config: Any) -> Non
 
 
 def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, Any]) -> nn.Module:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
     if random_init:
         torch.manual_seed(0)
         return AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder_or_id, **arguments))
@@ -106,6 +112,8 @@ def new_tiny_model(
     tokenizer: Any, *, hidden_size: int, num_layers: int, num_heads: int, max_positions: int, seed: int
 ) -> LanguageModel:
     """A Qwen3 of about a million weights, from random initialisation."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
     torch.manual_seed(seed)
     config = Qwen3Config(
         vocab_size=len(tokenizer),

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from scipy.special import stdtrit
-from scipy.stats import binomtest
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +27,8 @@ def success_rate(successes: Sequence[float]) -> Interval:
     """
     if not {*successes} <= {0, 1}:
         return _student(successes, least=0, most=1)
+    from scipy.stats import binomtest  # it takes a second to import
+
     test = binomtest(int(sum(successes)), len(successes))
     low, high = test.proportion_ci(method="wilson")
     return Interval(float(test.statistic), float(low), float(high))
@@ -56,6 +56,8 @@ def paired_gain(candidate: Sequence[float], start: Sequence[float]) -> Interval:
 
 
 def _student(values: Sequence[float], least: float = -inf, most: float = inf) -> Interval:
+    from scipy.special import stdtrit
+
     count = len(values)
     if count == 0:
         raise ValueError("an interval needs at least one value")

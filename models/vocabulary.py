@@ -6,16 +6,19 @@ logs has a token for whatever is often named in them, which is then far easier t
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
 
 from models.prompts import END, MARKERS
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
 
 _WORDS = Regex(r"\n-| ?[A-Za-z]+| ?\d| |\n|[^\sA-Za-z\d]")
 
 
-def train_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:
+def train_tokenizer(texts: Iterable[str], vocab_size: int) -> "PreTrainedTokenizerFast":
     """A byte-level BPE tokenizer with the prompt markers as its special tokens."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -29,6 +32,8 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenize
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
+    from transformers import PreTrainedTokenizerFast
+
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token=END, pad_token=END, additional_special_tokens=list(MARKERS)
     )
