@@ -24,7 +24,7 @@ def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
     policy, num_steps = train_for_real(recipe, grpo, made, first, recipe.real.num_rounds)
     made.references["sim_to_real"], made.real_interactions["sim_to_real"] = policy, num_steps
     prove_fine_tuned(recipe, made)
-    if made.promoted:
+    if made.promoted and policy.sha256 != first.sha256:
         offer(recipe, made, "sim_to_real", made.real_gate)
 
 

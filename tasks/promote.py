@@ -18,6 +18,12 @@ from schemas.records import Reference
 _log = logging.getLogger(__name__)
 
 
+def present_champion() -> Reference | None:
+    """The policy in force. Aliases that a crash left behind are put right on the way."""
+    registry().follow(ledger())
+    return ledger().history().champion
+
+
 def champion_to_beat(candidate: Reference, *, anew: bool = False) -> Reference | None:
     """The champion whose place a candidate of this run would take; None if it would be the first.
 
@@ -28,7 +34,7 @@ def champion_to_beat(candidate: Reference, *, anew: bool = False) -> Reference |
         candidate: Of this run.
         anew: Although the run judged it before: today's champion counts.
     """
-    registry().follow(ledger())
+    present_champion()
     history = ledger().history()
     own = (i for i, one in enumerate(history.entries) if one.is_judgement_of(candidate, cycle().run_id))
     if not anew and (first := next(own, None)) is not None:
@@ -44,8 +50,13 @@ def was_promoted_by(candidate: Reference, run_id: str) -> bool:
     return any(one.policy and one.policy.sha256 == candidate.sha256 for one in promotions)
 
 
-def record_judgement(candidate: Reference, gate: dict[str, Any]) -> str:
+def record_judgement(candidate: Reference, gate: dict[str, Any], **more_tags: str) -> str:
     """Register the judged candidate with its gate, once. Returns its registry version.
+
+    Args:
+        candidate: Of this run.
+        gate: The verdict on it.
+        more_tags: Of the version.
 
     Raises:
         StorageError: MLflow has not taken what was measured: it is away, and nobody is judged meanwhile.
@@ -53,7 +64,7 @@ def record_judgement(candidate: Reference, gate: dict[str, Any]) -> str:
     report = _verified(candidate, gate["report"])
     cycle().tracker.flush()
     outcome = "passed" if report["passed"] else "refused"
-    tags = {"gate": outcome, "gate_sha256": gate["report"].sha256, "run_id": cycle().run_id}
+    tags = {"gate": outcome, "gate_sha256": gate["report"].sha256, "run_id": cycle().run_id, **more_tags}
     version = registry().register(candidate, tags, cycle().tracker.parent.info.run_id)
     judged = Entry(Decision.JUDGED, candidate, gate["report"].sha256, report["passed"], cycle().run_id)
 

@@ -15,7 +15,16 @@ from infra.tracking import Tracker
 from schemas.errors import GateRefused, InputError, IntegrityError, Overtaken
 from schemas.ledger import Decision
 from schemas.records import Reference
-from tasks.promote import decline, is_open, present_champion, promote, record_judgement, register_fine_tuned, roll_back
+from tasks.promote import (
+    champion_to_beat,
+    decline,
+    is_open,
+    present_champion,
+    promote,
+    record_judgement,
+    roll_back,
+    was_promoted_by,
+)
 from tests.integration.fresh import use_home
 
 pytestmark = pytest.mark.integration
@@ -191,13 +200,25 @@ def test_a_judgement_is_recorded_once():
     assert len(ledger().history().entries) == 1
 
 
-def test_what_sim_to_real_made_is_a_version_of_its_own_and_no_champion():
+def test_what_sim_to_real_made_is_a_version_of_its_own_and_says_what_it_goes_on_from():
     a, b = policy("a"), policy("b")
-    gate = judged(a)
-    promote(a, gate["report"], "me")
+    promoted(a)
     version = registry().register(a)
-    assert register_fine_tuned(a, a, version) == version
-    tuned = registry()._client.get_model_version("dreamgym-policy", register_fine_tuned(b, a, version))
+    gate = judged(b, a)
+    tuned = registry()._client.get_model_version("dreamgym-policy", record_judgement(b, gate, fine_tuned_from=version))
     assert (tuned.tags["sha256"], tuned.tags["fine_tuned_from"]) == (b.sha256, version)
     assert registry()._client.get_model_version("dreamgym-policy", version).tags["gate"] == "passed"
     assert present_champion().sha256 == a.sha256
+
+
+def test_a_run_that_is_resumed_judges_against_the_champion_of_its_first_judgement():
+    a, b, c = policy("a"), policy("b"), policy("c")
+    promoted(a)
+    assert champion_to_beat(b).sha256 == a.sha256
+    assert promoted(b, a)
+    assert champion_to_beat(b).sha256 == a.sha256, "b is champion itself by now"
+    assert promoted(c, b)
+    assert champion_to_beat(b).sha256 == a.sha256, "c, which the same run made from it, is no rival"
+    assert champion_to_beat(b, anew=True).sha256 == c.sha256
+    assert was_promoted_by(b, "me")
+    assert not was_promoted_by(b, "you")
