@@ -1,0 +1,91 @@
+"""Nights on the server stack: a worker runs them on an interval schedule, each with more logs, and one with nothing new."""
+
+import json
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from infra.stack.layout import USER, Layout
+from tests.command_line import LENIENT_GATE, SMALLER, TOY, changed, dreamgym
+from tests.integration.stack_home import running_stack
+from tests.logged import logged_rows, write_log
+
+pytestmark = [pytest.mark.e2e, pytest.mark.integration]
+
+EVERY_S = 20
+PATIENCE_S = 600
+ENDED = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
+
+
+@pytest.fixture(scope="module")
+def deployed() -> Iterator[Layout]:
+    with running_stack() as layout:
+        write_log(layout.home / "logs" / "monday.jsonl", logged_rows(3))
+        small = changed(*TOY, *SMALLER, *LENIENT_GATE, "ingest.from_store=true", f"ingest.path={layout.home / 'logs'}")
+        done = dreamgym(layout.home, "deploy", "textworld-tiny", *small)
+        assert done.returncode == 0, done.stderr
+        yield layout
+
+
+def asked(layout: Layout, method: str, path: str, **json) -> dict | list:
+    with httpx.Client(
+        base_url=f"{layout.prefect_url}/api", auth=(USER, layout.passwords["prefect"]), timeout=60
+    ) as client:
+        answer = client.request(method, path, json=json or None)
+        answer.raise_for_status()
+        return answer.json() if answer.content else {}
+
+
+def schedule(layout: Layout, *, active: bool) -> None:
+    """Let the nightly deployment run every few seconds, or no more."""
+    deployment = asked(layout, "GET", "deployments/name/retrain/nightly")["id"]
+    for one in asked(layout, "GET", f"deployments/{deployment}/schedules"):
+        asked(layout, "DELETE", f"deployments/{deployment}/schedules/{one['id']}")
+    if active:
+        every = {"schedule": {"interval": EVERY_S, "timezone": "UTC"}, "active": True}
+        with httpx.Client(base_url=f"{layout.prefect_url}/api", auth=(USER, layout.passwords["prefect"])) as client:
+            client.post(f"deployments/{deployment}/schedules", json=[every]).raise_for_status()
+
+
+def ended(layout: Layout) -> list[dict]:
+    """Flow runs of the nightly deployment that ended in their turn, oldest first."""
+    runs = asked(layout, "POST", "flow_runs/filter", deployments={"name": {"any_": ["nightly"]}}, sort="START_TIME_ASC")
+    return [one for one in runs if one["state_type"] in ENDED and one["start_time"]]
+
+
+def listed(layout: Layout) -> list[dict]:
+    return json.loads(dreamgym(layout.home, "runs", "--json").stdout)
+
+
+def until(layout: Layout, condition) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, [(one["name"], one["state_name"]) for one in ended(layout)]
+        time.sleep(2)
+
+
+def test_two_scheduled_nights_and_one_without_anything_new(deployed):
+    schedule(deployed, active=True)
+    until(deployed, lambda: [one["status"] for one in listed(deployed)] == ["finished"])
+    write_log(deployed.home / "logs" / "tuesday.jsonl", logged_rows(2, 2))
+    until(deployed, lambda: [one["status"] for one in listed(deployed)] == ["finished"] * 2)
+    num_ended = len(ended(deployed))
+    until(deployed, lambda: len(ended(deployed)) > num_ended + 1)
+    schedule(deployed, active=False)
+    first, second = listed(deployed)
+    assert first["trigger"] == second["trigger"] == "schedule"
+    assert second["reasons"] == ["new: logs/tuesday.jsonl"]
+    runs = ended(deployed)
+    assert {one["state_type"] for one in runs} == {"COMPLETED"}
+    assert {one["name"] for one in runs} >= {f"retrain {one['run_id']}" for one in (first, second)}
+    assert any(second["run_id"] in line for line in logs_of(deployed)), "the page of the flow run tells it"
+    tables = asked(deployed, "POST", "artifacts/filter", artifacts={"key": {"any_": ["champion"]}})
+    rows = [row for table in tables for row in json.loads(table["data"])]
+    assert {row["run"] for row in rows} == {first["run_id"], second["run_id"]}
+    assert {row["when"] for row in rows} == {"before", "after"}
+
+
+def logs_of(layout: Layout) -> list[str]:
+    return [line["message"] for line in asked(layout, "POST", "logs/filter", limit=200)]
