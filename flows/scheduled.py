@@ -60,6 +60,7 @@ def evaluate_again(run: str = "") -> str:
     record = find_run(run or None)
     policy = best_policy(record)
     require_candidate(record, policy)
+    _name_flow_run(record)
     return judge_run(record, policy, Display())["run_id"]
 
 
@@ -83,7 +84,9 @@ def fine_tune(run: str, policy: str = "") -> str:
     """
     if policy and not claim(POLICY_PROMOTED, policy, str(flow_run.id)):
         return f"policy {policy[:12]} is fine-tuned by another flow run"
-    return fine_tune_run(find_run(run), policy, Display())["run_id"]
+    record = find_run(run)
+    _name_flow_run(record)
+    return fine_tune_run(record, policy, Display())["run_id"]
 
 
 def trigger() -> Trigger:

@@ -66,7 +66,7 @@ def unrecorded() -> dict[str, dict[str, Any]]:
 
 
 def sections_of(recipe: type[BaseModel]) -> list[type[BaseModel]]:
-    """Every class of sections that is defined beside a recipe's, the recipe itself included."""
+    """Every class of a recipe's sections, the recipe itself included."""
     base = next(one for one in recipe.__mro__ if one.__name__ == "Section")
     found: list[type[BaseModel]] = []
     waiting = base.__subclasses__()
@@ -74,7 +74,7 @@ def sections_of(recipe: type[BaseModel]) -> list[type[BaseModel]]:
         section = waiting.pop()
         found.append(section)
         waiting += section.__subclasses__()
-    return [one for one in found if one.__module__.startswith("schemas.")]
+    return [one for one in found if one.__module__ in ("schemas.recipe", "schemas.environments")]
 
 
 def _record() -> None:
