@@ -15,6 +15,7 @@ from tasks.logs.files import log_files
 from tasks.measure_fidelity import measure_fidelity
 from tasks.pins import folder_digest
 from tasks.play_policy import play_policy
+from tasks.promote import require_stored
 from tasks.recall import recall
 
 
@@ -72,6 +73,7 @@ def starting_policy(recipe: Recipe, made: Lineage, backbone: Reference, demonstr
     """The policy that training begins with, as `start.from` says."""
     champion = made.left_behind.champion
     if recipe.start.from_ == "champion" and champion:
+        require_stored(champion)
         return champion
     if recipe.start.from_ == "champion":
         running().display.say("there is no champion yet: the starting policy is cloned from demonstrations")

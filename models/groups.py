@@ -79,8 +79,8 @@ def _left_out(group: Sequence[Trajectory], options: GrpoOptions) -> str:
         return "broken"
     rewards = [trajectory.reward for trajectory in group]
     if max(rewards) - min(rewards) <= _SAME_RETURN:
-        succeeded = {trajectory.success for trajectory in group}
-        return {(True,): "all_succeeded", (False,): "all_failed"}.get(tuple(succeeded), "all_alike")
+        num_successes = sum(trajectory.success for trajectory in group)
+        return {len(group): "all_succeeded", 0: "all_failed"}.get(num_successes, "all_alike")
     return "" if any(_is_trained_on(trajectory, options) for trajectory in group) else "all_masked"
 
 

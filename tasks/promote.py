@@ -41,7 +41,23 @@ def champion_to_beat(candidate: Reference, *, anew: bool = False) -> Reference |
         history = History(history.entries[:first])
     champion = history.champion
     is_candidate = champion is not None and champion.sha256 == candidate.sha256
-    return history.before_champion if is_candidate else champion
+    rival = history.before_champion if is_candidate else champion
+    if rival:
+        require_stored(rival)
+    return rival
+
+
+def require_stored(champion: Reference) -> None:
+    """Refuse to go on with a champion whose objects are gone.
+
+    Raises:
+        StorageError: they are, and what to do.
+    """
+    if not objects().holds(champion):
+        raise StorageError(
+            f"champion {champion.sha256[:12]} is no longer whole in the object store: restore its objects from a backup, or "
+            "take it out of force with `dreamgym rollback`. What this run has finished stays"
+        )
 
 
 def was_promoted_by(candidate: Reference, run_id: str) -> bool:

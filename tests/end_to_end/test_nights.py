@@ -89,6 +89,11 @@ def test_more_logs_are_a_reason_and_each_night_is_a_run_of_its_own(nights):
     assert json.loads(dreamgym(home, "show", first["run_id"], "--json").stdout)["lineage"] == first["lineage"]
     compared = json.loads(dreamgym(home, "compare", first["run_id"], "@latest", "--json").stdout)
     assert compared["runs"] == [first["run_id"], second["run_id"]]
+    last = json.loads(dreamgym(home, "compare", "--last", "2", "--json").stdout)
+    assert [(one["run_id"], one["episodes"], one["new_episodes"]) for one in last] == [
+        (first["run_id"], 6, 6),
+        (second["run_id"], 10, 4),
+    ]
     told = json.loads(dreamgym(home, "why", second["run_id"], "--json").stdout)
     differs = {(step["task"], step["number"]): step["differs"] for step in told["steps"]}
     assert any("log_files" in one for one in differs["ingest", 0])
@@ -144,6 +149,9 @@ def test_a_night_without_anything_new_says_so_soon_and_leaves_no_entry(nights):
     assert f"nothing is new since run {second['run_id']}" in done.stderr.replace("\n", " ")
     assert json.loads(done.stdout)["run_id"] == second["run_id"]
     assert listed(home) == before
+    checked = dreamgym(home, "check", *night(home)[1:])
+    left = json.loads(checked.stdout)["taken_over"]
+    assert (left["run_id"], left["num_taken_over"], left["first_to_do"]) == (second["run_id"], len(second["steps"]), "")
     print(f"nothing new after {seconds:.1f} s")
 
 

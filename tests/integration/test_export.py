@@ -7,13 +7,13 @@ import shutil
 
 import pytest
 import torch
-from infra.cycles import save_summary
 from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from flows.export import export_policy
 from flows.find_policy import FoundPolicy, find_policy
 from infra.doors import ledger, objects
+from infra.run_records import save_record
 from models.backbone import load_model
 from models.engine import Sessions
 from models.prompts import PromptFormat
@@ -25,8 +25,9 @@ from schemas.policies import PolicyName
 from schemas.recipe import Recipe, TrainingRecipe
 from schemas.records import AgentTask
 from schemas.sampling import Sampling
-from tasks.backbone import SHIPPED
 from tasks.keep import forget, get_frozen_model, get_model, put_model
+from tasks.pins import SHIPPED
+from tests.stored_runs import finished_run
 
 pytestmark = pytest.mark.integration
 
@@ -57,17 +58,16 @@ def stored(home):
     tuned = put_model(changed(get_model(dream, TrainingRecipe(lora_rank=4, lora_alpha=8))), dream)
     report = objects().put_json({"passed": True}, "gate")
     gate = {"passed": True, "gain": GAIN, "reasons": [], "report": report}
-    summary = {
-        "run_id": "tiny-0001",
-        "finished_utc": "2026-01-02T03:04:05+00:00",
-        "recipe": Recipe(name="tiny", description="As small as can be.").model_dump(mode="json"),
-        "recipe_digest": "f" * 64,
-        "results": {"start": success(0.5, 0.6), "dream": success(0.75, 0.7), "sim_to_real": success(0.8, 0.7, 120)},
-        "lineage": plain({"start": start, "dream": dream, "sim_to_real": tuned, "experience": [start, dream]}),
-        "gate": plain(gate),
-        "versions": {"dream": "1"},
-    }
-    save_summary(summary)
+    finished_run(
+        "tiny-0001",
+        recipe=Recipe(name="tiny", description="As small as can be.").model_dump(mode="json"),
+        recipe_digest="f" * 64,
+        results={"start": success(0.5, 0.6), "dream": success(0.75, 0.7), "sim_to_real": success(0.8, 0.7, 120)},
+        lineage=plain({"start": start, "dream": dream, "sim_to_real": tuned, "experience": [start, dream]}),
+        gate=plain(gate),
+        versions={"dream": "1"},
+        promoted="dream",
+    )
     ledger().append(lambda _: Entry(Decision.PROMOTED, dream, report.sha256, True, "me"))
     forget()
     return {"start": start, "dream": dream, "sim-to-real": tuned}
@@ -228,11 +228,11 @@ def test_one_flipped_bit_is_not_exported(stored, tmp_path):
 
 
 def test_what_is_not_there_is_told(stored, home):
-    with pytest.raises(InputError, match="0 cycles are called 'nosuch'; stored are tiny-0001"):
+    with pytest.raises(InputError, match="no run is called 'nosuch'; the latest are tiny-0001"):
         find_policy("nosuch")
     summary = find_policy("tiny").summary
     del summary["lineage"]["sim_to_real"]
-    save_summary(summary)
+    save_record(summary)
     with pytest.raises(InputError, match="has no policy sim-to-real: it has --policy start, dream"):
         find_policy("tiny", PolicyName.SIM_TO_REAL)
     ledger().append(lambda _: Entry(Decision.ROLLED_BACK, None, by="me"))
@@ -240,5 +240,5 @@ def test_what_is_not_there_is_told(stored, home):
         find_policy("champion")
 
 
-def test_found_by_the_run_is_the_policy_that_its_gate_judged(stored):
+def test_found_by_the_run_is_the_policy_that_was_promoted(stored):
     assert find_policy("tiny") == FoundPolicy(stored["dream"], PolicyName.DREAM, find_policy("tiny").summary)

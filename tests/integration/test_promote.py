@@ -12,7 +12,7 @@ from infra.progress import Display
 from infra.registry import CHALLENGER, CHAMPION, REAL_CANDIDATE
 from infra.settings import settings
 from infra.tracking import Tracker
-from schemas.errors import GateRefused, InputError, IntegrityError, Overtaken
+from schemas.errors import GateRefused, InputError, IntegrityError, Overtaken, StorageError
 from schemas.ledger import Decision
 from schemas.records import Reference
 from tasks.promote import (
@@ -222,3 +222,11 @@ def test_a_run_that_is_resumed_judges_against_the_champion_of_its_first_judgemen
     assert champion_to_beat(b, anew=True).sha256 == c.sha256
     assert was_promoted_by(b, "me")
     assert not was_promoted_by(b, "you")
+
+
+def test_a_champion_whose_objects_are_gone_is_told_and_nobody_is_judged_against_it():
+    a, b = policy("a"), policy("b")
+    promoted(a)
+    Path(a.uri).unlink()
+    with pytest.raises(StorageError, match=r"champion .* is no longer whole.*dreamgym rollback"):
+        champion_to_beat(b)

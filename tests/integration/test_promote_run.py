@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from infra.cycles import save_summary
 from rich.console import Console
 
 from flows.promote_run import promote_run
@@ -19,6 +18,7 @@ from schemas.plain import plain
 from schemas.records import Reference
 from tasks.promote import is_judged, promote, record_judgement
 from tests.command_line import COMMAND, dreamgym, environment
+from tests.stored_runs import finished_run
 
 pytestmark = pytest.mark.integration
 QUIET = Display(Console(quiet=True))
@@ -44,13 +44,8 @@ def judged(name: str, champion: Reference | None = None, objection: str = "") ->
     }
     gate = {**report, "report": objects().put_json(report, "gate")}
     version = record_judgement(policy, gate)
-    return {
-        "run_id": "cycle-1",
-        "finished_utc": "2026-01-02T03:04:05+00:00",
-        "lineage": plain({"dream": policy}),
-        "gate": plain(gate),
-        "versions": {"dream": version},
-    }
+    lineage = plain({"dream": policy})
+    return finished_run("cycle-1", lineage=lineage, gate=plain(gate), versions={"dream": version})
 
 
 def policy_of(summary: dict) -> Reference:
@@ -70,15 +65,15 @@ def test_a_recorded_verdict_promotes_and_no_run_in_mlflow_ends_anew(tracker):
     summary = judged("a")
     tracker.close("FINISHED")
     before = ends_of(tracker)
-    assert promote_run(summary, QUIET).startswith("champion is now version 1 (")
-    assert promote_run(summary, QUIET).endswith("is champion already")
+    assert promote_run(summary, None, QUIET).startswith("champion is now version 1 (")
+    assert promote_run(summary, None, QUIET).endswith("is champion already")
     assert ends_of(tracker) == before
     assert ledger().history().champion == policy_of(summary)
 
 
 def test_a_recorded_refusal_stands(tracker):
     with pytest.raises(GateRefused, match="no gain"):
-        promote_run(judged("a", objection="no gain"), QUIET)
+        promote_run(judged("a", objection="no gain"), None, QUIET)
     assert ledger().history().champion is None
 
 
@@ -103,7 +98,7 @@ def test_what_evaluates_policies_is_not_imported_to_promote_by_a_recorded_verdic
 
 
 def test_the_command_promotes_without_prefect(home, tracker):
-    save_summary(judged("a"))
+    judged("a")
     tracker.close("FINISHED")
     promoted = dreamgym(home, "promote")
     assert promoted.stdout.startswith("champion is now version 1 ("), promoted.stderr

@@ -13,8 +13,8 @@ from infra.doors import ledger, objects, registry
 from models.backbone import load_model
 from schemas.ledger import Decision, Entry
 from schemas.recipe import TrainingRecipe
-from tasks.backbone import SHIPPED
 from tasks.keep import forget, get_frozen_model, get_model, put_model
+from tasks.pins import SHIPPED
 from tests.free_ports import free_port
 from tests.integration.fresh import forget_doors
 from tests.integration.tracking_server import mlflow_server

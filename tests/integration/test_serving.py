@@ -15,7 +15,6 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from flows.before_serving import find_dream
-from infra.cycles import save_summary
 from infra.environments.by_name import open_environment
 from infra.serving.gymnasium_environment import TextEnvironment
 from infra.serving.messages import MAX_ACTION_CHARACTERS
@@ -27,6 +26,7 @@ from schemas.errors import EnvironmentLost, InputError
 from schemas.plain import plain
 from schemas.records import AgentTask, Failure, Reference, Step
 from tests.integration.dream_server import play_with_openenv, serving
+from tests.stored_runs import finished_run
 
 pytestmark = pytest.mark.integration
 COOKING = CookingRecipe()
@@ -337,9 +337,9 @@ def test_what_it_tells_of_itself_over_http_is_what_is_said_and_heard(url):
 
 
 def finish(run_id: str, **lineage: str) -> None:
-    """Keep the summary of a cycle that made what has these digests, and whose id tells when."""
+    """Keep the record of a run that made what has these digests."""
     made = {name: Reference("", digest, "model") for name, digest in lineage.items()}
-    save_summary({"run_id": run_id, "finished_utc": run_id, "lineage": plain(made)})
+    finished_run(run_id, lineage=plain(made))
 
 
 @pytest.mark.usefixtures("home")
