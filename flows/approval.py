@@ -27,7 +27,7 @@ class Approval(RunInput):
 
 
 def needs_approval(summary: dict[str, Any]) -> bool:
-    """Whether a judged cycle waits for a person's word."""
+    """Whether a judged run waits for a person's word."""
     gate = summary["gate"]
     if not gate or not summary["recipe"]["gate"]["needs_approval"] or objections(gate):
         return False

@@ -13,13 +13,13 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def find_dream(name: str | None) -> dict[str, Any]:
-    """The summary of the latest cycle with the experience model of this digest, or of the cycle of this name.
+    """The summary of the latest run with the experience model of this digest, or of the run of this name.
 
     Args:
-        name: The start of an experience model's digest or of a cycle's id; None: the latest cycle.
+        name: The start of an experience model's digest or of a run's id; None: the latest run.
 
     Raises:
-        InputError: there is none, there are several, or the cycle was stopped before it had an experience model.
+        InputError: there is none, there are several, or the run was stopped before it had an experience model.
     """
     found: dict[str, dict[str, Any]] = {}
     for summary in records() if name else ():
@@ -30,7 +30,7 @@ def find_dream(name: str | None) -> dict[str, Any]:
         raise InputError(f"experience models that begin with {name!r}: {', '.join(found)}; give more of one")
     summary = next(iter(found.values())) if found else find_run(name)
     if "experience_model" not in summary["lineage"]:
-        raise InputError(f"cycle {summary['run_id']} has no experience model yet: dreamgym run it further first")
+        raise InputError(f"run {summary['run_id']} has no experience model yet: dreamgym run it further first")
     return summary
 
 

@@ -177,7 +177,7 @@ def ingest(
 
 @app.command()
 def show(run: RunName = None, as_json: AsJson = False) -> None:
-    """Results and lineage of a cycle: which data, experience model, policy, report and verdict."""
+    """Results and lineage of a run: which data, experience model, policy, report and verdict."""
     from flows.find_run import find_run
     from flows.show_run import print_lineage, print_results
 
@@ -225,7 +225,7 @@ def export(
     run: Annotated[
         str,
         typer.Argument(
-            help="A cycle id, or the start of one; `champion`: the policy in force.", metavar="RUN|champion"
+            help="A run's id, or the start of one; `champion`: the policy in force.", metavar="RUN|champion"
         ),
     ],
     folder: Annotated[Path, typer.Argument(help="Where to: a folder that is new or empty.", metavar="DIR")],
@@ -326,7 +326,7 @@ def serve(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="An experience model or a cycle, by the start of digest or id; empty: the latest.",
+            help="An experience model or a run, by the start of digest or id; empty: the latest.",
             metavar="MODEL_OR_RUN",
         ),
     ] = None,
@@ -368,7 +368,7 @@ def down() -> None:
 
 @app.command()
 def deploy(recipe: RecipeName, changes: Changes = None) -> None:
-    """Register the nightly cycle and its companions for a recipe on the Prefect server."""
+    """Register the nightly run and its companions for a recipe on the Prefect server."""
     from flows.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])
@@ -384,7 +384,7 @@ def maintain(
         int, typer.Option(help="Age up to which results and unpinned table versions stay.", min=1)
     ] = 30,
 ) -> None:
-    """Compact tables; remove old versions and results, and what no cycle, champion or result names any more."""
+    """Compact tables; remove old versions and results, and what no run, champion or result names any more."""
     from flows.maintain import tidy_up
 
     typer.echo(tidy_up(keep_days))
@@ -392,7 +392,7 @@ def maintain(
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Versions, disk, stores, servers, clocks and secrets: whether cycles can run here, and what keeps them from it."""
+    """Versions, disk, stores, servers, clocks and secrets: whether recipes can run here, and what keeps them from it."""
     from flows.doctor import examine, print_findings
 
     examined = examine()

@@ -32,7 +32,7 @@ Summary = dict[str, Any]
 
 
 def comparison(summaries: list[Summary]) -> dict[str, Any]:
-    """What differs between cycles, as plain data; a list has one item per cycle, the first is what others differ from."""
+    """What differs between runs, as plain data; a list has one item per run, the first is what others differ from."""
     fields = [flat_fields(one["recipe"]) for one in summaries]
     digests = [_digests(one["lineage"]) for one in summaries]
     successes = [_successes(one) for one in summaries]
@@ -57,7 +57,7 @@ def _different(of_each: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _digests(lineage: dict[str, Any]) -> dict[str, str]:
-    """Short digests of what a cycle was made of and made, by name."""
+    """Short digests of what a run was made of and made, by name."""
     several = {name: value if isinstance(value, list) else [value] for name, value in lineage.items()}
     return {
         name: " ".join(one["__reference__"]["sha256"][:12] for one in values)
@@ -67,7 +67,7 @@ def _digests(lineage: dict[str, Any]) -> dict[str, str]:
 
 
 def _successes(summary: Summary) -> dict[str, dict[str, float]]:
-    """Real success by task of each policy that the cycle evaluated."""
+    """Real success by task of each policy that the run evaluated."""
     kept = summary["lineage"].get("successes")
     return ObjectStore(open_blobs(settings())).get_json(Reference(**kept["__reference__"])) if kept else {}
 
@@ -94,12 +94,11 @@ def print_comparison(table: dict[str, Any], page: Path) -> None:
 
 def page_of(table: dict[str, Any]) -> Path:
     """One self-contained HTML page of the comparison; where it is."""
-    name = f"compare-{'-'.join(cycle[-10:] for cycle in table['runs'])}"
-    return write_page(name, _TEMPLATE, runs=table["runs"], tables=rows_of(table))
+    return write_page("-".join(["compare", *table["runs"]]), _TEMPLATE, runs=table["runs"], tables=rows_of(table))
 
 
 def rows_of(table: dict[str, Any]) -> dict[str, list[tuple[str, list[str]]]]:
-    """What terminal and page show: by title, rows of a name and one cell per cycle."""
+    """What terminal and page show: by title, rows of a name and one cell per run."""
     return {
         "Recipes: what differs": _plain_rows(table["recipe_differences"]),
         "Data and models: what differs": _plain_rows(table["data_differences"]),

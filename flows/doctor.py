@@ -1,4 +1,4 @@
-"""Say whether cycles can run here, and what keeps them from it."""
+"""Say whether runs can run here, and what keeps them from it."""
 
 from dataclasses import asdict
 from typing import Any

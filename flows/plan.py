@@ -16,7 +16,7 @@ _UNKNOWN_START = 0.5
 
 
 def plan_of(recipe: Recipe) -> dict[str, int]:
-    """Counts of what a cycle would do, from the recipe alone; episodes count at their longest."""
+    """Counts of what a run would do, from the recipe alone; episodes count at their longest."""
     environment, grpo = recipe.environment, recipe.grpo
     episodes_per_round = grpo.groups_per_round * grpo.group_size
     logged, own = environment.num_train_tasks * recipe.ingest.episodes_per_task, recipe.experience.num_refit_episodes
@@ -38,7 +38,7 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
 
 
 def seconds_last_time(recipe: Recipe) -> float | None:
-    """What the latest cycle of a recipe of this name took in this home; None if there was none."""
+    """What the latest run of a recipe of this name took in this home; None if there was none."""
     mine = [one for one in records() if one["recipe"]["name"] == recipe.name and "results" in one]
     took = [one["results"]["seconds"] for one in mine]
     return took[-1] if took else None
@@ -100,7 +100,7 @@ def print_plan(
         table.add_row(name.replace("_", " "), f"{count:,}")
     console.print(table)
     console.print(f"memory  not known: {estimate}" if isinstance(estimate, str) else _memory_table(estimate))
-    console.print(f"time    {f'{seconds:.0f} s last time' if seconds else 'not known: no cycle of it ran here yet'}")
+    console.print(f"time    {f'{seconds:.0f} s last time' if seconds else 'not known: no run of it ran here yet'}")
     console.print(f"left    {_left(left)}", soft_wrap=True)
     console.print(f"gate    {seen.sentence}", soft_wrap=True)
     if not isinstance(estimate, str):

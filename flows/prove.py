@@ -74,7 +74,7 @@ def judged(
         recipe.gate,
         champion,
         evaluations.get("champion"),
-        {"number": panel, "fresh": has_fresh_panels(recipe)},
+        {"number": panel, "fresh": has_fresh_panels(recipe), "pinned": recipe.evaluation.panel == "pinned"},
     )
     gain = gate["gain"]
     stage = "gate" if name == "dream" else f"gate {name}"

@@ -1,4 +1,4 @@
-"""Print what a cycle came to: the table of results, and its lineage."""
+"""Print what a run came to: the table of results, and its lineage."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def print_results(summary: dict[str, Any]) -> None:
         console.print(_policy_line(summary), soft_wrap=True)
     if summary.get("report"):
         console.print(f"report  {summary['report']}", soft_wrap=True)
-    console.print(f"next    dreamgym trajectories --origin dream    or    dreamgym ui    (cycle {summary['run_id']})")
+    console.print(f"next    dreamgym trajectories --origin dream    or    dreamgym ui    (run {summary['run_id']})")
 
 
 def _policy_line(summary: dict[str, Any]) -> str:
@@ -67,6 +67,8 @@ def _print_verdict(console: Console, gate: dict[str, Any]) -> None:
     console.print(f"gate    {word}: real gain {with_interval(gate['gain'])}")
     for reason in gate["reasons"]:
         console.print(f"        {reason}")
+    if judged_on := gate.get("judged_on"):
+        console.print(f"        on {judged_on}")
     if unseen := gate.get("unseen_families"):
         console.print(f"        too few tasks to show a loss in {', '.join(unseen)}")
     if succession := gate["over_champion"]:
@@ -103,7 +105,7 @@ def _cost_table(summary: dict[str, Any]) -> Table:
     )
     for heading in ("stage", "seconds", "tokens", "failed episodes"):
         table.add_column(heading, justify="left" if heading == "stage" else "right")
-    all_failures = summary.get("stage_failures", {})  # which older cycles did not count
+    all_failures = summary.get("stage_failures", {})  # which older runs did not count
     for stage, seconds in summary["stage_seconds"].items():
         tokens, failures = summary["stage_tokens"].get(stage), sum(all_failures.get(stage, {}).values())
         table.add_row(stage, f"{seconds:.1f}", f"{tokens:,}" if tokens else "", f"{failures:,}" if failures else "")

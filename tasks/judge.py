@@ -36,7 +36,7 @@ def judge_candidate(
         recipe: Thresholds.
         champion: The policy that would be replaced, if there is another one.
         champion_evaluation: On the same tasks.
-        panel: Number of the panel of test tasks, and whether no judgement used them before.
+        panel: Number of the panel of test tasks, and whether they are fresh or pinned.
     """
     families = evaluation["families"]
     mine, its = of_common_tasks(evaluation, start_evaluation)
@@ -50,6 +50,7 @@ def judge_candidate(
         "start": start.sha256,
         "champion": champion.sha256 if champion else "",
         "panel": panel,
+        "judged_on": judged_on(panel),
         "evaluated_tasks": digest_of(sorted(evaluation["successes"])),
         "thresholds": recipe.model_dump(mode="json"),
         **asdict(verdict),
@@ -57,6 +58,15 @@ def judge_candidate(
     }
     gate["report"] = objects().put_json(gate, "gate")
     return gate
+
+
+def judged_on(panel: dict[str, int | bool] | None) -> str:
+    """Which test tasks a judgement was made on, in words."""
+    if panel is None or panel["pinned"]:
+        return "the pinned test tasks"
+    if panel["fresh"]:
+        return f"test tasks that no judgement used before (panel {panel['number']})"
+    return f"all of the environment's test tasks, which were used to judge {panel['number']} times before"
 
 
 def of_common_tasks(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
