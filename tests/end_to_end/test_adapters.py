@@ -12,6 +12,7 @@ from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_every_model_of_the_cycle_is_the_backbone_with_adapters(tmp_path):
     training = ("training.lora_rank=4", "training.gradient_checkpointing=true")
     arguments = changed(*TOY, *LENIENT_GATE, *training)

@@ -12,6 +12,7 @@ ROUNDS, STALENESS = 3, 1
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_a_cycle_dreams_ahead_and_every_row_names_the_weights_that_acted(tmp_path):
     asynchronous = changed(
         *TOY,
@@ -34,6 +35,7 @@ def test_a_cycle_dreams_ahead_and_every_row_names_the_weights_that_acted(tmp_pat
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_stale_rollouts_without_a_correction_are_refused(tmp_path):
     refused = dreamgym(tmp_path, "check", "textworld-tiny", *changed("dream.max_staleness=1"))
     assert refused.returncode == 2

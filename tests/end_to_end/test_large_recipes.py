@@ -37,6 +37,7 @@ def in_its_place(folder: Path, kind: str) -> tuple[str, ...]:
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_qwen3_with_adapters_goes_through_a_whole_cycle(tmp_path):
     changes = (*in_its_place(tmp_path, "qwen3"), *SMALLER, "environment.max_steps=12")
     made = lineage_of(tmp_path, "qwen3-0.6b-lora-1gpu", changes)
@@ -44,6 +45,7 @@ def test_qwen3_with_adapters_goes_through_a_whole_cycle(tmp_path):
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 @pytest.mark.parametrize(("recipe", "kind"), [("qwen2.5-7b-alfworld", "qwen2"), ("alfworld-8b", "llama")])
 def test_alfworld_goes_through_a_whole_cycle(tmp_path, monkeypatch, recipe, kind):
     require_games(monkeypatch)
@@ -53,6 +55,7 @@ def test_alfworld_goes_through_a_whole_cycle(tmp_path, monkeypatch, recipe, kind
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_webshop_goes_through_a_whole_cycle_with_a_small_shop(tmp_path):
     changes = (*in_its_place(tmp_path, "llama"), *SMALLER)
     with shop() as server:

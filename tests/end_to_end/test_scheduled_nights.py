@@ -1,7 +1,6 @@
 """Nights on the server stack: a worker runs them on an interval schedule, each with more logs, and one with nothing new."""
 
 import json
-import time
 from collections.abc import Iterator
 
 import httpx
@@ -11,6 +10,7 @@ from infra.stack.layout import USER, Layout
 from tests.command_line import LENIENT_GATE, SMALLER, TOY, changed, dreamgym
 from tests.integration.stack_home import running_stack
 from tests.logged import logged_rows, write_log
+from tests.patient import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.integration]
 
@@ -59,20 +59,16 @@ def listed(layout: Layout) -> list[dict]:
     return json.loads(dreamgym(layout.home, "runs", "--json").stdout)
 
 
-def until(layout: Layout, condition) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, [(one["name"], one["state_name"]) for one in ended(layout)]
-        time.sleep(2)
-
-
 def test_two_scheduled_nights_and_one_without_anything_new(deployed):
+    def wait(condition) -> None:
+        until(condition, PATIENCE_S, lambda: [(one["name"], one["state_name"]) for one in ended(deployed)])
+
     schedule(deployed, active=True)
-    until(deployed, lambda: [one["status"] for one in listed(deployed)] == ["finished"])
+    wait(lambda: [one["status"] for one in listed(deployed)] == ["finished"])
     write_log(deployed.home / "logs" / "tuesday.jsonl", logged_rows(2, 2))
-    until(deployed, lambda: [one["status"] for one in listed(deployed)] == ["finished"] * 2)
+    wait(lambda: [one["status"] for one in listed(deployed)] == ["finished"] * 2)
     num_ended = len(ended(deployed))
-    until(deployed, lambda: len(ended(deployed)) > num_ended + 1)
+    wait(lambda: len(ended(deployed)) > num_ended + 1)
     schedule(deployed, active=False)
     first, second = listed(deployed)
     assert first["trigger"] == second["trigger"] == "schedule"

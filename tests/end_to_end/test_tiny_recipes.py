@@ -23,6 +23,7 @@ WHOLE = {"backbone", "start", "experience_model", "dream", "sim_to_real"}
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_alfworld_tiny_goes_through_a_whole_cycle(tmp_path, monkeypatch):
     require_games(monkeypatch)
     families = 'environment.families=["look_at_obj_in_light"]'
@@ -33,6 +34,7 @@ def test_alfworld_tiny_goes_through_a_whole_cycle(tmp_path, monkeypatch):
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_miniwob_tiny_goes_through_a_whole_cycle(tmp_path):
     require_chromium()
     families = 'environment.families=["click-test", "click-button"]'
@@ -40,6 +42,7 @@ def test_miniwob_tiny_goes_through_a_whole_cycle(tmp_path):
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 @needs_java
 def test_scienceworld_tiny_goes_through_a_whole_cycle(tmp_path):
     steps = "environment.max_steps=12"  # or no logged episode is long enough to win

@@ -1,0 +1,51 @@
+"""One Prefect server for many runs of a test process: each would start its own, which costs more than a toy run itself."""
+
+import os
+import sys
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from infra.guard import started
+from tests.free_ports import free_ports
+from tests.patient import until
+
+
+@pytest.fixture(scope="session")
+def _prefect_server(tmp_path_factory) -> Iterator[str]:
+    (port,) = free_ports(1)
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "--factory",
+        "prefect.server.api.server:create_app",
+        "--port",
+        str(port),
+    ]
+    settings = {"PREFECT_HOME": str(tmp_path_factory.mktemp("prefect")), "PREFECT_UI_ENABLED": "0"}
+    quiet = {
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+    }
+    server = started([*command, "--log-level", "error"], {**os.environ, **settings, **quiet})
+    url = f"http://127.0.0.1:{port}/api"
+    until(lambda: _answers(url), 180)
+    yield url
+    server.communicate(timeout=60)  # what it guards ends when nobody holds its input any more
+
+
+@pytest.fixture
+def shared_prefect(_prefect_server, monkeypatch) -> str:
+    """Runs of this test use a server that is there."""
+    monkeypatch.setenv("PREFECT_API_URL", _prefect_server)
+    return _prefect_server
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health", timeout=5).is_success
+    except httpx.HTTPError:
+        return False
