@@ -131,7 +131,7 @@ def test_trl_trains_in_a_dream(home):
     ("arguments", "message"),
     [
         (["--host", "0.0.0.0"], "DREAMGYM_SERVE_TOKEN"),
-        (["nobody"], "are called 'nobody'"),
+        (["nobody"], "no run is called 'nobody'"),
         (["--port", "{taken}"], "cannot serve at 127.0.0.1"),
     ],
 )
