@@ -9,13 +9,11 @@ from flows.run_key import differences, digest_of_key, run_key
 from flows.stage import Stage
 from infra.blobs import open_blobs
 from infra.ledger import Ledger
-from infra.run_records import create_record, records, save_record
+from infra.run_records import create_record, records
 from infra.settings import settings
 from schemas.plain import restored
 from schemas.recipe import Recipe
 from schemas.runs import LeftBehind, Record, RunHead, RunKey, Status, Trigger
-
-_ORDER = list(Stage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +72,23 @@ def _is_same(record: Record, key: RunKey) -> bool:
 
 def _of_the_same_key(recipe: Recipe, record: Record, until: Stage, say: Callable[[str], None]) -> Begun:
     """Nothing is new where the run reached the stage that is asked for; else it goes on."""
-    reached = _ORDER.index(Stage(record["until"])) >= _ORDER.index(until)
-    if record["status"] == Status.FINISHED and reached:
+    if has_reached(record, until):
         return Begun(recipe, record, nothing_new=True)
-    why = "was interrupted" if record["status"] != Status.FINISHED else f"stopped after {record['until']}"
+    why = {
+        Status.FINISHED: f"stopped after {record['reached']}",
+        Status.RUNNING: "is worked on by another process",
+        Status.FAILED: "failed",
+    }.get(record["status"], "was interrupted")
     say(f"run {record['run_id']} {why}: going on from its last finished step")
-    furthest = max(Stage(record["until"]), until, key=_ORDER.index)
-    record = {**record, "status": Status.RUNNING.value, "until": furthest.value}
-    save_record(record)
     return Begun(recipe, record)
+
+
+def has_reached(record: Record, until: Stage) -> bool:
+    """Whether a run came to the end of a stage; not to that of real training, if its policy was promoted only later."""
+    if not record["reached"] or Stage(record["reached"]).place < until.place:
+        return False
+    waits = record.get("promoted") == "dream" and "sim_to_real" not in record["lineage"]
+    return not (until is Stage.REAL and waits)
 
 
 def _with_next_seed(recipe: Recipe, mine: list[Record]) -> Recipe:
@@ -138,4 +144,5 @@ def _left_behind(mine: list[Record]) -> LeftBehind:
         champion=Ledger(open_blobs(settings())).history().champion,
         experience_model=last.get("experience_model"),
         experience=last.get("experience", []),
+        backbone=last.get("backbone"),
     )

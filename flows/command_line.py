@@ -116,7 +116,7 @@ def why(
     from flows.explain_run import explanation, print_explanation
     from flows.find_run import find_run
 
-    told = explanation(find_run(run), find_run(other) if other else None)
+    told = explanation(find_run(run, finished=False), find_run(other, finished=False) if other else None)
     print_json(told) if as_json else print_explanation(told)
 
 
@@ -297,7 +297,7 @@ def trajectories(
     success: Annotated[bool | None, typer.Option("--success/--failure", help="Only episodes that ended so.")] = None,
     round: Annotated[int | None, typer.Option(help="Only this round.")] = None,
     as_of: Annotated[
-        str | None, typer.Option(help="Only what was stored at a tag: CYCLE-logs, CYCLE-dream-3.", metavar="TAG")
+        str | None, typer.Option(help="Only what was stored at a tag: RUN-logs, RUN-dream-3.", metavar="TAG")
     ] = None,
     limit: Annotated[int, typer.Option(help="How many episodes.", min=1)] = 3,
     as_json: AsJson = False,

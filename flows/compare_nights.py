@@ -52,7 +52,7 @@ def _night(record: Record, before: Record | None, verdict: str) -> dict[str, Any
             if name in results
         },
         "verdict": verdict,
-        "promoted": record.get("promoted", ""),
+        "promoted": _crowned(record),
         "seconds": results["seconds"],
         "tokens": sum(record["stage_tokens"].values()),
         "real_steps": sum(one["real_interactions"] for one in results.values() if isinstance(one, dict)),
@@ -60,6 +60,13 @@ def _night(record: Record, before: Record | None, verdict: str) -> dict[str, Any
         "new_episodes": _num_episodes(record) - (_num_episodes(before) if before else 0),
         "reasons": record["reasons"],
     }
+
+
+def _crowned(record: Record) -> str:
+    """The policy of a run that took a champion's place; empty if none did, or it was champion before."""
+    name = record.get("promoted", "")
+    before = (record["left_behind"].get("champion") or {}).get("sha256")
+    return name if name and record["lineage"][name]["__reference__"]["sha256"] != before else ""
 
 
 def _num_episodes(record: Record) -> int:

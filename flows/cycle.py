@@ -27,7 +27,7 @@ from tasks.annotate import annotate
 from tasks.dream import dream
 from tasks.engines import succeed
 from tasks.measure_fidelity import measure_fidelity
-from tasks.pins import pin_encoder
+from tasks.pins import with_encoder_pinned
 from tasks.play_where_dreams_err import play_where_dreams_err
 from tasks.pool_tasks import pool_tasks
 from tasks.propose_tasks import propose_tasks, vary_tasks
@@ -45,7 +45,7 @@ def cycle(recipe: Recipe, until: Stage, left_behind: LeftBehind) -> Lineage:
     """
     log_to_page()
     made = Lineage(left_behind=left_behind)
-    recipe = pinned(recipe)
+    recipe = with_encoder_pinned(recipe)
     learn_the_environment(recipe, made, only_ingest=until is Stage.INGEST)
     if until in (Stage.INGEST, Stage.EXPERIENCE):
         return made
@@ -58,11 +58,6 @@ def cycle(recipe: Recipe, until: Stage, left_behind: LeftBehind) -> Lineage:
         fine_tune_for_real(recipe, made)
     show_champion(made)
     return made
-
-
-def pinned(recipe: Recipe) -> Recipe:
-    """The recipe with what it names by folder pinned to today's content."""
-    return recipe.model_copy(update={"retrieval": pin_encoder(recipe.retrieval)})
 
 
 def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:

@@ -14,11 +14,12 @@ LATEST, CHAMPION = "@latest", "@champion"
 _MAX_NAMED = 8
 
 
-def find_run(name: str | None) -> Record:
+def find_run(name: str | None, *, finished: bool = True) -> Record:
     """The record of one run.
 
     Args:
         name: An id, the start of one, `@latest` or `@champion`; None: the latest that finished.
+        finished: It has to have results.
 
     Raises:
         InputError: none is stored, none has that name, or several have.
@@ -30,7 +31,8 @@ def find_run(name: str | None) -> Record:
         return _latest([one for one in stored if one["status"] == Status.FINISHED])
     if name == CHAMPION:
         return _of_champion()
-    return _finished(_named(name or "", stored))
+    record = _named(name or "", stored)
+    return _finished(record) if finished else record
 
 
 def _latest(finished: list[Record]) -> Record:

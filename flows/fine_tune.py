@@ -6,11 +6,12 @@ from prefect import flow
 
 from flows.lineage import Lineage, evaluated, log, show_rollouts
 from flows.prove import held_out, offer, prove_fine_tuned
-from schemas.errors import IntegrityError
+from schemas.errors import GateRefused, IntegrityError
 from schemas.recipe import GrpoRecipe, Recipe
 from schemas.records import Reference
-from tasks.pins import pin_encoder
+from tasks.pins import with_encoder_pinned
 from tasks.play_real_groups import play_real_groups
+from tasks.promote import is_in_force
 from tasks.train_policy import train_policy
 
 _ROUNDS_OF_THE_BASELINE = 10
@@ -39,12 +40,16 @@ def sim_to_real(recipe: Recipe, references: dict[str, Any], promoted: str) -> Li
 
     Raises:
         IntegrityError: the run's policy is another one.
+        GateRefused: it is not in force: nobody promoted it, or a rollback took it back.
     """
-    if references["dream"].sha256 != promoted:
+    policy = references["dream"]
+    if policy.sha256 != promoted:
         raise IntegrityError(
-            f"policy {promoted[:12]} was promoted, and the run's is {references['dream'].sha256[:12]}: nothing is trained"
+            f"policy {promoted[:12]} was promoted, and the run's is {policy.sha256[:12]}: nothing is trained"
         )
-    made = Lineage.of_finished(references)
+    if not is_in_force(policy):
+        raise GateRefused(f"policy {promoted[:12]} is not in force: `dreamgym history` shows what was decided")
+    recipe, made = with_encoder_pinned(recipe), Lineage.of_finished(references)
     made.promoted = "dream"
     fine_tune_for_real(recipe, made)
     return made
@@ -53,10 +58,7 @@ def sim_to_real(recipe: Recipe, references: dict[str, Any], promoted: str) -> Li
 @flow(name="real-only", validate_parameters=False)
 def real_only(recipe: Recipe, references: dict[str, Any]) -> dict[str, Any]:
     """The baseline of sim-to-real: GRPO in the real environment alone, from the starting policy, with ten times the rounds."""
-    made, recipe = (
-        Lineage(references=references),
-        recipe.model_copy(update={"retrieval": pin_encoder(recipe.retrieval)}),
-    )
+    made, recipe = Lineage(references=references), with_encoder_pinned(recipe)
     num_rounds = _ROUNDS_OF_THE_BASELINE * recipe.real.num_rounds
     policy, num_steps = train_for_real(recipe, recipe.grpo, made, references["start"], num_rounds)
     return {**held_out(recipe, made, "real_only", policy, 0), "real_interactions": num_steps}

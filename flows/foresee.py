@@ -14,7 +14,7 @@ from schemas.recipe import Recipe
 from tasks.cache_key import code_and_packages
 from tasks.device import number_settings
 from tasks.logs.files import log_files
-from tasks.pins import folder_digest, pin_encoder
+from tasks.pins import folder_digest, with_encoder_pinned
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,11 @@ class Foresight:
 def foresee(recipe: Recipe) -> Foresight | None:
     """What the last run of a recipe left to take over; None if there was none that says."""
     mine = [one for one in records() if one["recipe"]["name"] == recipe.name and one["key"]]
-    stored = steps_of(mine[-1]["run_id"]) if mine else {"steps": []}
-    if not stored["steps"]:
+    told = ((one["run_id"], steps_of(one["run_id"])) for one in reversed(mine))
+    run_id, stored = next(((name, steps) for name, steps in told if steps["steps"]), ("", {"steps": []}))
+    if not run_id:
         return None
-    pinned = recipe.model_copy(update={"retrieval": pin_encoder(recipe.retrieval)})
+    pinned = with_encoder_pinned(recipe)
     sections, plain = {digest_of(one) for one in _sections(pinned)}, _plain_inputs(pinned)
     made_again: set[str] = set()
     reasons: list[str] = []
@@ -44,7 +45,7 @@ def foresee(recipe: Recipe) -> Foresight | None:
             made_again |= set(step["made"])
             reasons.append(f"{step['task']}: {reason}")
     num_steps = len(stored["steps"])
-    return Foresight(mine[-1]["run_id"], num_steps, num_steps - len(reasons), reasons[0] if reasons else "")
+    return Foresight(run_id, num_steps, num_steps - len(reasons), reasons[0] if reasons else "")
 
 
 def _reason(

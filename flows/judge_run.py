@@ -14,6 +14,7 @@ from schemas.policies import GATES, PolicyName
 from schemas.recipe import Recipe
 from schemas.runs import Record
 from schemas.stored_recipes import stored_recipe
+from tasks.pins import with_encoder_pinned
 
 
 def judge_run(record: Record, policy: PolicyName, display: Display) -> Record:
@@ -37,7 +38,7 @@ def judge_run(record: Record, policy: PolicyName, display: Display) -> Record:
 @flow(name="judgement", validate_parameters=False)
 def judgement(recipe: Recipe, references: dict[str, Any], policy: PolicyName) -> Lineage:
     """Evaluate and judge what a run made."""
-    made = Lineage.of_finished(references)
+    recipe, made = with_encoder_pinned(recipe), Lineage.of_finished(references)
     prove_anew = prove if policy is PolicyName.DREAM else prove_fine_tuned
     prove_anew(recipe, made, anew=True)
     return made

@@ -49,7 +49,8 @@ def verdict_of(record: Record, history: History) -> str:
     made = restored(record.get("lineage", {}))
     own = {made[name].sha256 for name in ("dream", "sim_to_real") if name in made}
     if history.champion and history.champion.sha256 in own:
-        return "champion"
+        real = (record.get("real_gate") or {}).get("reasons")
+        return f"champion; sim-to-real refused: {'; '.join(real)}" if real else "champion"
     if own & history.withdrawn:
         return "rolled back"
     if any(one.decision is Decision.PROMOTED and one.policy and one.policy.sha256 in own for one in history.entries):

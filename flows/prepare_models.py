@@ -84,9 +84,11 @@ def starting_policy(recipe: Recipe, made: Lineage, backbone: Reference, demonstr
 
 def experience_model(recipe: Recipe, made: Lineage, backbone: Reference, experience: list[Reference]) -> Reference:
     """Fitted anew on all experience, or the last run's, gone on with on what is new since."""
-    last, learnt = made.left_behind.experience_model, made.left_behind.experience
-    if recipe.experience.start_from == "last" and last:
-        return fitted(recipe, last, experience, learnt)
+    left, asked = made.left_behind, recipe.experience
+    if asked.start_from == "last" and left.experience_model and not asked.endpoint_model:
+        if left.experience_model.kind == backbone.kind and left.backbone and left.backbone.sha256 == backbone.sha256:
+            return fitted(recipe, left.experience_model, experience, left.experience)
+        running().display.say("the last run's experience model has another backbone: this one is fitted anew")
     return fitted(recipe, backbone, experience)
 
 

@@ -9,6 +9,7 @@ import socket
 
 from infra.prefect_server import is_server_named
 from infra.progress import Display
+from infra.run_records import record_of, save_record
 from schemas.errors import InputError
 from schemas.plain import references_in, restored
 from schemas.policies import GATES, PolicyName
@@ -88,6 +89,7 @@ def promote_judged(judged: Record, name: PolicyName, by: str, *, again: bool = F
     """
     candidate, report = restored(judged["lineage"][name.key]), restored(judged[GATES[name]]["report"])
     new = promote(candidate, report, by, again=again)
+    save_record({**record_of(judged["run_id"]), "promoted": name.key})
     if name is PolicyName.DREAM:
         announce_promotion(
             judged["run_id"], candidate.sha256

@@ -13,7 +13,7 @@ from schemas.plain import references_in
 from schemas.recipe import Recipe
 from schemas.records import Reference
 from tasks.judge import judge_candidate
-from tasks.promote import champion_to_beat, is_open, objections, promote, record_judgement, was_promoted_by
+from tasks.promote import champion_to_beat, is_in_force, is_open, objections, promote, record_judgement
 from tasks.verify_rows import verify_rows
 
 _BETWEEN_PANELS = 100_000
@@ -38,7 +38,7 @@ def prove(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
         made.references["champion"] = champion
     policies = {name: made.references[name] for name in ("start", "dream", "champion") if name in made.references}
     panel = panel_of(recipe, "dream", anew=anew)
-    made.evaluations |= {name: held_out(recipe, made, name, policy, panel) for name, policy in policies.items()}
+    made.evaluations |= all_held_out(recipe, made, policies, panel)
     made.gate = judged(recipe, made, "dream", "start", made.evaluations, champion, panel)
     if not made.gate["calibrated"]:
         alarm(made.evaluations["dream"])
@@ -50,7 +50,7 @@ def prove_fine_tuned(recipe: Recipe, made: Lineage, *, anew: bool = False) -> No
     champion = champion_to_beat(candidate, anew=anew)
     policies = {"dream": first, "sim_to_real": candidate} | ({"champion": champion} if champion else {})
     panel = panel_of(recipe, "sim_to_real", anew=anew)
-    evaluations = {name: held_out(recipe, made, name, policy, panel) for name, policy in policies.items()}
+    evaluations = all_held_out(recipe, made, policies, panel)
     made.evaluations["sim_to_real"] = evaluations["sim_to_real"]
     made.real_gate = judged(recipe, made, "sim_to_real", "dream", evaluations, champion, panel)
 
@@ -105,16 +105,33 @@ def has_fresh_panels(recipe: Recipe) -> bool:
     return recipe.evaluation.panel == "fresh" and recipe.environment.has_endless_tasks
 
 
+def all_held_out(
+    recipe: Recipe, made: Lineage, policies: dict[str, Reference], panel: int
+) -> dict[str, dict[str, Any]]:
+    """Several policies on the same test tasks; one that stands under two names is played once."""
+    measured: dict[str, dict[str, Any]] = {}
+    for name, policy in policies.items():
+        if policy.sha256 not in measured:
+            measured[policy.sha256] = held_out(recipe, made, name, policy, panel)
+    return {name: measured[policy.sha256] for name, policy in policies.items()}
+
+
 def held_out(recipe: Recipe, made: Lineage, name: str, policy: Reference, panel: int) -> dict[str, Any]:
-    """A policy on a panel of test tasks, for real."""
-    first = panel * _BETWEEN_PANELS if has_fresh_panels(recipe) else 0
-    return evaluated(recipe, made, f"evaluate {name}", policy, "test", recipe.environment.num_test_tasks, panel, first)
+    """A policy on a panel of test tasks, for real.
+
+    Where the tasks are always the same, a greedy policy would only repeat itself, so that it is the same evaluation.
+    """
+    fresh = has_fresh_panels(recipe)
+    first = panel * _BETWEEN_PANELS if fresh else 0
+    number = panel if fresh or recipe.evaluation.temperature > 0 else 0
+    num_tasks = recipe.environment.num_test_tasks
+    return evaluated(recipe, made, f"evaluate {name}", policy, "test", num_tasks, number, first)
 
 
 def offer(recipe: Recipe, made: Lineage, name: str, gate: dict[str, Any]) -> None:
     """Promote a candidate that nothing and nobody has to be asked about; else say what it waits for."""
     say, candidate = running().display.say, made.references[name]
-    if was_promoted_by(candidate, running().run_id):
+    if is_in_force(candidate):
         made.promoted = name
     elif reasons := objections(gate):
         say(f"{name} is not promoted: {'; '.join(reasons)}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from flows.at_work import at_work, note_flow_run
 from flows.before_running import require_servers
-from flows.begin_run import Begun, begin_run
+from flows.begin_run import Begun, begin_run, has_reached
 from flows.cycle import cycle
 from flows.fine_tune import real_only, sim_to_real
 from flows.lineage import Lineage
@@ -27,7 +27,7 @@ from flows.stage import Stage
 from infra.doors import cycle as running
 from infra.doors import ledger, objects, replay_store
 from infra.progress import Display
-from infra.run_records import record_of, save_record, save_steps
+from infra.run_records import record_of, save_record, save_steps, steps_of
 from infra.timesheet import Timesheet
 from infra.tracking import Tracker
 from schemas.errors import InputError
@@ -60,15 +60,25 @@ def work_on(begun: Begun, until: Stage, display: Display) -> Record:
     run_id = begun.record["run_id"]
     if begun.nothing_new:
         display.say(begun.nothing_new_told)
-        return begun.record
+        return {**begun.record, "nothing_new": True}
     with at_work(begun.recipe, run_id, display) as tracker, _ending_told(run_id):
-        if _was_finished_meanwhile(run_id, until):
+        record = record_of(run_id)  # another process may have worked on it while this one waited
+        if has_reached(record, until):
             display.say(f"run {run_id} was finished by another process meanwhile")
-            return record_of(run_id)
-        record = _with_store_pinned(begun.recipe, begun.record)
+            return record
+        furthest = max(Stage(record["until"]), until, key=lambda stage: stage.place)
+        record = {**record, "status": Status.RUNNING.value, "until": furthest.value}
+        save_record(record)
+        keep_steps(run_id)
+        record = _with_store_pinned(begun.recipe, record)
         flow = cycle.with_options(flow_run_name=run_id, on_running=[note_flow_run])
         made = flow(begun.recipe, until, LeftBehind.model_validate(record["left_behind"]))
-        return _written_down(begun.recipe, record, made, tracker, display)
+        return _written_down(begun.recipe, {**record, "reached": until.value}, made, tracker, display)
+
+
+def keep_steps(run_id: str) -> None:
+    """Keep the steps of the present run as they are done, so that a killed run has them, too."""
+    running().steps.on_change = lambda: save_steps(run_id, running().steps.plain())
 
 
 def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
@@ -93,7 +103,8 @@ def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
     policy = policy or (champion.sha256 if champion else "")
     recipe = stored_recipe(record["recipe"])
     with at_work(recipe, run_id, display) as tracker, _ending_told(run_id):
-        record = {**record, "until": Stage.REAL.value}
+        record = {**record_of(run_id), "until": Stage.REAL.value, "reached": Stage.REAL.value}
+        running().steps.go_on_from(steps_of(run_id))
         flow = sim_to_real.with_options(flow_run_name=run_id, on_running=[note_flow_run])
         return _written_down(recipe, record, flow(recipe, made_of, policy), tracker, display)
 
@@ -110,13 +121,6 @@ def _with_store_pinned(recipe: Recipe, record: Record) -> Record:
     return record
 
 
-def _was_finished_meanwhile(run_id: str, until: Stage) -> bool:
-    """While this process waited for the one that was at work on the run."""
-    record, stages = record_of(run_id), list(Stage)
-    reached = stages.index(Stage(record["until"])) >= stages.index(until)
-    return record["status"] == Status.FINISHED and reached
-
-
 @contextmanager
 def _ending_told(run_id: str) -> Iterator[None]:
     """Say in the record of a run that did not finish what became of it."""
@@ -125,7 +129,8 @@ def _ending_told(run_id: str) -> Iterator[None]:
     except BaseException as error:
         status = Status.FAILED if isinstance(error, Exception) else Status.KILLED
         save_record({**record_of(run_id), "status": status.value, "error": str(error)[:500]})
-        save_steps(run_id, running().steps.plain())
+        if len(running().steps.steps) > len(steps_of(run_id)["steps"]):
+            save_steps(run_id, running().steps.plain())
         raise
 
 

@@ -32,7 +32,8 @@ def retrain(recipe: Recipe, until: Stage = Stage.EVALUATE) -> str:
     """
     record = run_recipe(recipe, until, Display(), trigger())
     _name_flow_run(record)
-    return ask(record) if needs_approval(record) else record["run_id"]
+    is_asked_already = record.get("nothing_new") and flow_run.run_count < 2  # another flow run waits for the answer
+    return ask(record) if needs_approval(record) and not is_asked_already else record["run_id"]
 
 
 @flow

@@ -11,3 +11,8 @@ class Stage(StrEnum):
     DREAM = "dream"
     EVALUATE = "evaluate"
     REAL = "real"
+
+    @property
+    def place(self) -> int:
+        """In the order of the stages."""
+        return list(Stage).index(self)

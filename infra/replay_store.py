@@ -48,6 +48,8 @@ class ReplayStore:
                 any it is replaced.
         """
         if not rows:
+            if tag and self.holds(table):
+                self.pin(table, tag)
             return
         with _told(f"write {len(rows)} rows to {self._uri}/{table}, whose other rows are intact"):
             opened = self._open_for(table, _schema_of(table, rows[0]))

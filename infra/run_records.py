@@ -16,8 +16,10 @@ _STEPS = "run-steps/"
 def records() -> list[Record]:
     """Every run of this home, oldest first. One whose process is gone is shown as killed."""
     blobs = open_blobs(settings())
-    older = [_of_an_older_home(json.loads(blobs.read(key))) for key in blobs.keys(OLDER)]
     stored = [json.loads(blobs.read(key)) for key in blobs.keys(RUNS)]
+    known = {record["run_id"] for record in stored}
+    summaries = (_of_an_older_home(json.loads(blobs.read(key))) for key in blobs.keys(OLDER))
+    older = [one for one in summaries if one["run_id"] not in known]
     return [*sorted(older, key=lambda one: one["finished_utc"]), *sorted(map(_with_status, stored), key=_order)]
 
 
@@ -41,20 +43,27 @@ def _of_an_older_home(summary: dict[str, Any]) -> Record:
     """A summary of the version before runs had ids: its cycle's id is the run's."""
     finished = summary["finished_utc"]
     known = {"run_id": summary["cycle_id"], "number": 0, "status": Status.FINISHED.value, "trigger": "by hand"}
+    stage = "real" if "sim_to_real" in summary["lineage"] else "evaluate" if summary.get("gate") else "ingest"
     unknown = {
         "reasons": [],
-        "until": "",
+        "until": stage,
+        "reached": stage,
         "key": None,
         "left_behind": {},
         "asked_again": False,
         "started_utc": finished,
+        "promoted": "",
+        "real_gate": {},
     }
     return {**known, **unknown, **summary}
 
 
 def record_of(run_id: str) -> Record:
     """The record of one run, by its whole id, as it is stored."""
-    return json.loads(open_blobs(settings()).read(f"{RUNS}{run_id}.json"))
+    blobs, key = open_blobs(settings()), f"{RUNS}{run_id}.json"
+    if blobs.holds(key) or not blobs.holds(f"{OLDER}{run_id}.json"):
+        return json.loads(blobs.read(key))
+    return _of_an_older_home(json.loads(blobs.read(f"{OLDER}{run_id}.json")))
 
 
 def create_record(record: Record) -> bool:

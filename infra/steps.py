@@ -1,11 +1,15 @@
 """The steps of a run: which task ran or was taken over from an earlier run, and what decided it."""
 
+import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from schemas.runs import KeyParts
+
+_TOLD_EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,15 @@ class Steps:
     """Module, code, packages and settings by task."""
     sections: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Changed fields of recipe sections, by digest."""
+    on_change: Callable[[], None] = lambda: None
+    """Called from time to time when there are more."""
+    _told: float = 0.0
+
+    def go_on_from(self, earlier: dict[str, Any]) -> None:
+        """Begin with the steps that a run has had before."""
+        self.steps[:0] = [Step(**one) for one in earlier["steps"]]
+        self.tasks |= earlier["step_tasks"]
+        self.sections |= earlier["step_sections"]
 
     def note(
         self, parts: KeyParts, run_id: str, made_by: str, made: list[str], sections: dict[str, dict[str, Any]]
@@ -41,6 +54,9 @@ class Steps:
         of_all = {"module": parts.module, "code": parts.code, "packages": parts.packages, "settings": parts.settings}
         self.tasks[parts.task] = of_all
         self.sections |= sections
+        if time.monotonic() - self._told > _TOLD_EVERY_S:
+            self._told = time.monotonic()
+            self.on_change()
 
     def plain(self) -> dict[str, Any]:
         """For the run's record."""

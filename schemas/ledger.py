@@ -57,6 +57,11 @@ class History:
         return standing[-2] if len(standing) > 1 else None
 
     @property
+    def standing(self) -> list[Reference]:
+        """Champions one upon the other, the present one last."""
+        return self._standing_and_withdrawn()[0]
+
+    @property
     def withdrawn(self) -> set[str]:
         """Digests of the policies that a rollback took out of force, and that nobody promoted again on purpose."""
         return self._standing_and_withdrawn()[1]

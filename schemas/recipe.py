@@ -281,7 +281,7 @@ class EvaluationRecipe(Section):
     panel: Literal["fresh", "pinned"] = "fresh"
     """fresh: test tasks that no judgement used before, where the environment can make them; else all of its set, whose uses are
     counted. pinned: the first test tasks, to compare experiments."""
-    max_dreamt_tasks: int = Field(default=400, ge=0)
+    max_dreamt_tasks: int = Field(default=400, ge=1)
     """The first so many are dreamt beside; all are played for real."""
     max_failed_share: Share = 0.02
     """Share of episodes that may stay without an outcome, because the real environment failed in them again and again."""

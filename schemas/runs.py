@@ -81,6 +81,8 @@ class LeftBehind(BaseModel):
     """The experience model of the last run of the recipe that has one."""
     experience: list[Reference] = Field(default=[])
     """What that experience model has learnt."""
+    backbone: Reference | None = None
+    """What it was fitted from at first."""
 
 
 class RunHead(BaseModel):
@@ -98,6 +100,8 @@ class RunHead(BaseModel):
     asked_again: bool = False
     until: str
     """The last stage that it was asked for."""
+    reached: str = ""
+    """The last stage that it came to the end of; empty before any."""
     started_utc: str
     finished_utc: str = ""
     key: RunKey

@@ -24,6 +24,8 @@ from tasks.rows import Provenance
 from tasks.versioned import versioned_task
 
 _NUM_SAMPLES = 24
+_BETWEEN_PANELS = 1_000_003
+"""Between the seeds of two panels of test tasks: the same tasks, played again, are other episodes."""
 
 
 @versioned_task
@@ -61,7 +63,8 @@ def evaluate(
     with cycle().display.stage("make games"):
         held_out = environment.tasks(split, num_tasks, first_task)
     repeated = [task for task in held_out for _ in range(measured.episodes_per_task)]
-    played = play_real(name, policy, recipe, repeated, measured.temperature, recipe.seed)
+    seed = recipe.seed + (round * _BETWEEN_PANELS if split == "test" else 0)
+    played = play_real(name, policy, recipe, repeated, measured.temperature, seed)
     real = _with_outcome(played, measured.max_failed_share)
     dreamt_tasks = {task.task_id for task in held_out[: measured.max_dreamt_tasks]}
     awake = [one for one in real if one.task.task_id in dreamt_tasks]

@@ -18,7 +18,8 @@ _ROOMS = ("schemas", "models", "infra", "tasks", "flows")
 _DECIDING = ("infra.environments", "infra.engines", "infra.endpoint")
 """The rest of infra carries results and decides none: stores, tracking, leases, progress."""
 _CARRYING = (
-    *("tasks.versioned", "tasks.cache_key", "tasks.import_closure"),
+    *("tasks.versioned", "tasks.cache_key", "tasks.import_closure", "tasks.promote", "tasks.verify_rows"),
+    "flows.flow_page",
     *("schemas.recipe", "schemas.environments", "schemas.section", "schemas.digests"),
 )
 """Recipes count by their values (schemas/digests.py), not by the code that reads them."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from schemas.digests import digest_of
 from schemas.errors import InputError, IntegrityError
-from schemas.recipe import BackboneRecipe, RetrievalRecipe
+from schemas.recipe import BackboneRecipe, Recipe, RetrievalRecipe
 
 SHIPPED = Path(__file__).parent.parent / "models" / "backbones"
 """One folder per shipped backbone: safetensors, tokenizer, card, and digests.json."""
@@ -68,3 +68,8 @@ def folder_digest(recipe: BackboneRecipe) -> str:
                 f"{folder / name} is missing or corrupt: its digest is not the one in digests.json. Restore the file"
             )
     return digest_of(found)
+
+
+def with_encoder_pinned(recipe: Recipe) -> Recipe:
+    """The recipe with the encoder that it names by folder pinned to today's content."""
+    return recipe.model_copy(update={"retrieval": pin_encoder(recipe.retrieval)})

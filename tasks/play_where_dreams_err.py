@@ -48,7 +48,10 @@ def play_where_dreams_err(
         for dream, steps in zip(dreams, replays, strict=True)
     ]
     rng = random.Random(f"{recipe.seed}/refit/{round}")
-    drawn = rng.choices([dream.task for dream in dreams], weights=sampling_shares(errors), k=num_episodes)
+    tasks, shares = [dream.task for dream in dreams], sampling_shares(errors)
+    if not dreams:  # all of them broke
+        tasks, shares = environment.tasks("train", recipe.environment.num_train_tasks), None
+    drawn = rng.choices(tasks, weights=shares, k=num_episodes)
     episodes = play_real("refit", policy, recipe, drawn, temperature, recipe.seed * 1_000_003 + 700_000 + round)
     num_steps = sum(len(one.turns) for one in episodes) + sum(map(len, replays))
     return put_trajectories(episodes, num_real_steps=num_steps)

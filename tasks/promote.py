@@ -60,10 +60,9 @@ def require_stored(champion: Reference) -> None:
         )
 
 
-def was_promoted_by(candidate: Reference, run_id: str) -> bool:
-    """Whether a run made a candidate champion, before it was cut off."""
-    promotions = (one for one in ledger().history().entries if one.decision is Decision.PROMOTED and one.by == run_id)
-    return any(one.policy and one.policy.sha256 == candidate.sha256 for one in promotions)
+def is_in_force(policy: Reference) -> bool:
+    """Whether a policy was promoted, by whomever, and no rollback has taken it out of force since."""
+    return policy.sha256 in {one.sha256 for one in ledger().history().standing}
 
 
 def record_judgement(candidate: Reference, gate: dict[str, Any], **more_tags: str) -> str:

@@ -13,7 +13,7 @@ from infra.environments.by_name import open_environment
 from schemas.recipe import EnvironmentRecipe
 from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
 from tasks.keep import get_trajectories, put_trajectories
-from tasks.rows import stored_id
+from tasks.rows import stored_id, trajectory_id
 from tasks.versioned import versioned_task
 
 _WHOLE_REAL_ROWS = "origin = 'real' AND split = 'train' AND failure IS NULL"
@@ -35,7 +35,10 @@ def recall(table_tag: str, logs: Reference, environment: EnvironmentRecipe) -> R
     with cycle().display.stage("recall"):
         rows = replay_store().read("transitions", _WHOLE_REAL_ROWS, _COLUMNS, as_of=table_tag)
         tasks = open_environment(environment).tasks("train", environment.num_train_tasks)
-        known = {stored_id(one) for one in get_trajectories(logs)}
+        logged = get_trajectories(logs)
+        known = {
+            name(one) for one in logged for name in (stored_id, trajectory_id)
+        }  # the second, of the first schema version
         episodes = episodes_of(rows, {task.task_id: task for task in tasks}, known)
     return put_trajectories(episodes)
 

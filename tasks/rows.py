@@ -49,7 +49,9 @@ def stored_id(trajectory: Trajectory) -> str:
     """Id that a logged episode is stored by: of its name, or else of its content."""
     if not trajectory.episode_id:
         return trajectory_id(trajectory)
-    return hashlib.sha256(f"{trajectory.origin}\x1d{trajectory.episode_id}".encode()).hexdigest()[:32]
+    return hashlib.sha256(
+        f"{trajectory.origin}\x1d{trajectory.task.task_id}\x1d{trajectory.episode_id}".encode()
+    ).hexdigest()[:32]
 
 
 def _stored_id(trajectory: Trajectory, number: int, made_by: Provenance) -> str:

@@ -14,6 +14,7 @@ def finished_run(run_id: str, **more) -> dict:
         "reasons": [],
         "asked_again": False,
         "until": "real",
+        "reached": "real",
         "started_utc": "2026-01-02T03:04:05+00:00",
         "finished_utc": "2026-01-02T03:04:05+00:00",
         "key": None,

@@ -18,12 +18,12 @@ from schemas.records import Reference
 from tasks.promote import (
     champion_to_beat,
     decline,
+    is_in_force,
     is_open,
     present_champion,
     promote,
     record_judgement,
     roll_back,
-    was_promoted_by,
 )
 from tests.integration.fresh import use_home
 
@@ -220,8 +220,10 @@ def test_a_run_that_is_resumed_judges_against_the_champion_of_its_first_judgemen
     assert promoted(c, b)
     assert champion_to_beat(b).sha256 == a.sha256, "c, which the same run made from it, is no rival"
     assert champion_to_beat(b, anew=True).sha256 == c.sha256
-    assert was_promoted_by(b, "me")
-    assert not was_promoted_by(b, "you")
+    assert is_in_force(b)
+    roll_back("me", "c is rude")
+    assert is_in_force(b)
+    assert not is_in_force(c)
 
 
 def test_a_champion_whose_objects_are_gone_is_told_and_nobody_is_judged_against_it():

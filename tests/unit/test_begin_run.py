@@ -37,9 +37,8 @@ def begin(recipe: Recipe = RECIPE, until: Stage = Stage.REAL, said: list | None 
 
 
 def finish(record: dict, **more) -> None:
-    save_record(
-        {**record, "status": Status.FINISHED.value, "finished_utc": record["started_utc"], "lineage": {}, **more}
-    )
+    ended = {"status": Status.FINISHED.value, "finished_utc": record["started_utc"], "reached": record["until"]}
+    save_record({**record, **ended, "lineage": {}, **more})
 
 
 def test_a_run_has_a_readable_id_and_a_reason_and_without_one_none_is_begun(home):
@@ -62,8 +61,8 @@ def test_what_was_interrupted_goes_on_and_what_stopped_early_goes_further(home):
     assert begin(until=Stage.INGEST).nothing_new
     further = begin(until=Stage.DREAM)
     assert not further.nothing_new
-    assert (further.record["run_id"], further.record["until"]) == (first["run_id"], "dream")
-    finish(further.record)
+    assert (further.record["run_id"], further.record["reached"]) == (first["run_id"], "ingest")
+    finish({**further.record, "until": "dream"})
     assert begin(until=Stage.INGEST).nothing_new, "it went further already"
 
 
@@ -208,3 +207,21 @@ def test_a_store_of_a_later_version_is_refused_and_left_as_it_is(tmp_path):
 def test_a_key_survives_its_record():
     key = run_key(RECIPE)
     assert RunKey.model_validate(json.loads(key.model_dump_json())) == key
+
+
+def test_a_longer_run_that_was_interrupted_is_not_finished_by_a_shorter_one(home):
+    first = begin(until=Stage.REAL).record
+    assert not begin(until=Stage.INGEST).nothing_new
+    finish(first, reached="ingest")
+    assert not begin(until=Stage.REAL).nothing_new
+    finish(first, reached="evaluate", status=Status.FAILED.value)
+    assert begin(until=Stage.DREAM).nothing_new, "its results stay as they are"
+
+
+def test_a_policy_that_a_person_promoted_later_goes_on_for_real(home):
+    record = begin().record
+    finish(record)
+    assert begin().nothing_new
+    finish(record, promoted="dream")
+    assert not begin().nothing_new
+    assert begin(until=Stage.EVALUATE).nothing_new
