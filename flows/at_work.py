@@ -1,4 +1,4 @@
-"""Work on a cycle: alone, with every door open, and with an end that is told truthfully."""
+"""Work on a run: alone, with every door open, and with an end that is told truthfully."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,10 +23,10 @@ from schemas.recipe import Recipe
 
 @contextmanager
 def at_work(recipe: Recipe, run_id: str, display: Display, *, reopen: bool = True) -> Iterator[Tracker]:
-    """Work on a cycle, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens.
+    """Work on a run, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens.
 
     Args:
-        recipe: Of the cycle.
+        recipe: Of the run.
         run_id: Its id.
         display: Shows how far it is.
         reopen: Its MLflow runs that ended go on; else they stay as they ended.
@@ -59,7 +59,7 @@ def _outages_told() -> Iterator[None]:
 
 
 def _open_doors(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> Tracker:
-    """The tracker of a cycle."""
+    """The tracker of a run."""
     tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
     display.time.keep_in(settings().home / "journal" / run_id / "time.json")
     tracker = Tracker(settings(), run_id, tags, reopen=reopen)

@@ -27,10 +27,10 @@ _MAX_MESSAGE_BYTES = 16 * MAX_ACTION_CHARACTERS
 
 
 def serve(summary: dict[str, Any], host: str, port: int, max_sessions: int) -> None:
-    """Serve the dream of a cycle until Ctrl-C.
+    """Serve the dream of a run until Ctrl-C.
 
     Args:
-        summary: Of the cycle (find_dream).
+        summary: Of the run (find_dream).
         host: Where to listen; see require_place.
         port: Where to listen.
         max_sessions: How many may play at a time.
@@ -42,7 +42,7 @@ def serve(summary: dict[str, Any], host: str, port: int, max_sessions: int) -> N
 
 
 def gymnasium_dream(name: str | None = None) -> "TextEnvironment":
-    """The dream of an experience model or a cycle as a Gymnasium environment; without a name, of the latest cycle."""
+    """The dream of an experience model or a run as a Gymnasium environment; without a name, of the latest run."""
     from infra.serving.gymnasium_environment import TextEnvironment
 
     dream = dream_of(find_dream(name), Display())
@@ -50,7 +50,7 @@ def gymnasium_dream(name: str | None = None) -> "TextEnvironment":
 
 
 def dream_of(summary: dict[str, Any], display: Display) -> Served:
-    """A cycle's experience model, grounded in its real experience, with the tasks that this experience covers."""
+    """A run's experience model, grounded in its real experience, with the tasks that this experience covers."""
     run_id, lineage = summary["run_id"], restored(summary["lineage"])
     recipe = stored_recipe(summary["recipe"])
     begin(Cycle(run_id, recipe.digest, Tracker(settings(), run_id, {}, reopen=False), display))

@@ -1,4 +1,4 @@
-"""The results of a cycle as plain data: what the table shows and what `show --json` prints."""
+"""The results of a run as plain data: what the table shows and what `show --json` prints."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,11 +27,11 @@ def training_seconds(stage_seconds: Mapping[str, float], stages: Sequence[str]) 
 
 
 def results_of(made: Lineage, time: Timesheet) -> dict[str, Any]:
-    """Real success with interval, interactions trained on, and dream success, for each policy of the cycle.
+    """Real success with interval, interactions trained on, and dream success, for each policy of the run.
 
     Args:
-        made: What the cycle made and measured.
-        time: What the cycle took; what no stage was at work in, and storage, is overhead.
+        made: What the run made and measured.
+        time: What the run took; what no stage was at work in, and storage, is overhead.
     """
     results: dict[str, Any] = {
         name: policy_results(evaluation, made.real_interactions.get(name, 0))
@@ -51,7 +51,7 @@ def results_of(made: Lineage, time: Timesheet) -> dict[str, Any]:
 
 
 def headline(results: dict[str, Any]) -> dict[str, float]:
-    """The few numbers that cycles are compared by: metrics of the cycle's own MLflow run."""
+    """The few numbers that runs are compared by: metrics of the run's own MLflow run."""
     by_policy = {
         f"{name}_{measure}": value[measure]
         for name, value in results.items()
@@ -71,13 +71,13 @@ def gain_metrics(gate: dict[str, Any]) -> dict[str, float]:
 
 
 def lineage_tags(made: Lineage) -> dict[str, str]:
-    """Which data and models by digest, so that cycles can be filtered by them: tags of the cycle's own MLflow run."""
+    """Which data and models by digest, so that runs can be filtered by them: tags of the run's own MLflow run."""
     made_of = {name: value if isinstance(value, list) else [value] for name, value in made.references.items()}
     return {f"lineage.{name}": " ".join(one.sha256[:16] for one in several) for name, several in made_of.items()}
 
 
 def datasets(made: Lineage) -> dict[str, Reference]:
-    """The logs, and what the experience model was fitted on: datasets of the cycle's own MLflow run."""
+    """The logs, and what the experience model was fitted on: datasets of the run's own MLflow run."""
     fitted = {f"experience {number}": one for number, one in enumerate(made.references.get("experience", ()))}
     return {"logs": made.references["logs"], **fitted}
 

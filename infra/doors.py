@@ -36,14 +36,14 @@ _running: list[Cycle] = []
 
 
 def begin(cycle: Cycle) -> None:
-    """Make this the running cycle of the process."""
+    """Make this the run of the process."""
     _running[:] = [cycle]
 
 
 def cycle() -> Cycle:
-    """The running cycle."""
+    """The run that is going on in this process."""
     if not _running:
-        raise DreamGymError("no cycle is running: call tasks from a flow")
+        raise DreamGymError("no run is going on: call tasks from a flow")
     return _running[0]
 
 

@@ -1,4 +1,4 @@
-"""A lease on a name: one process works on a cycle at a time, on however many machines, and a dead one loses its lease.
+"""A lease on a name: one process works on a run at a time, on however many machines, and a dead one loses its lease.
 
 Holder n is whoever created `leases/<name>/<n>.json`, which the store lets one do. While it lives it writes a beat
 beside it. Who finds the holder dead creates n + 1; a holder that was only slow sees that and stops.

@@ -12,17 +12,17 @@ from infra.blobs import Blobs
 from infra.lease import is_free, last_number
 
 FLOW_RUN_TAG = "prefect_flow_run"
-"""On a cycle's run in MLflow: its flow run in Prefect."""
+"""On a run's run in MLflow: its flow run in Prefect."""
 
 
 def close_abandoned_runs(client: MlflowClient, experiment_id: str, blobs: Blobs, mine: str) -> None:
-    """End the runs of every cycle that nobody works on any more: KILLED in MLflow, Crashed in Prefect.
+    """End the MLflow runs of every run that nobody works on any more: KILLED in MLflow, Crashed in Prefect.
 
     Args:
         client: Of MLflow.
-        experiment_id: Where the runs of cycles are.
-        blobs: Where leases lie: they tell whether somebody works on a cycle.
-        mine: The cycle that starts now; its runs in MLflow go on, its earlier flow run in Prefect does not.
+        experiment_id: Where they are.
+        blobs: Where leases lie: they tell whether somebody works on a run.
+        mine: The run that starts now; its runs in MLflow go on, its earlier flow run in Prefect does not.
     """
     running = client.search_runs([experiment_id], "attributes.status = 'RUNNING'", max_results=1000)
     for run in running:

@@ -47,11 +47,11 @@ class Tracker:
     """Runs of one cycle."""
 
     def __init__(self, settings: Settings, run_id: str, tags: Mapping[str, str], *, reopen: bool = True) -> None:
-        """Find the cycle's parent run or start it.
+        """Find the run's parent run in MLflow, or start it.
 
         Args:
             settings: Say where MLflow is.
-            run_id: Of this cycle; a cycle that is resumed has the same.
+            run_id: Of this run; a run that is resumed has the same.
             tags: Of the parent run.
             reopen: Runs that are found go on, and end anew; else they keep their status and their end, whatever is
                 logged to them.
@@ -116,7 +116,7 @@ class Tracker:
         self._outbox.flush(timeout_s)
 
     def close(self, status: str) -> None:
-        """End all runs of the cycle that go on truthfully: FINISHED, FAILED or KILLED."""
+        """End truthfully all its MLflow runs that go on: FINISHED, FAILED or KILLED."""
         self.flush(60 if status == "FINISHED" else 5)
         self._outbox.close()
         going_on = f"tags.run_id = '{self.run_id}' and attributes.status = 'RUNNING'"

@@ -1,4 +1,4 @@
-"""Evaluate a policy in the REAL environment on pinned tasks, and its dreams beside it, called dreams.
+"""Evaluate a policy in the REAL environment on held-out tasks, and its dreams beside it, called dreams.
 
 in:  a policy, an experience model and what it may retrieve, a split
 out: success by task, interval, calibration; rows in `evaluations`; sample trajectories
@@ -98,7 +98,7 @@ def _dreamt(
 
 
 def _with_outcome(played: list[Trajectory], max_failed_share: float) -> list[Trajectory]:
-    """The episodes in which the environment did not fail; those that stay without an outcome are none, and no losses.
+    """Episodes in which the environment did not fail. The others have no outcome: they are left out, and count as no losses.
 
     Raises:
         EnvironmentLost: they are too many.

@@ -107,7 +107,7 @@ def promote(candidate: Reference, report: Reference, by: str, *, again: bool = F
     Args:
         candidate: Every file of it is verified first.
         report: Of the gate that judged it.
-        by: Cycle or person.
+        by: Run or person.
         again: Even though a rollback once took it out of force.
 
     Raises:

@@ -13,7 +13,7 @@ from schemas.records import Trajectory, Turn
 
 @dataclass
 class Episodes:
-    """Distinct episodes in the order they came, and how many were none of their own."""
+    """Distinct episodes in the order they came, and how many others were merged into them."""
 
     trajectories: list[Trajectory] = field(default_factory=list)
     num_repeated: int = 0

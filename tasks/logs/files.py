@@ -35,7 +35,7 @@ class Record:
 def files_in(source: Path) -> dict[str, Path]:
     """The files of a folder and of the folders in it by their paths there, in their order; or the one file by its name.
 
-    What is hidden is none.
+    Hidden files and folders are left out.
 
     Raises:
         DataError: there are none.
