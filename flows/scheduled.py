@@ -45,7 +45,7 @@ def refit(recipe: Recipe, version: str = "") -> str:
         version: Of the transitions whose commit set this off; a commit is answered once. Empty: no event did.
     """
     if version and not claim(TRANSITIONS_COMMITTED, version, str(flow_run.id)):
-        return f"transitions {version} are fitted by another flow run"
+        return f"transitions {version} are fitted by another run"
     record = run_recipe(recipe, Stage.EXPERIENCE, Display(), trigger())
     _name_flow_run(record)
     return record["run_id"]
@@ -84,14 +84,16 @@ def fine_tune(run: str, policy: str = "") -> str:
         policy: Digest of the policy whose promotion set this off; a promotion is answered once. Empty: no event did.
     """
     if policy and not claim(POLICY_PROMOTED, policy, str(flow_run.id)):
-        return f"policy {policy[:12]} is fine-tuned by another flow run"
+        return f"policy {policy[:12]} is fine-tuned by another run"
     record = find_run(run)
     _name_flow_run(record)
     return fine_tune_run(record, policy, Display())["run_id"]
 
 
 def trigger() -> Trigger:
-    """Who began this flow run."""
+    """Who began this flow run; a person, where the function is called outside of one."""
+    if not flow_run.id:
+        return Trigger.HAND
     with get_client(sync_client=True) as client:
         begun: Any = client.read_flow_run(flow_run.id)
     if begun.auto_scheduled:
@@ -102,5 +104,7 @@ def trigger() -> Trigger:
 
 def _name_flow_run(record: Record) -> None:
     """Let the Prefect page show which run a flow run worked on."""
+    if not flow_run.id:
+        return
     with get_client(sync_client=True) as client:
         client.update_flow_run(flow_run.id, name=f"{flow_run.flow_name} {record['run_id']}")
