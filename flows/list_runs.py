@@ -61,16 +61,21 @@ def verdict_of(record: Record, history: History) -> str:
     return f"refused: {'; '.join(reasons)}" if reasons else "passed, not promoted" if gate else ""
 
 
+def _why(row: dict[str, Any]) -> str:
+    """Who began a run, and the first reason; `dreamgym why` tells them all."""
+    first, *more = row["reasons"] or ["not known"]
+    return f"{row['trigger']}: {first}{f' and {len(more)} more' if more else ''}"
+
+
 def print_runs(rows: list[dict[str, Any]]) -> None:
     """The same as a table, and what to do next."""
     table = Table(title="Runs of this home")
-    for heading in ("run", "began (UTC)", "why", "status", *_POLICIES.values(), "verdict"):
+    table.add_column("run", no_wrap=True)
+    for heading in ("why", "status", *_POLICIES.values(), "verdict"):
         table.add_column(heading, overflow="fold", justify="right" if heading in _POLICIES.values() else "left")
     for row in rows:
-        why = f"{row['trigger']}: {'; '.join(row['reasons'])}" if row["reasons"] else row["trigger"]
-        began = row["started_utc"][:16].replace("T", " ")
         success = ["" if one is None else f"{one:.1%}" for one in row["real_success"].values()]
-        table.add_row(row["run_id"], began, why, row["status"], *success, row["verdict"])
+        table.add_row(row["run_id"], _why(row), row["status"], *success, row["verdict"])
     console = Console()
     console.print(table)
     console.print(
