@@ -37,14 +37,20 @@ def start_prefect() -> None:
     Raises:
         StorageError: the one that is named does not answer.
     """
+    port = _free_port()
+    server = (
+        None if os.environ.get("PREFECT_API_URL") else _started(port)
+    )  # before Prefect itself is imported: it takes a second
     from prefect.context import refresh_global_settings_context
     from prefect.settings import PREFECT_API_URL
 
     if named := PREFECT_API_URL.value():
+        if server:  # a profile of Prefect's names one
+            _end(server)
         return require_server("Prefect", named, "/api/health")
-    port = _free_port()
-    _starting.append(_started(port))
-    atexit.register(_end, _starting[-1])
+    assert server is not None, "where no variable names a server, one was started"
+    _starting.append(server)
+    atexit.register(_end, server)
     os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{port}/api"
     _embedded.add(os.environ["PREFECT_API_URL"])
     refresh_global_settings_context()
