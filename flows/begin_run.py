@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from flows.run_key import differences, digest_of_key, run_key
+from flows.run_key import differences, run_key
 from flows.stage import Stage
 from infra.blobs import open_blobs
 from infra.ledger import Ledger
@@ -43,14 +43,14 @@ def begin_run(
         again: Begin a run without another reason, with the next seed.
     """
     while True:
-        mine = [one for one in records() if one["recipe"]["name"] == recipe.name]
+        stored = records()
+        mine = [one for one in stored if one["recipe"]["name"] == recipe.name]
         if again:
             recipe = _with_next_seed(recipe, mine)
         key = run_key(recipe)
-        same = [one for one in mine if one["key"] and _is_same(one, key)]
-        if same:
+        if same := [one for one in mine if one["key"] and RunKey.model_validate(one["key"]) == key]:
             return _of_the_same_key(recipe, same[-1], until, say)
-        head = _head(recipe, key, mine, until, trigger, again=again)
+        head = _head(recipe, key, stored, mine, until, trigger, again=again)
         if create_record(record := head.model_dump(mode="json")):
             say(f"run {head.run_id}: {'; '.join(head.reasons)}")
             _tell_what_is_odd(head, mine, say)
@@ -64,10 +64,6 @@ def _tell_what_is_odd(head: RunHead, mine: list[Record], say: Callable[[str], No
     if later := [one for one in mine if one["started_utc"] > head.started_utc]:
         began = later[-1]["started_utc"]
         say(f"the clock says {head.started_utc}, and run {later[-1]['run_id']} began at {began}: runs keep their order")
-
-
-def _is_same(record: Record, key: RunKey) -> bool:
-    return digest_of_key(RunKey.model_validate(record["key"])) == digest_of_key(key)
 
 
 def _of_the_same_key(recipe: Recipe, record: Record, until: Stage, say: Callable[[str], None]) -> Begun:
@@ -101,8 +97,17 @@ def _with_next_seed(recipe: Recipe, mine: list[Record]) -> Recipe:
     return recipe.model_copy(update={"seed": max(one["recipe"]["seed"] for one in mine) + 1})
 
 
-def _head(recipe: Recipe, key: RunKey, mine: list[Record], until: Stage, trigger: Trigger, *, again: bool) -> RunHead:
-    number, day = _next_number_and_day()
+def _head(
+    recipe: Recipe,
+    key: RunKey,
+    stored: list[Record],
+    mine: list[Record],
+    until: Stage,
+    trigger: Trigger,
+    *,
+    again: bool,
+) -> RunHead:
+    number, day = _next_number_and_day(stored)
     taken = {one["run_id"] for one in mine}
     name = next(name for n in range(1, len(taken) + 2) if (name := f"{recipe.name}-{day:%Y%m%d}-{n}") not in taken)
     return RunHead(
@@ -120,11 +125,10 @@ def _head(recipe: Recipe, key: RunKey, mine: list[Record], until: Stage, trigger
     )
 
 
-def _next_number_and_day() -> tuple[int, datetime]:
+def _next_number_and_day(stored: list[Record]) -> tuple[int, datetime]:
     """After all runs of this home. Where the clock was set back, the day is that of the latest run."""
-    known = records()
-    days = [datetime.fromisoformat(one["started_utc"]) for one in known]
-    return max((one["number"] for one in known), default=0) + 1, max([datetime.now(UTC), *days])
+    days = [datetime.fromisoformat(one["started_utc"]) for one in stored]
+    return max((one["number"] for one in stored), default=0) + 1, max([datetime.now(UTC), *days])
 
 
 def _reasons(key: RunKey, mine: list[Record], *, again: bool) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from flows.find_run import CHAMPION, find_champions_run, find_run
 from infra.blobs import open_blobs
 from infra.ledger import Ledger
+from infra.run_records import records
 from infra.settings import settings
 from schemas.errors import InputError
 from schemas.plain import restored
@@ -62,7 +63,7 @@ def _champion() -> FoundPolicy:
     champion = Ledger(open_blobs(settings())).history().champion
     if champion is None:
         raise InputError("there is no champion: make one with `dreamgym promote`, or name a run")
-    record = find_champions_run(champion)
+    record = find_champions_run(champion, records())
     if record is None:
         return FoundPolicy(champion)
     made = restored(record["lineage"])

@@ -30,7 +30,7 @@ def find_run(name: str | None, *, finished: bool = True) -> Record:
     if name in (None, LATEST):
         return _latest([one for one in stored if one["status"] == Status.FINISHED])
     if name == CHAMPION:
-        return _of_champion()
+        return _of_champion(stored)
     record = _named(name or "", stored)
     return _finished(record) if finished else record
 
@@ -65,18 +65,18 @@ def _what_became_of(record: Record) -> str:
     return {Status.RUNNING: "is running", Status.KILLED: "was interrupted"}.get(record["status"], "failed")
 
 
-def _of_champion() -> Record:
+def _of_champion(stored: list[Record]) -> Record:
     champion = Ledger(open_blobs(settings())).history().champion
     if champion is None:
         raise InputError("there is no champion: `dreamgym history` shows what was decided")
-    if record := find_champions_run(champion):
+    if record := find_champions_run(champion, stored):
         return record
     raise InputError(f"no run of this home made champion {champion.sha256[:12]}: its record is gone")
 
 
-def find_champions_run(champion: Reference) -> Record | None:
-    """The latest run that made this policy, in the dream or for real; None if no run of this home did."""
-    for record in reversed(records()):
+def find_champions_run(champion: Reference, stored: list[Record]) -> Record | None:
+    """The latest of these runs that made this policy, in the dream or for real; None if none did."""
+    for record in reversed(stored):
         made = restored(record.get("lineage", {}))
         if any(one.key in made and made[one.key].sha256 == champion.sha256 for one in GATES):
             return record

@@ -20,9 +20,8 @@ _ROUNDS_OF_THE_BASELINE = 10
 
 def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
     """A few rounds of the same GRPO in the real environment, from the policy that was promoted; judged, and offered."""
-    grpo = recipe.grpo.model_copy(update={"learning_rate": recipe.real.learning_rate})
     first = made.references["dream"]
-    policy, num_steps = train_for_real(recipe, grpo, made, first, recipe.real.num_rounds)
+    policy, num_steps = train_for_real(recipe, recipe.real_grpo, made, first, recipe.real.num_rounds)
     made.references["sim_to_real"], made.real_interactions["sim_to_real"] = policy, num_steps
     prove_fine_tuned(recipe, made)
     if made.promoted and policy.sha256 != first.sha256:
@@ -96,7 +95,6 @@ def train_for_real(
 
 def success_on_valid(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> float:
     """Real success on valid tasks, without dreams beside it."""
-    measured = recipe.evaluation.model_copy(update={"max_dreamt_tasks": 0})
-    real = recipe.model_copy(update={"evaluation": measured})
+    real = recipe.model_copy(update={"evaluation": recipe.evaluation.without_dreams})
     num_tasks = recipe.environment.num_valid_tasks
     return evaluated(real, made, "real validation", policy, "valid", num_tasks, round)["real_success"]

@@ -86,8 +86,7 @@ def _sections(recipe: Recipe) -> Iterator[Any]:
     """Every section that a step may be given, as the flow gives it."""
     yield from (getattr(recipe, name) for name in type(recipe).model_fields)
     yield from (recipe.play, recipe.real_play, recipe.experience.as_fitted, recipe.backbone.scratch or recipe.backbone)
-    yield recipe.grpo.model_copy(update={"learning_rate": recipe.real.learning_rate})
-    yield recipe.evaluation.model_copy(update={"max_dreamt_tasks": 0})
+    yield from (recipe.real_grpo, recipe.evaluation.without_dreams)
 
 
 def _plain_inputs(recipe: Recipe) -> dict[str, Any]:

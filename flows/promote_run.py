@@ -91,9 +91,8 @@ def promote_judged(judged: Record, name: PolicyName, by: str, *, again: bool = F
     new = promote(candidate, report, by, again=again)
     save_record({**record_of(judged["run_id"]), "promoted": name.key})
     if name is PolicyName.DREAM:
-        announce_promotion(
-            judged["run_id"], candidate.sha256
-        )  # again too: whoever announced it before may have died of it
+        # Where it is champion already, too: whoever announced it before may have died of it.
+        announce_promotion(judged["run_id"], candidate.sha256)
     told = (
         f"version {judged['versions'][name.key]} ({candidate.sha256[:12]}), the {name} policy of run {judged['run_id']}"
     )

@@ -79,9 +79,8 @@ def judged(
     gain = gate["gain"]
     stage = "gate" if name == "dream" else f"gate {name}"
     log(stage, {"gain": gain["mean"], "gain_low": gain["low"], "passed": float(gate["passed"])})
-    if (
-        candidate.sha256 == made.references[baseline].sha256
-    ):  # no group taught anything: it is registered and judged already
+    # Where no group taught anything, the candidate is its baseline, which is registered and judged already.
+    if candidate.sha256 == made.references[baseline].sha256:
         made.versions[name] = made.versions.get(baseline) or record_judgement(candidate, gate)
     else:
         tags = {"fine_tuned_from": made.versions[baseline]} if baseline in made.versions else {}

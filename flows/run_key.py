@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from schemas.digests import changed_fields, digest_of
+from schemas.digests import changed_fields
 from schemas.recipe import Recipe, flat_fields
 from schemas.runs import RunKey
 from tasks.cache_key import code_and_packages
@@ -28,11 +28,6 @@ def run_key(recipe: Recipe) -> RunKey:
     fields = flat_fields(changed_fields(recipe))
     fields.pop("description", None)
     return RunKey(recipe=fields, data={**named, **logs}, code=code, packages=packages, settings=number_settings())
-
-
-def digest_of_key(key: RunKey) -> str:
-    """Sha256 of a run's key."""
-    return digest_of(key.model_dump(mode="json"))
 
 
 def differences(earlier: RunKey, now: RunKey) -> list[str]:

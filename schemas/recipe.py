@@ -285,6 +285,12 @@ class EvaluationRecipe(Section):
     """The first so many are dreamt beside; all are played for real."""
     max_failed_share: Share = 0.02
     """Share of episodes that may stay without an outcome, because the real environment failed in them again and again."""
+
+    @property
+    def without_dreams(self) -> Self:
+        """The same, for real only."""
+        return self.model_copy(update={"max_dreamt_tasks": 0})
+
     temperature: float = Field(default=0.0, ge=0)
     """At which it is sampled, for real and in the dream; 0 is its likeliest action. verl-agent, whose workflow the paper
     follows, evaluates at 0.4: so a policy is not held to a refused action that it would repeat for ever."""
@@ -405,6 +411,11 @@ class Recipe(Section):
         if self.dream.max_staleness and self.grpo.importance_correction == "none":
             raise ValueError("dream.max_staleness needs grpo.importance_correction 'token' or 'sequence'")
         return self
+
+    @property
+    def real_grpo(self) -> GrpoRecipe:
+        """Reinforcement learning as sim-to-real does it."""
+        return self.grpo.model_copy(update={"learning_rate": self.real.learning_rate})
 
     @property
     def digest(self) -> str:
