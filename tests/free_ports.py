@@ -1,7 +1,11 @@
 """Ports that nobody listens on, for servers of a test."""
 
 import socket
-from contextlib import ExitStack
+from itertools import islice
+from random import SystemRandom
+
+_GIVEN_TO_NO_CLIENT = range(10_000, 32_768)
+"""Below the ports of outgoing connections, any of which could take a port before its server does."""
 
 
 def free_port(host: str = "127.0.0.1") -> int:
@@ -9,10 +13,19 @@ def free_port(host: str = "127.0.0.1") -> int:
     return free_ports(1, host)[0]
 
 
-def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """So many, no two alike."""
-    with ExitStack() as probes:
-        taken = [probes.enter_context(socket.socket()) for _ in range(count)]
-        for probe in taken:
-            probe.bind((host, 0))
-        return [probe.getsockname()[1] for probe in taken]
+def free_ports(count: int, host: str = "127.0.0.1", *, in_a_row: int = 1) -> list[int]:
+    """So many, no two alike; each is the first of `in_a_row` free ones."""
+    firsts = _GIVEN_TO_NO_CLIENT[::in_a_row]
+    drawn = SystemRandom().sample(firsts, len(firsts))
+    free = (first for first in drawn if all(_is_free(host, first + more) for more in range(in_a_row)))
+    return list(islice(free, count))
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a connection that ended is in nobody's way
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+        return True

@@ -41,5 +41,5 @@ def running_stack(**settings: str) -> Iterator[Layout]:
 def port_options() -> list[str]:
     """A port for each server; the object server uses the seven above its own, too."""
     servers = ("prefect", "mlflow", "postgres", "s3")
-    ports = zip(servers, free_ports(len(servers)), strict=True)
+    ports = zip(servers, free_ports(len(servers), in_a_row=8), strict=True)
     return [part for name, port in ports for part in (f"--{name}-port", str(port))]
