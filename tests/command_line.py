@@ -1,10 +1,18 @@
-"""The command line as tests call it: a process of its own on a home of its own, and recipes that take seconds."""
+"""The command line as tests call it, in a process of its own or in theirs, on a home of its own; recipes that take seconds."""
 
+import io
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest import mock
+
+from flows.command_line import main
+from tests.fresh import forget_doors
 
 COMMAND = Path(sys.executable).with_name("dreamgym")
 
@@ -58,6 +66,34 @@ def dreamgym(home: Path, *arguments: str, **settings: str) -> subprocess.Complet
     return subprocess.run([COMMAND, *arguments], env=told, capture_output=True, text=True, timeout=1800, check=False)
 
 
+def dreamgym_here(home: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """The same in this process, which need not import anything again; to run a recipe, a test uses `shared_prefect`."""
+    said, complained = io.StringIO(), io.StringIO()
+    told = {**environment(home), **settings}
+    with _as_a_process(told, [str(COMMAND), *arguments]), redirect_stdout(said), redirect_stderr(complained):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+        else:
+            code = 0
+    assert isinstance(code, int | None)
+    return subprocess.CompletedProcess(arguments, code or 0, said.getvalue(), complained.getvalue())
+
+
+@contextmanager
+def _as_a_process(variables: dict[str, str], argv: list[str]) -> Iterator[None]:
+    """Variables, arguments, open doors and who hears Ctrl-C: those of a new process, and afterwards those of before."""
+    heard = signal.getsignal(signal.SIGINT)
+    with mock.patch.dict(os.environ, variables), mock.patch.object(sys, "argv", argv):
+        forget_doors()
+        try:
+            yield
+        finally:
+            forget_doors()
+            signal.signal(signal.SIGINT, heard)
+
+
 def changed(*changes: str) -> list[str]:
     """Arguments that change a recipe."""
     return [part for change in changes for part in ("--set", change)]
@@ -65,7 +101,7 @@ def changed(*changes: str) -> list[str]:
 
 def cycle_of(home: Path, recipe: str, changes: tuple[str, ...], **settings: str) -> subprocess.CompletedProcess[str]:
     """A whole cycle, that went well."""
-    done = dreamgym(home, "run", recipe, *changed(*changes), "--json", **settings)
+    done = dreamgym_here(home, "run", recipe, *changed(*changes), "--json", **settings)
     assert done.returncode == 0, done.stderr[-3000:]
     return done
 

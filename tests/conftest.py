@@ -9,6 +9,8 @@ import signal
 
 from hypothesis import settings
 
+from tests.shared_prefect import prefect_server, shared_prefect  # noqa: F401  (fixtures)
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.update(OMP_NUM_THREADS="1", DREAMGYM_NUM_THREADS="1")
 settings.register_profile("patient", deadline=None)

@@ -8,7 +8,7 @@ from infra.blobs import open_blobs
 from infra.object_store import ObjectStore
 from infra.settings import Settings
 from schemas.records import Reference
-from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym_here
 
 
 @pytest.mark.e2e
@@ -16,7 +16,7 @@ from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
 def test_every_model_of_the_cycle_is_the_backbone_with_adapters(tmp_path):
     training = ("training.lora_rank=4", "training.gradient_checkpointing=true")
     arguments = changed(*TOY, *LENIENT_GATE, *training)
-    done = dreamgym(tmp_path, "run", "textworld-tiny", *arguments, "--json", DREAMGYM_NUM_RANKS="2")
+    done = dreamgym_here(tmp_path, "run", "textworld-tiny", *arguments, "--json", DREAMGYM_NUM_RANKS="2")
     assert done.returncode == 0, done.stderr
     store, lineage = ObjectStore(open_blobs(Settings(home=tmp_path))), json.loads(done.stdout)["lineage"]
     backbone, *trained = [

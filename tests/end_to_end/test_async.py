@@ -6,7 +6,7 @@ import pytest
 
 from infra.replay_store import ReplayStore
 from infra.settings import Settings
-from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym_here
 
 ROUNDS, STALENESS = 3, 1
 
@@ -24,7 +24,7 @@ def test_a_cycle_dreams_ahead_and_every_row_names_the_weights_that_acted(tmp_pat
         "start.num_demonstrations=12",
         "start.sft.epochs=5",
     )
-    done = dreamgym(tmp_path, "run", "textworld-tiny", *asynchronous, "--only", "dream", "--json")
+    done = dreamgym_here(tmp_path, "run", "textworld-tiny", *asynchronous, "--only", "dream", "--json")
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     rows = [row for row in ReplayStore(Settings(home=tmp_path)).read("transitions") if row["origin"] == "dream"]
@@ -35,8 +35,7 @@ def test_a_cycle_dreams_ahead_and_every_row_names_the_weights_that_acted(tmp_pat
 
 
 @pytest.mark.e2e
-@pytest.mark.usefixtures("shared_prefect")
 def test_stale_rollouts_without_a_correction_are_refused(tmp_path):
-    refused = dreamgym(tmp_path, "check", "textworld-tiny", *changed("dream.max_staleness=1"))
+    refused = dreamgym_here(tmp_path, "check", "textworld-tiny", *changed("dream.max_staleness=1"))
     assert refused.returncode == 2
     assert "dream.max_staleness needs grpo.importance_correction" in refused.stderr

@@ -22,7 +22,7 @@ from infra.settings import Settings
 from schemas.tables import SCHEMA_VERSION
 from tasks.pins import SHIPPED
 from tests.at_work import at_work_on
-from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, environment
+from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, dreamgym_here, environment
 from tests.free_ports import free_ports
 from tests.logged import logged_rows
 from tests.tracked import of_the_cycles_own_run
@@ -123,29 +123,33 @@ def test_every_stored_row_says_what_made_it(finished):
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_run_again_finds_nothing_new_and_leaves_no_entry(finished):
     home, summary = finished
-    again = dreamgym(home, "run", "textworld-tiny", *small(), "--json")
+    again = dreamgym_here(home, "run", "textworld-tiny", *small(), "--json")
     assert again.returncode == 0, again.stderr
     assert f"nothing is new since run {summary['run_id']}" in again.stderr.replace("\n", " ")
     told = json.loads(again.stdout)
     assert told["lineage"] == summary["lineage"]
-    assert len(json.loads(dreamgym(home, "runs", "--json").stdout)) == 1
+    assert len(json.loads(dreamgym_here(home, "runs", "--json").stdout)) == 1
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_a_shorter_run_of_the_same_takes_nothing_away(finished):
     home, summary = finished
-    short = dreamgym(home, "run", "textworld-tiny", *small(), "--only", "experience", "--json")
+    short = dreamgym_here(home, "run", "textworld-tiny", *small(), "--only", "experience", "--json")
     assert short.returncode == 0, short.stderr
     assert "nothing is new" in short.stderr
-    assert json.loads(dreamgym(home, "show", "--json").stdout)["lineage"] == summary["lineage"]
+    assert json.loads(dreamgym_here(home, "show", "--json").stdout)["lineage"] == summary["lineage"]
 
 
 @pytest.mark.e2e
-def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(tmp_path_factory, tmp_path):
+def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(
+    tmp_path_factory, tmp_path, prefect_server
+):
     home, command = tmp_path_factory.mktemp("whole"), ["run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE), "--json"]
-    whole = dreamgym(home, *command)
+    whole = dreamgym_here(home, *command, PREFECT_API_URL=prefect_server)
     assert whole.returncode == 0, whole.stderr
     summary = json.loads(whole.stdout)
     for num_killed in range(2):
@@ -171,7 +175,7 @@ def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(tm
 
 
 @pytest.mark.e2e
-def test_ctrl_c_ends_a_run_soon_and_truthfully_and_it_can_go_on(tmp_path):
+def test_ctrl_c_ends_a_run_soon_and_truthfully_and_it_can_go_on(tmp_path, prefect_server):
     process = started_in_a_terminal_of_its_own(tmp_path, "run", "textworld-tiny", *small())
     while not statuses(tmp_path):
         assert process.poll() is None
@@ -183,7 +187,8 @@ def test_ctrl_c_ends_a_run_soon_and_truthfully_and_it_can_go_on(tmp_path):
     assert "run the same command again" in said
     assert statuses(tmp_path) == {"KILLED"}
     assert at_work_on(tmp_path) == []
-    resumed = dreamgym(tmp_path, "run", "textworld-tiny", *small(), "--only", "ingest")
+    to_ingest = ("run", "textworld-tiny", *small(), "--only", "ingest")
+    resumed = dreamgym_here(tmp_path, *to_ingest, PREFECT_API_URL=prefect_server)
     assert resumed.returncode == 0, resumed.stderr
     assert "was interrupted: going on" in resumed.stderr.replace("\n", " ")
 
@@ -220,28 +225,28 @@ def digests(value) -> list[str]:
 @pytest.mark.e2e
 def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     home, summary = finished
-    shown = json.loads(dreamgym(home, "show", "--json").stdout)
+    shown = json.loads(dreamgym_here(home, "show", "--json").stdout)
     timeless = {"seconds": 0, "overhead_share": 0}
     assert shown["results"] | timeless == summary["results"] | timeless
     assert shown["stage_tokens"] == summary["stage_tokens"]
-    checked = json.loads(dreamgym(home, "check", "textworld-tiny", *small(), "--json").stdout)
+    checked = json.loads(dreamgym_here(home, "check", "textworld-tiny", *small(), "--json").stdout)
     assert checked["seconds_last_time"] == shown["results"]["seconds"]
     assert checked["plan"]["dreamt_episodes"] == 4 * 16 * 8
     cycle = summary["run_id"]
-    assert dreamgym(home, "compare", cycle, cycle).returncode == 0
-    assert f"dreamgym export {cycle} ./my-agent" in dreamgym(home, "show").stdout
-    assert dreamgym(home, "export", "champion", str(home / "my-agent")).returncode == 0
+    assert dreamgym_here(home, "compare", cycle, cycle).returncode == 0
+    assert f"dreamgym export {cycle} ./my-agent" in dreamgym_here(home, "show").stdout
+    assert dreamgym_here(home, "export", "champion", str(home / "my-agent")).returncode == 0
     assert (home / "my-agent" / "model.safetensors").exists()
-    promoted = dreamgym(home, "promote", cycle)
+    promoted = dreamgym_here(home, "promote", cycle)
     assert "is champion already" in promoted.stdout
-    back = dreamgym(home, "rollback", "--reason", "to see it come back", "--yes")
+    back = dreamgym_here(home, "rollback", "--reason", "to see it come back", "--yes")
     assert "no champion any more" in back.stdout
-    assert dreamgym(home, "promote", cycle).returncode == 3, "it was rolled back"
-    assert "champion is now version" in dreamgym(home, "promote", cycle, "--again").stdout
-    decisions = [row["decision"] for row in json.loads(dreamgym(home, "history", "--json").stdout)]
+    assert dreamgym_here(home, "promote", cycle).returncode == 3, "it was rolled back"
+    assert "champion is now version" in dreamgym_here(home, "promote", cycle, "--again").stdout
+    decisions = [row["decision"] for row in json.loads(dreamgym_here(home, "history", "--json").stdout)]
     assert decisions[:2] == ["judged", "promoted"]
     assert decisions[-2:] == ["rolled back", "promoted"]
-    dreamt = json.loads(dreamgym(home, "trajectories", "--origin", "dream", "--limit", "2", "--json").stdout)
+    dreamt = json.loads(dreamgym_here(home, "trajectories", "--origin", "dream", "--limit", "2", "--json").stdout)
     assert len(dreamt) == 2
     for episode in dreamt:
         assert all(turn["real_reward"] is None for turn in episode["turns"])
@@ -254,16 +259,17 @@ def test_nobody_is_judged_on_rows_that_were_damaged(finished):
     file = max(tables.glob("transitions.lance/data/*"), key=lambda path: path.stat().st_size)
     intact = file.read_bytes()
     file.write_bytes(bytes([intact[0] ^ 1]) + intact[1:])
-    refused = dreamgym(home, "promote", summary["run_id"])
+    refused = dreamgym_here(home, "promote", summary["run_id"])
     file.write_bytes(intact)
     assert refused.returncode == 1
     assert f"{file.name} in {tables} is corrupt" in refused.stderr.replace("\n", "")
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_a_recipe_that_differs_only_at_the_gate_computes_nothing_again(finished):
     home, summary = finished
-    done = dreamgym(home, "run", "textworld-tiny", *small("gate.family_margin=0.2"), "--json")
+    done = dreamgym_here(home, "run", "textworld-tiny", *small("gate.family_margin=0.2"), "--json")
     assert done.returncode == 0, done.stderr
     other = json.loads(done.stdout)
     assert other["stage_tokens"] == {}
@@ -272,7 +278,7 @@ def test_a_recipe_that_differs_only_at_the_gate_computes_nothing_again(finished)
         query = "select value from metrics join runs using (run_uuid) where key = 'loss' and step = 0 and name = ?"
         first, second = database.execute(query, ["dream training"])
     assert first == second, "its MLflow runs tell the whole story all the same"
-    compared = json.loads(dreamgym(home, "compare", summary["run_id"], other["run_id"], "--json").stdout)
+    compared = json.loads(dreamgym_here(home, "compare", summary["run_id"], other["run_id"], "--json").stdout)
     assert compared["recipe_differences"] == {"gate.family_margin": [0.05, 0.2]}
 
 
@@ -289,12 +295,13 @@ def test_a_log_of_ones_own_is_taken_and_what_does_not_fit_is_quarantined(tmp_pat
     assert f"quarantined {len(strangers)} rows: family 'soup' is not in the recipe" in done.stderr.replace("\n", " ")
     (logs,) = [json.loads(done.stdout)["lineage"]["logs"]["__reference__"]["notes"]]
     assert (logs["num_episodes"], logs["num_transitions"]) == (10, len(rows))
-    seen = json.loads(dreamgym(tmp_path, "trajectories", "--origin", "real", "--limit", "100", "--json").stdout)
+    seen = json.loads(dreamgym_here(tmp_path, "trajectories", "--origin", "real", "--limit", "100", "--json").stdout)
     assert "our expert" in {turn["source"] for episode in seen for turn in episode["turns"]}
     assert all(turn["reasoning"] for episode in seen for turn in episode["turns"])
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -309,7 +316,7 @@ def test_a_log_of_ones_own_is_taken_and_what_does_not_fit_is_quarantined(tmp_pat
     ],
 )
 def test_bad_input_is_named_and_exits_with_2(tmp_path, arguments, message):
-    done = dreamgym(tmp_path, *arguments)
+    done = dreamgym_here(tmp_path, *arguments)
     assert done.returncode == 2, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -322,7 +329,7 @@ def test_what_cannot_fit_is_refused_before_anything_starts(tmp_path):
     file = tmp_path / "huge" / "config.json"
     wide = {"hidden_size": 16384, "intermediate_size": 57344, "num_hidden_layers": 32, "layer_types": None}
     file.write_text(json.dumps(json.loads(file.read_text()) | wide))
-    done = dreamgym(tmp_path, "check", "textworld-tiny", "--set", f"backbone.model={file.parent}", "--json")
+    done = dreamgym_here(tmp_path, "check", "textworld-tiny", "--set", f"backbone.model={file.parent}", "--json")
     assert done.returncode == 2
     estimate = json.loads(done.stdout)["estimate"]
     assert estimate["stages"]["train policy"]["weights"] > 2e11 > estimate["available"]
@@ -343,9 +350,10 @@ def test_a_misspelt_setting_is_refused(tmp_path):
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_a_gate_that_says_no_exits_with_3(finished):
     home, _ = finished
-    refused = dreamgym(
+    refused = dreamgym_here(
         home,
         "run",
         "textworld-tiny",

@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from infra.serving.messages import MAX_ACTION_CHARACTERS
-from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
+from tests.command_line import COMMAND, TOY, changed, dreamgym, dreamgym_here, environment
 from tests.free_ports import free_port
 from tests.integration.dream_server import play_with_openenv
 
@@ -33,9 +33,10 @@ print("played", reward, terminated, truncated)
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory) -> Path:
+def home(tmp_path_factory, prefect_server) -> Path:
     home = tmp_path_factory.mktemp("home")
-    done = dreamgym(home, "run", "textworld-tiny", *changed(*TOY), "--only", "experience")
+    to_experience = ("run", "textworld-tiny", *changed(*TOY), "--only", "experience")
+    done = dreamgym_here(home, *to_experience, PREFECT_API_URL=prefect_server)
     assert done.returncode == 0, done.stderr
     return home
 
@@ -93,7 +94,7 @@ def test_64_of_openenvs_own_clients_dream_at_once_to_the_end(home):
 
 def experience_model(home: Path) -> str:
     """The start of the digest of the latest cycle's."""
-    shown = json.loads(dreamgym(home, "show", "--json").stdout)
+    shown = json.loads(dreamgym_here(home, "show", "--json").stdout)
     return shown["lineage"]["experience_model"]["__reference__"]["sha256"][:12]
 
 

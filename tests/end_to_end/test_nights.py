@@ -17,7 +17,7 @@ from infra.object_store import ObjectStore
 from infra.settings import Settings
 from models.backbone import load_model
 from schemas.records import Reference
-from tests.command_line import COMMAND, LENIENT_GATE, SMALLER, TOY, changed, dreamgym, environment
+from tests.command_line import COMMAND, LENIENT_GATE, SMALLER, TOY, changed, dreamgym, dreamgym_here, environment
 from tests.logged import logged_rows, write_log
 
 pytestmark = pytest.mark.e2e
@@ -39,14 +39,14 @@ def night(home: Path) -> list[str]:
     return ["run", "textworld-tiny", *changed(*NIGHT, f"ingest.path={home.parent / 'logs'}"), "--json"]
 
 
-def run(home: Path) -> dict:
-    done = dreamgym(home, *night(home))
+def run(home: Path, prefect_server: str) -> dict:
+    done = dreamgym_here(home, *night(home), PREFECT_API_URL=prefect_server)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
 
 
 def listed(home: Path) -> list[dict]:
-    return json.loads(dreamgym(home, "runs", "--json").stdout)
+    return json.loads(dreamgym_here(home, "runs", "--json").stdout)
 
 
 def digest(record: dict, name: str) -> str | list[str]:
@@ -61,19 +61,19 @@ def champion_of(home: Path) -> str:
 
 
 def history(home: Path) -> list[dict]:
-    return json.loads(dreamgym(home, "history", "--json").stdout)
+    return json.loads(dreamgym_here(home, "history", "--json").stdout)
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory) -> tuple[Path, Path, dict, dict]:
+def nights(tmp_path_factory, prefect_server) -> tuple[Path, Path, dict, dict]:
     """A home after two nights, a copy of it between them, and what they came to."""
     home = tmp_path_factory.mktemp("nights") / "home"
     write_log(home.parent / "logs" / "monday.jsonl", logged_rows(6))
-    first = run(home)
+    first = run(home, prefect_server)
     between = home.parent / "between"
     shutil.copytree(home, between)
     write_log(home.parent / "logs" / "tuesday.jsonl", logged_rows(4, 6))
-    return home, between, first, run(home)
+    return home, between, first, run(home, prefect_server)
 
 
 def test_more_logs_are_a_reason_and_each_night_is_a_run_of_its_own(nights):
@@ -86,15 +86,15 @@ def test_more_logs_are_a_reason_and_each_night_is_a_run_of_its_own(nights):
     assert rows[second["run_id"]]["reasons"] == ["new: logs/tuesday.jsonl"]
     notes = [one["lineage"]["logs"]["__reference__"]["notes"]["num_episodes"] for one in (first, second)]
     assert notes == [6, 10]
-    assert json.loads(dreamgym(home, "show", first["run_id"], "--json").stdout)["lineage"] == first["lineage"]
-    compared = json.loads(dreamgym(home, "compare", first["run_id"], "@latest", "--json").stdout)
+    assert json.loads(dreamgym_here(home, "show", first["run_id"], "--json").stdout)["lineage"] == first["lineage"]
+    compared = json.loads(dreamgym_here(home, "compare", first["run_id"], "@latest", "--json").stdout)
     assert compared["runs"] == [first["run_id"], second["run_id"]]
-    last = json.loads(dreamgym(home, "compare", "--last", "2", "--json").stdout)
+    last = json.loads(dreamgym_here(home, "compare", "--last", "2", "--json").stdout)
     assert [(one["run_id"], one["episodes"], one["new_episodes"]) for one in last] == [
         (first["run_id"], 6, 6),
         (second["run_id"], 10, 4),
     ]
-    told = json.loads(dreamgym(home, "why", second["run_id"], "--json").stdout)
+    told = json.loads(dreamgym_here(home, "why", second["run_id"], "--json").stdout)
     differs = {(step["task"], step["number"]): step["differs"] for step in told["steps"]}
     assert any("log_files" in one for one in differs["ingest", 0])
 
@@ -149,13 +149,13 @@ def test_a_night_without_anything_new_says_so_soon_and_leaves_no_entry(nights):
     assert f"nothing is new since run {second['run_id']}" in done.stderr.replace("\n", " ")
     assert json.loads(done.stdout)["run_id"] == second["run_id"]
     assert listed(home) == before
-    checked = dreamgym(home, "check", *night(home)[1:])
+    checked = dreamgym_here(home, "check", *night(home)[1:])
     left = json.loads(checked.stdout)["taken_over"]
     assert (left["run_id"], left["num_taken_over"], left["first_to_do"]) == (second["run_id"], len(second["steps"]), "")
     print(f"nothing new after {seconds:.1f} s")
 
 
-def test_killed_in_the_second_night_it_ends_with_the_same_digests(nights):
+def test_killed_in_the_second_night_it_ends_with_the_same_digests(nights, prefect_server):
     home, between, _, second = nights
     command = night(home)
     process = subprocess.Popen(
@@ -173,19 +173,19 @@ def test_killed_in_the_second_night_it_ends_with_the_same_digests(nights):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert [row["status"] for row in listed(between)] == ["finished", "killed"]
-    resumed = json.loads(dreamgym(between, *command).stdout)
+    resumed = json.loads(dreamgym_here(between, *command, PREFECT_API_URL=prefect_server).stdout)
     assert resumed["run_id"] == second["run_id"]
     for name in ("logs", "start", "experience", "experience_model", "dream", "sim_to_real"):
         assert digest(resumed, name) == digest(second, name), name
     assert [row["status"] for row in listed(between)] == ["finished", "finished"]
 
 
-def test_a_recipe_may_start_from_the_champion_or_from_the_backbone_as_it_is(nights):
+def test_a_recipe_may_start_from_the_champion_or_from_the_backbone_as_it_is(nights, prefect_server):
     _, between, first, _ = nights
     expected = {"champion": champion_of(between), "base": digest(first, "backbone")}
     for start, policy in expected.items():
         command = [*night(between), "--only", "experience", "--set", f"start.from={start}"]
-        done = dreamgym(between, *command)
+        done = dreamgym_here(between, *command, PREFECT_API_URL=prefect_server)
         assert done.returncode == 0, done.stderr
         record = json.loads(done.stdout)
         assert digest(record, "start") == policy
@@ -195,7 +195,7 @@ def test_a_recipe_may_start_from_the_champion_or_from_the_backbone_as_it_is(nigh
 def test_the_exported_champion_gives_transformers_the_logits_that_our_network_has(nights):
     home, *_ = nights
     folder = home.parent / "my-agent"
-    done = dreamgym(home, "export", "champion", str(folder))
+    done = dreamgym_here(home, "export", "champion", str(folder))
     assert done.returncode == 0, done.stderr
     theirs, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     ids = torch.tensor([tokenizer("[task] recipe: carrot fried", add_special_tokens=False)["input_ids"]])
@@ -214,7 +214,7 @@ def test_maintenance_removes_nothing_that_a_run_names_and_rollback_brings_back_t
     old = time.time() - 90 * 24 * 3600
     for file in Path(blobs.root).rglob("*"):
         os.utime(file, (old, old))
-    assert dreamgym(home, "maintain", "--keep-days", "1").returncode == 0
+    assert dreamgym_here(home, "maintain", "--keep-days", "1").returncode == 0
     store = ObjectStore(blobs)
     for record in (first, second):
         for value in record["lineage"].values():
@@ -222,8 +222,8 @@ def test_maintenance_removes_nothing_that_a_run_names_and_rollback_brings_back_t
                 assert store.holds(Reference(**one["__reference__"])), one
     stacked = [row["policy"] for row in history(home) if row["decision"] == "promoted"]
     while champion_of(home) != digest(first, first["promoted"]):
-        back = dreamgym(home, "rollback", "--reason", "the second night's is worse")
+        back = dreamgym_here(home, "rollback", "--reason", "the second night's is worse")
         assert back.returncode == 0, back.stderr
     assert champion_of(home) in stacked[:2]
-    found = json.loads(dreamgym(home, "show", "@champion", "--json").stdout)
+    found = json.loads(dreamgym_here(home, "show", "@champion", "--json").stdout)
     assert found["run_id"] == first["run_id"]

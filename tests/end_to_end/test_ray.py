@@ -9,7 +9,7 @@ import pytest
 
 from infra.replay_store import ReplayStore
 from infra.settings import Settings
-from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
+from tests.command_line import COMMAND, TOY, changed, dreamgym_here, environment
 from tests.integration.s3 import s3_server
 
 pytest.importorskip("ray", reason="pip install 'dreamgym[ray]'")
@@ -44,7 +44,7 @@ def row_ids(settings: Settings) -> dict[str, Counter[str]]:
 
 
 @pytest.mark.e2e
-def test_a_node_dies_amid_a_round_and_all_is_as_without_a_cluster(tmp_path, stores):
+def test_a_node_dies_amid_a_round_and_all_is_as_without_a_cluster(tmp_path, stores, prefect_server):
     told = {f"DREAMGYM_{name.upper()}": value for name, value in stores.items()}
     on_ray, alone = tmp_path / "on-ray", tmp_path / "alone"
     with two_nodes(**environment(tmp_path / "node"), **told) as nodes:
@@ -59,7 +59,7 @@ def test_a_node_dies_amid_a_round_and_all_is_as_without_a_cluster(tmp_path, stor
         answer, complaints = running.communicate(timeout=1800)
     assert running.returncode == 0, complaints
     assert "will be retried" in complaints, "the node died with a shard"
-    quiet = dreamgym(alone, *ARGUMENTS)
+    quiet = dreamgym_here(alone, *ARGUMENTS, PREFECT_API_URL=prefect_server)
     assert quiet.returncode == 0, quiet.stderr
     disturbed, undisturbed = json.loads(answer)["lineage"], json.loads(quiet.stdout)["lineage"]
     for name in ("experience_model", "dreams", "dream"):
@@ -81,6 +81,6 @@ def digests(made: dict | list[dict]) -> list[str]:
 
 @pytest.mark.e2e
 def test_a_cluster_that_is_not_there_is_an_input_error(tmp_path):
-    refused = dreamgym(tmp_path, *ARGUMENTS, DREAMGYM_RAY_ADDRESS="127.0.0.1:9")
+    refused = dreamgym_here(tmp_path, *ARGUMENTS, DREAMGYM_RAY_ADDRESS="127.0.0.1:9")
     assert refused.returncode == 2
     assert "no Ray cluster at DREAMGYM_RAY_ADDRESS 127.0.0.1:9" in refused.stderr

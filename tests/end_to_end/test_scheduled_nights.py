@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from infra.stack.layout import USER, Layout
-from tests.command_line import LENIENT_GATE, SMALLER, TOY, changed, dreamgym
+from tests.command_line import LENIENT_GATE, SMALLER, TOY, changed, dreamgym, dreamgym_here
 from tests.integration.stack_home import running_stack
 from tests.logged import logged_rows, write_log
 from tests.patient import until
@@ -60,7 +60,7 @@ def completed(layout: Layout) -> list[dict]:
 
 
 def listed(layout: Layout) -> list[dict]:
-    return json.loads(dreamgym(layout.home, "runs", "--json").stdout)
+    return json.loads(dreamgym_here(layout.home, "runs", "--json").stdout)
 
 
 def test_two_scheduled_nights_and_one_without_anything_new(deployed):

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.integration.fresh import HOME_VARIABLE, forget_doors
+from tests.fresh import HOME_VARIABLE, forget_doors
 
 
 @contextmanager

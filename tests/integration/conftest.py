@@ -12,7 +12,7 @@ from infra.tracking import Tracker
 from models.backbone import load_model
 from tasks.keep import forget, put_model
 from tasks.pins import SHIPPED
-from tests.integration.fresh import use_home
+from tests.fresh import use_home
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from models.prompts import Situation
 from models.teacher import TeacherAnnotator
 from schemas.errors import EngineError, InputError
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
-from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym_here
 from tests.integration.chat_server import chat_server
 from tests.tracked import of_the_cycles_own_run
 
@@ -77,7 +77,7 @@ def test_no_endpoint_is_an_input_error(tmp_path):
 
 @pytest.mark.parametrize("command", ["check", "run"])
 def test_without_an_endpoint_nothing_begins(tmp_path, command):
-    refused = dreamgym(tmp_path, command, "textworld-tiny", *changed("experience.endpoint_model=e"))
+    refused = dreamgym_here(tmp_path, command, "textworld-tiny", *changed("experience.endpoint_model=e"))
     assert refused.returncode == 2
     assert "the recipe asks e at an endpoint, but DREAMGYM_ENDPOINT_URL is not set" in refused.stderr
     assert not (tmp_path / "journal").exists()
@@ -143,14 +143,15 @@ def test_a_variation_is_a_task_with_a_first_state(here):
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_a_cycle_with_teacher_experience_model_and_generator_at_an_endpoint(tmp_path):
     roles = ("annotate.annotator=teacher", "annotate.teacher_model=t", "experience.endpoint_model=e")
     recipe = changed(*TOY, *LENIENT_GATE, *roles, "curriculum.generator_model=g", "dream.num_rounds=1")
     with chat_server(fail_every=50) as server:
-        done = dreamgym(tmp_path, "run", "textworld-tiny", *recipe, "--json", DREAMGYM_ENDPOINT_URL=server.url)
+        done = dreamgym_here(tmp_path, "run", "textworld-tiny", *recipe, "--json", DREAMGYM_ENDPOINT_URL=server.url)
         assert done.returncode == 0, done.stderr
         num_questions = len(server.questions)
-        again = dreamgym(tmp_path, "run", "textworld-tiny", *recipe, "--json", DREAMGYM_ENDPOINT_URL=server.url)
+        again = dreamgym_here(tmp_path, "run", "textworld-tiny", *recipe, "--json", DREAMGYM_ENDPOINT_URL=server.url)
         assert again.returncode == 0, again.stderr
         assert len(server.questions) == num_questions
     asked = Counter(question["model"] for question in server.questions)

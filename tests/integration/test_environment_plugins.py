@@ -15,7 +15,7 @@ from models.behaviours import collect
 from schemas.environments import PluginRecipe
 from schemas.recipe import Recipe
 from schemas.records import Failure
-from tests.command_line import TOY, changed, dreamgym, environment
+from tests.command_line import TOY, changed, dreamgym_here, environment
 
 pytestmark = pytest.mark.integration
 RECIPE = PluginRecipe(name="treasures", families=("2", "3"))
@@ -121,9 +121,10 @@ def test_one_of_another_package_is_found_by_name_and_told_its_options(installed)
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_a_whole_cycle_runs_in_the_template(tmp_path):
     recipe = tmp_path / "treasures.toml"
     recipe.write_text('name = "treasures"\n[environment]\nname = "treasures"\nfamilies = ["2", "3"]\n')
-    done = dreamgym(tmp_path / "home", "run", str(recipe), *changed(*TOY))
+    done = dreamgym_here(tmp_path / "home", "run", str(recipe), *changed(*TOY))
     assert done.returncode in (0, 3), done.stderr
     assert "starting policy" in done.stdout

@@ -19,7 +19,7 @@ from schemas.log_mapping import LogMapping
 from schemas.records import Trajectory
 from tasks.logs.convert import convert
 from tasks.logs.read_log import read_log
-from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
+from tests.command_line import COMMAND, TOY, changed, dreamgym, dreamgym_here, environment
 
 pytestmark = pytest.mark.integration
 
@@ -265,7 +265,7 @@ def test_a_conversion_that_is_killed_goes_on_and_ends_the_same(tmp_path):
     assert not json.loads((tmp_path / "cut" / ".progress.json").read_text())["finished"]
     first = tmp_path / "cut" / "part-00000.parquet"
     written = first.stat().st_mtime_ns
-    done = dreamgym(tmp_path / "home", *asked[1:])
+    done = dreamgym_here(tmp_path / "home", *asked[1:])
     assert done.returncode == 0, done.stderr
     assert first.stat().st_mtime_ns == written, "it began anew"
     assert json.loads(done.stdout)["num_rows"] == whole.num_rows == 80_000
@@ -276,7 +276,7 @@ def test_a_conversion_that_is_killed_goes_on_and_ends_the_same(tmp_path):
 
 def test_a_dry_run_shows_samples_and_keeps_nothing(tmp_path):
     log = log_of(tmp_path / "a.jsonl", [chat(0), "{broken", chat(1, success=False), chat(2), chat(3)])
-    done = dreamgym(tmp_path / "home", "ingest", str(log), "--dry-run")
+    done = dreamgym_here(tmp_path / "home", "ingest", str(log), "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "chat/0: 2 steps, success" in done.stdout
     assert "chat/1: 2 steps, failure" in done.stdout
@@ -289,7 +289,7 @@ def test_a_dry_run_shows_samples_and_keeps_nothing(tmp_path):
 def test_the_command_says_what_is_next_and_quarantines_in_the_store(tmp_path):
     log = log_of(tmp_path / "mine.jsonl", [chat(0), "{broken"])
     home = tmp_path / "home"
-    done = dreamgym(home, "ingest", str(log))
+    done = dreamgym_here(home, "ingest", str(log))
     assert done.returncode == 0, done.stderr
     assert "2 transitions of 2 episodes" in done.stdout
     assert f"next: dreamgym run RECIPE --set ingest.path={home / 'logs' / 'mine'}" in done.stdout
@@ -299,13 +299,13 @@ def test_the_command_says_what_is_next_and_quarantines_in_the_store(tmp_path):
 
 def test_what_cannot_be_understood_at_all_is_an_error_that_says_what_to_do(tmp_path):
     log = log_of(tmp_path / "a.jsonl", [{"who": "knows"}, {**chat(0), "success": None}])
-    done = dreamgym(tmp_path / "home", "ingest", str(log))
+    done = dreamgym_here(tmp_path / "home", "ingest", str(log))
     assert (done.returncode, "a --mapping says where things are" in done.stderr) == (2, True)
     (tmp_path / "all.toml").write_text("[constants]\nsuccess = true")
-    done = dreamgym(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "all.toml"))
+    done = dreamgym_here(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "all.toml"))
     assert done.returncode == 0, done.stderr
     (tmp_path / "m.toml").write_text('format = "csv"')
-    done = dreamgym(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "m.toml"))
+    done = dreamgym_here(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "m.toml"))
     assert (done.returncode, "m.toml: format" in done.stderr) == (2, True)
 
 
@@ -354,12 +354,13 @@ def as_chat(episode: Trajectory) -> dict:
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
 def test_an_experience_model_is_fitted_to_chats_about_tasks_that_the_environment_does_not_know(tmp_path):
     treasures = open_environment(PluginRecipe(name="treasures", families=("2", "3")))
     episodes = collect(treasures, treasures.tasks("train", 40), [0.0, 0.4], 0, 8)
     log = log_of(tmp_path / "chats.jsonl", [as_chat(one) for one in episodes])
     (tmp_path / "mapping.toml").write_text('[messages]\naction = "Action: (.+)"\n')
-    done = dreamgym(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "mapping.toml"), "--json")
+    done = dreamgym_here(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "mapping.toml"), "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["num_rows"] == sum(len(one.turns) for one in episodes)
     recipe = tmp_path / "treasures.toml"
@@ -371,7 +372,7 @@ def test_an_experience_model_is_fitted_to_chats_about_tasks_that_the_environment
         "experience",
         *changed(*TOY, f"ingest.path={json.loads(done.stdout)['folder']}"),
     )
-    refused = dreamgym(tmp_path / "home", *asked)
+    refused = dreamgym_here(tmp_path / "home", *asked)
     assert (refused.returncode, "100% of" in refused.stderr) == (2, True), refused.stderr
-    taken = dreamgym(tmp_path / "home", *asked, *changed("ingest.known_tasks=false"))
+    taken = dreamgym_here(tmp_path / "home", *asked, *changed("ingest.known_tasks=false"))
     assert taken.returncode == 0, taken.stderr

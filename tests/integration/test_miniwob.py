@@ -18,7 +18,7 @@ from models.behaviours import collect
 from schemas.environments import MiniwobRecipe, MiniwobTask
 from schemas.errors import InputError
 from schemas.records import AgentTask, Failure
-from tests.command_line import COMMAND, TOY, changed, dreamgym, environment
+from tests.command_line import COMMAND, TOY, changed, dreamgym_here, environment
 from tests.listed import require_as_listed
 from tests.miniwob import early_page, require_chromium
 from tests.predictable import require_predictable
@@ -207,5 +207,5 @@ def test_a_whole_cycle_runs_in_a_browser_though_all_browsers_die_amid_it(tmp_pat
     assert killed, said
     assert run.returncode in (0, 3), said
     assert "starting policy" in said
-    failures = json.loads(dreamgym(home, "show", "--json").stdout)["stage_failures"]["ingest"]
+    failures = json.loads(dreamgym_here(home, "show", "--json").stdout)["stage_failures"]["ingest"]
     assert failures[Failure.ENVIRONMENT] > 0

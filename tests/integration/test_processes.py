@@ -9,7 +9,7 @@ import pytest
 
 from infra.environments.processes import Lost, Processes, Seen
 from schemas.records import Failure
-from tests.integration.fresh import forget_doors
+from tests.fresh import forget_doors
 from tests.integration.games import Counting, CountingGames, NeverThere
 
 pytestmark = pytest.mark.integration

@@ -25,7 +25,7 @@ from tasks.promote import (
     record_judgement,
     roll_back,
 )
-from tests.integration.fresh import use_home
+from tests.fresh import use_home
 
 pytestmark = pytest.mark.integration
 

@@ -17,7 +17,7 @@ from schemas.errors import GateRefused
 from schemas.plain import plain
 from schemas.records import Reference
 from tasks.promote import is_judged, promote, record_judgement
-from tests.command_line import COMMAND, dreamgym, environment
+from tests.command_line import COMMAND, dreamgym, dreamgym_here, environment
 from tests.stored_runs import finished_run
 
 pytestmark = pytest.mark.integration
@@ -108,7 +108,7 @@ def test_the_command_promotes_without_prefect(home, tracker):
 def test_a_rollback_to_nobody_is_confirmed(home, tracker):
     summary = judged("a")
     promote(policy_of(summary), gate_of(summary), "me")
-    refused = dreamgym(home, "rollback", "--reason", "to try")
+    refused = dreamgym_here(home, "rollback", "--reason", "to try")
     assert refused.returncode == 2
     assert "a rollback leaves none" in refused.stderr
     assert "--yes" in refused.stderr
@@ -121,7 +121,7 @@ def test_a_rollback_to_nobody_is_confirmed(home, tracker):
 def test_a_rollback_to_nobody_goes_through_with_yes(home, tracker):
     summary = judged("a")
     promote(policy_of(summary), gate_of(summary), "me")
-    done = dreamgym(home, "rollback", "--reason", "to try", "--yes")
+    done = dreamgym_here(home, "rollback", "--reason", "to try", "--yes")
     assert (done.returncode, done.stdout.strip()) == (0, "there is no champion any more")
 
 
@@ -130,7 +130,7 @@ def test_a_rollback_to_the_champion_before_asks_nothing(home, tracker):
     promote(policy_of(a), gate_of(a), "me")
     b = judged("b", policy_of(a))
     promote(policy_of(b), gate_of(b), "me")
-    done = dreamgym(home, "rollback", "--reason", "to try")
+    done = dreamgym_here(home, "rollback", "--reason", "to try")
     assert done.stdout.strip() == f"champion is {policy_of(a).sha256[:12]} again", done.stderr
 
 

@@ -16,7 +16,7 @@ from schemas.recipe import TrainingRecipe
 from tasks.keep import forget, get_frozen_model, get_model, put_model
 from tasks.pins import SHIPPED
 from tests.free_ports import free_port
-from tests.integration.fresh import forget_doors
+from tests.fresh import forget_doors
 from tests.integration.tracking_server import mlflow_server
 
 pytestmark = pytest.mark.integration

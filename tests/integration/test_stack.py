@@ -20,7 +20,7 @@ from infra.blobs import open_blobs, require_conditional_puts
 from infra.stack import object_server
 from infra.stack.layout import BUCKET, USER, Layout
 from infra.stack.postgres import binaries
-from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym
+from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym, dreamgym_here
 from tests.faults.calm import settings_of
 from tests.integration.stack_home import running_stack
 
@@ -215,11 +215,11 @@ def state_after(layout, run: str, *passing: str) -> dict:
 
 
 def history(layout) -> list[dict]:
-    return json.loads(dreamgym(layout.home, "history", "--json").stdout)
+    return json.loads(dreamgym_here(layout.home, "history", "--json").stdout)
 
 
 def test_what_a_worker_made_is_taken_over_here(deployed):
-    shown = json.loads(dreamgym(deployed.home, "show", "--json").stdout)
+    shown = json.loads(dreamgym_here(deployed.home, "show", "--json").stdout)
     assert shown["lineage"]["logs"]["__reference__"]["uri"].startswith("s3://dreamgym/objects/")
     again = changed(*TOY, *LENIENT_GATE, "gate.needs_approval=true")
     local = dreamgym(deployed.home, "run", "textworld-tiny", *again, "--only", "evaluate", "--json")

@@ -13,7 +13,7 @@ from infra.settings import settings
 from infra.tracking import Tracker
 from schemas.records import Reference
 from tasks.versioned import versioned_task
-from tests.integration.fresh import use_home
+from tests.fresh import use_home
 
 pytestmark = pytest.mark.integration
 

@@ -13,7 +13,7 @@ from schemas.environments import WebshopRecipe
 from schemas.errors import EnvironmentLost, InputError
 from schemas.records import AgentTask, Failure
 from schemas.state_text import lines_of
-from tests.integration.fresh import forget_doors
+from tests.fresh import forget_doors
 from tests.integration.shop_server import shop
 from tests.predictable import require_predictable
 

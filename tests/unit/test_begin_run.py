@@ -21,7 +21,7 @@ from schemas.errors import InputError, StorageError
 from schemas.recipe import Recipe
 from schemas.runs import RunKey, Status, Trigger
 from schemas.stored_recipes import stored_recipe
-from tests.integration.fresh import use_home
+from tests.fresh import use_home
 
 RECIPE = Recipe(name="night")
 

@@ -1,8 +1,8 @@
 """One Prefect server for many runs of a test process: each would start its own, which costs more than a toy run itself."""
 
 import os
+import subprocess
 import sys
-from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -11,9 +11,12 @@ from infra.guard import started
 from tests.free_ports import free_ports
 from tests.patient import until
 
+_servers: list["subprocess.Popen[bytes]"] = []
+"""Until this process ends, since Prefect's client tells them the last lines of its logs then; they end right after it."""
+
 
 @pytest.fixture(scope="session")
-def _prefect_server(tmp_path_factory) -> Iterator[str]:
+def prefect_server(tmp_path_factory) -> str:
     (port,) = free_ports(1)
     command = [
         sys.executable,
@@ -30,18 +33,17 @@ def _prefect_server(tmp_path_factory) -> Iterator[str]:
         "DO_NOT_TRACK": "1",
         "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
     }
-    server = started([*command, "--log-level", "error"], {**os.environ, **settings, **quiet})
+    _servers.append(started([*command, "--log-level", "error"], {**os.environ, **settings, **quiet}))
     url = f"http://127.0.0.1:{port}/api"
     until(lambda: _answers(url), 180)
-    yield url
-    server.communicate(timeout=60)  # what it guards ends when nobody holds its input any more
+    return url
 
 
 @pytest.fixture
-def shared_prefect(_prefect_server, monkeypatch) -> str:
+def shared_prefect(prefect_server, monkeypatch) -> str:
     """Runs of this test use a server that is there."""
-    monkeypatch.setenv("PREFECT_API_URL", _prefect_server)
-    return _prefect_server
+    monkeypatch.setenv("PREFECT_API_URL", prefect_server)
+    return prefect_server
 
 
 def _answers(url: str) -> bool:
