@@ -44,6 +44,7 @@ def start_prefect() -> None:
     from prefect.context import refresh_global_settings_context
     from prefect.settings import PREFECT_API_URL
 
+    refresh_global_settings_context()  # somebody may have imported Prefect before the variables were set
     if named := PREFECT_API_URL.value():
         if server:  # a profile of Prefect's names one
             _end(server)
