@@ -33,10 +33,17 @@ _COLUMNS = (
 
 
 def browse(
-    *, task: str, origin: str, success: bool | None, round: int | None, as_of: str | None, limit: int
+    *,
+    run_id: str | None,
+    task: str,
+    origin: str,
+    success: bool | None,
+    round: int | None,
+    as_of: str | None,
+    limit: int,
 ) -> list[dict[str, Any]]:
-    """Up to limit episodes that fit, each with its turns in order."""
-    rows = ReplayStore(settings()).read("transitions", _where(origin, round), _COLUMNS, as_of)
+    """Up to limit episodes that fit, each with its turns in order. What a run took over, another run played."""
+    rows = ReplayStore(settings()).read("transitions", _where(run_id, origin, round), _COLUMNS, as_of)
     episodes: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         if task in row["task_id"] or task in row["instruction"]:
@@ -51,15 +58,17 @@ def browse(
     return found
 
 
-def _where(origin: str, round: int | None) -> str | None:
+def _where(run_id: str | None, origin: str, round: int | None) -> str | None:
     """A filter for the store; values are quoted, never pasted."""
-    conditions = []
-    if origin:
-        quoted = origin.replace("'", "''")
-        conditions.append(f"origin = '{quoted}'")
+    named = {"run": run_id, "origin": origin}
+    conditions = [f"{column} = {_quoted(value)}" for column, value in named.items() if value]
     if round is not None:
         conditions.append(f"round = {round:d}")
     return " and ".join(conditions) or None
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def print_episodes(episodes: list[dict[str, Any]]) -> None:
@@ -71,7 +80,9 @@ def print_episodes(episodes: list[dict[str, Any]]) -> None:
         title = f"{first['origin']} | {first['task_id']} | {first['source']} | round {first['round']} | {outcome}"
         body = [escape(first["instruction"]), escape(first["state"]), *map(_turn, episode["turns"])]
         console.print(Panel("\n".join(body), title=escape(title)))
-    console.print(f"{len(episodes)} episodes; filter with --task, --origin, --success/--failure, --round, --limit")
+    console.print(
+        f"{len(episodes)} episodes; filter with a run's id, --task, --origin, --success/--failure, --round, --limit"
+    )
 
 
 def _turn(row: dict[str, Any]) -> str:

@@ -268,17 +268,28 @@ def promote(
 
 @app.command()
 def rollback(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            help="The run whose champion comes back, by the start of its id; empty: the one before the present one.",
+            metavar="RUN",
+        ),
+    ] = None,
+    *,
     reason: Annotated[str, typer.Option(help="Why, for the ledger.", prompt=True)],
     yes: Annotated[bool, typer.Option("--yes", help="Even if it leaves no champion, without asking.")] = False,
 ) -> None:
-    """Bring back the champion before the present one."""
+    """Bring back the champion before the present one, or an earlier one."""
+    from flows.find_run import find_run
+
+    earlier = find_run(run) if run else None
     _embed()
     from flows.promote_run import roll_back_champion
     from tasks.promote import leaves_no_champion
 
-    if not yes and leaves_no_champion():
+    if not (earlier or yes) and leaves_no_champion():
         _confirm("There was no champion before this one: a rollback leaves none. Go on?")
-    typer.echo(roll_back_champion(reason))
+    typer.echo(roll_back_champion(reason, earlier))
 
 
 @app.command()
@@ -292,6 +303,13 @@ def history(as_json: AsJson = False) -> None:
 
 @app.command()
 def trajectories(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            help="Only episodes that this run played: its id, the start of one, @latest or @champion.", metavar="RUN"
+        ),
+    ] = None,
+    *,
     task: Annotated[str, typer.Option(help="Text that the task id or instruction contains.")] = "",
     origin: Annotated[str, typer.Option(help="real or dream.")] = "",
     success: Annotated[bool | None, typer.Option("--success/--failure", help="Only episodes that ended so.")] = None,
@@ -304,8 +322,10 @@ def trajectories(
 ) -> None:
     """Browse stored episodes: states, actions, reasoning, rewards, retrieved demonstrations."""
     from flows.browse import browse, print_episodes
+    from flows.find_run import find_run
 
-    episodes = browse(task=task, origin=origin, success=success, round=round, as_of=as_of, limit=limit)
+    run_id = find_run(run, finished=False)["run_id"] if run else None
+    episodes = browse(run_id=run_id, task=task, origin=origin, success=success, round=round, as_of=as_of, limit=limit)
     print_json(episodes) if as_json else print_episodes(episodes)
 
 

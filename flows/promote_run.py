@@ -107,9 +107,19 @@ def announce_promotion(run_id: str, policy: str) -> None:
         announce(POLICY_PROMOTED, policy, {"run_id": run_id, "policy": policy})
 
 
-def roll_back_champion(reason: str) -> str:
-    """Bring back the champion before the present one; say so in one line."""
-    back = roll_back(person(), reason).policy
+def roll_back_champion(reason: str, run: Record | None = None) -> str:
+    """Bring back a champion; say so in one line.
+
+    Args:
+        reason: For the ledger.
+        run: Whose champion comes back; None: the one before the present one.
+
+    Raises:
+        InputError: there is no champion, or none before it is the run's.
+    """
+    made = restored(run["lineage"]) if run else {}
+    to = {made[one.key].sha256 for one in GATES if one.key in made} if run else None
+    back = roll_back(person(), reason, to).policy
     return f"champion is {back.sha256[:12]} again" if back else "there is no champion any more"
 
 

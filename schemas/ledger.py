@@ -67,7 +67,7 @@ class History:
         return self._standing_and_withdrawn()[1]
 
     def _standing_and_withdrawn(self) -> tuple[list[Reference], set[str]]:
-        """Champions one upon the other: a promotion adds one, a rollback withdraws the topmost."""
+        """Champions one upon the other: a promotion adds one, a rollback withdraws all above the one that comes back."""
         standing: list[Reference] = []
         withdrawn: set[str] = set()
         for entry in self.entries:
@@ -76,6 +76,8 @@ class History:
                 withdrawn.discard(entry.policy.sha256)
             elif entry.decision is Decision.ROLLED_BACK:
                 withdrawn.add(standing.pop().sha256)
+                while entry.policy and standing and standing[-1].sha256 != entry.policy.sha256:
+                    withdrawn.add(standing.pop().sha256)
         return standing, withdrawn
 
     @property

@@ -8,6 +8,7 @@ Nothing here is cached: who is champion may have changed since.
 
 import json
 import logging
+from collections.abc import Collection
 from typing import Any
 
 from infra.doors import cycle, ledger, objects, registry
@@ -157,29 +158,42 @@ def leaves_no_champion() -> bool:
     return history.champion is not None and history.before_champion is None
 
 
-def roll_back(by: str, reason: str) -> Entry:
+def roll_back(by: str, reason: str, to: Collection[str] | None = None) -> Entry:
     """Bring back the champion before the present one, or nobody. Returns the ledger's entry.
 
+    Args:
+        by: Person.
+        reason: For the ledger.
+        to: Digests of policies of which the latest champion comes back, however many came after it.
+
     Raises:
-        InputError: there is no champion.
+        InputError: there is no champion, or none of these was in force before it.
         Overtaken: somebody promoted or rolled back meanwhile.
         IntegrityError: the policy that would come back is not what its digest says.
     """
     seen = ledger().history()
     if seen.champion is None:
         raise InputError("there is no champion to roll back: `dreamgym history` shows what happened")
-    if seen.before_champion:
-        objects().verify(seen.before_champion)
+    back = seen.before_champion if to is None else _latest_before_champion(seen, to)
+    if back:
+        objects().verify(back)
 
     def withdraw(history: History) -> Entry:
         if history.champion != seen.champion:
             raise Overtaken("the champion changed meanwhile; look at `dreamgym history` and run again")
-        return Entry(Decision.ROLLED_BACK, history.before_champion, by=by, reason=reason)
+        return Entry(Decision.ROLLED_BACK, back, by=by, reason=reason)
 
     entry = ledger().append(withdraw)
     assert entry is not None, "a rollback is written or raises"
     _let_aliases_follow()
     return entry
+
+
+def _latest_before_champion(history: History, policies: Collection[str]) -> Reference:
+    for one in reversed(history.standing[:-1]):
+        if one.sha256 in policies:
+            return one
+    raise InputError("it was not champion before the present one: `dreamgym history` shows who was")
 
 
 def _let_aliases_follow() -> None:

@@ -4,8 +4,8 @@ import socket
 from itertools import islice
 from random import SystemRandom
 
-_GIVEN_TO_NO_CLIENT = range(10_000, 32_768)
-"""Below the ports of outgoing connections, any of which could take a port before its server does."""
+_GIVEN_TO_NO_CLIENT = range(20_000, 32_768)
+"""Below the ports of outgoing connections, any of which could take a port before its server does; above those of Ray's workers."""
 
 
 def free_port(host: str = "127.0.0.1") -> int:

@@ -32,7 +32,7 @@ def tracker(home):
     return tracker
 
 
-def judged(name: str, champion: Reference | None = None, objection: str = "") -> dict:
+def judged(name: str, champion: Reference | None = None, objection: str = "", run_id: str = "cycle-1") -> dict:
     """Summary of a cycle whose gate was recorded."""
     policy = objects().put_json({"weights": objects().put(name.encode(), "file").sha256}, "model")
     report = {
@@ -45,7 +45,7 @@ def judged(name: str, champion: Reference | None = None, objection: str = "") ->
     gate = {**report, "report": objects().put_json(report, "gate")}
     version = record_judgement(policy, gate)
     lineage = plain({"dream": policy})
-    return finished_run("cycle-1", lineage=lineage, gate=plain(gate), versions={"dream": version})
+    return finished_run(run_id, lineage=lineage, gate=plain(gate), versions={"dream": version})
 
 
 def policy_of(summary: dict) -> Reference:
@@ -132,6 +132,19 @@ def test_a_rollback_to_the_champion_before_asks_nothing(home, tracker):
     promote(policy_of(b), gate_of(b), "me")
     done = dreamgym_here(home, "rollback", "--reason", "to try")
     assert done.stdout.strip() == f"champion is {policy_of(a).sha256[:12]} again", done.stderr
+
+
+def test_a_rollback_to_a_run_brings_its_champion_back(home, tracker):
+    of_run = {}
+    for before, name in ((None, "a"), ("a", "b"), ("b", "c")):
+        champion = policy_of(of_run[before]) if before else None
+        of_run[name] = judged(name, champion, run_id=f"night-{name}")
+        promote(policy_of(of_run[name]), gate_of(of_run[name]), "me")
+    refused = dreamgym_here(home, "rollback", "night-c", "--reason", "to try")
+    assert (refused.returncode, "it was not champion before the present one" in refused.stderr) == (2, True)
+    done = dreamgym_here(home, "rollback", "night-a", "--reason", "to try")
+    assert done.stdout.strip() == f"champion is {policy_of(of_run['a']).sha256[:12]} again", done.stderr
+    assert ledger().history().withdrawn == {policy_of(of_run[name]).sha256 for name in "bc"}
 
 
 def answered(home, answer: str) -> int:

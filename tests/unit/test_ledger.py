@@ -35,6 +35,12 @@ def test_a_rollback_goes_back_to_the_one_before_and_two_go_back_two():
     assert history(*past, BACK, promoted("d"), BACK).champion == policy("b")
 
 
+def test_a_rollback_to_an_earlier_one_withdraws_all_that_came_after_it():
+    past = history(promoted("a"), promoted("b"), promoted("c"), Entry(Decision.ROLLED_BACK, policy("a")))
+    assert past.standing == [policy("a")]
+    assert past.withdrawn == {"b" * 64, "c" * 64}
+
+
 def test_what_a_rollback_withdrew_stays_withdrawn_until_it_is_promoted_again():
     assert history(promoted("a"), promoted("b"), BACK).withdrawn == {"b" * 64}
     assert history(promoted("a"), promoted("b"), BACK, promoted("b")).withdrawn == set()
