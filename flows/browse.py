@@ -28,6 +28,7 @@ _COLUMNS = (
     "failure",
     "demonstrations",
     "source",
+    "run",
     "round",
 )
 

@@ -99,6 +99,13 @@ def test_more_logs_are_a_reason_and_each_night_is_a_run_of_its_own(nights):
     assert any("log_files" in one for one in differs["ingest", 0])
 
 
+def test_episodes_are_found_by_the_run_that_played_them(nights):
+    home, _, first, second = nights
+    for name, run_id in ((first["run_id"], first["run_id"]), ("@latest", second["run_id"])):
+        found = json.loads(dreamgym_here(home, "trajectories", name, "--origin", "dream", "--json").stdout)
+        assert {turn["run"] for episode in found for turn in episode["turns"]} == {run_id}
+
+
 def test_steps_say_whether_they_were_taken_over(nights):
     _, _, first, second = nights
     assert first["steps"]
