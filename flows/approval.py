@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from prefect.client.orchestration import get_client
 from prefect.flow_runs import suspend_flow_run
 from prefect.input import RunInput
+from prefect.runtime import flow_run
 
 from flows.promote_run import promote_judged
 from flows.show_run import with_interval
@@ -32,6 +34,14 @@ def needs_approval(summary: dict[str, Any]) -> bool:
     if not gate or not summary["recipe"]["gate"]["needs_approval"] or objections(gate):
         return False
     return is_open(restored(summary["lineage"]["dream"]), restored(gate["report"]))
+
+
+def was_suspended() -> bool:
+    """Whether the present flow run was suspended before, and goes on now. Prefect does not count that as another run of it."""
+    if not flow_run.id:
+        return False
+    with get_client(sync_client=True) as client:
+        return bool(client.read_flow_run(flow_run.id).empirical_policy.pause_keys)
 
 
 def ask(summary: dict[str, Any]) -> str:

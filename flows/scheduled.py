@@ -10,7 +10,7 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.runtime import flow_run
 
-from flows.approval import ask, needs_approval
+from flows.approval import ask, needs_approval, was_suspended
 from flows.find_run import find_run
 from flows.judge_run import judge_run
 from flows.maintain import tidy_up
@@ -32,8 +32,8 @@ def retrain(recipe: Recipe, until: Stage = Stage.EVALUATE) -> str:
     """
     record = run_recipe(recipe, until, Display(), trigger())
     _name_flow_run(record)
-    is_asked_already = record.get("nothing_new") and flow_run.run_count < 2  # another flow run waits for the answer
-    return ask(record) if needs_approval(record) and not is_asked_already else record["run_id"]
+    another_asks = record.get("nothing_new") and not was_suspended()
+    return ask(record) if needs_approval(record) and not another_asks else record["run_id"]
 
 
 @flow
