@@ -7,6 +7,7 @@ run that was started in the background inherits that interrupts are ignored, and
 import os
 import signal
 
+import pytest
 from hypothesis import settings
 
 from tests.shared_prefect import prefect_server, shared_prefect  # noqa: F401  (fixtures)
@@ -15,3 +16,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.update(OMP_NUM_THREADS="1", DREAMGYM_NUM_THREADS="1")
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+_LONGEST = "test_vllm.py"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The file that takes longest comes first, so that no process ends with it alone."""
+    items.sort(key=lambda item: item.path.name != _LONGEST)
