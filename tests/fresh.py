@@ -1,15 +1,17 @@
 """A process that forgets where its things lay, so that each test has its own home."""
 
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from infra import doors
+
+if TYPE_CHECKING:
+    import pytest
 
 HOME_VARIABLE = "DREAMGYM_HOME"
 
 
-def use_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def use_home(home: Path, monkeypatch: "pytest.MonkeyPatch") -> None:
     """Let every door open on this home."""
     monkeypatch.setenv(HOME_VARIABLE, str(home))
     forget_doors()
