@@ -41,7 +41,7 @@ ablations: .venv/installed
 	$(BIN)/python -m flows.evidence $(RECIPE) --ablations
 
 backbone: .venv/installed
-	$(BIN)/python -m tasks.pretrain_backbone models/backbones/textworld-tiny
+	$(BIN)/python -m tasks.learning.pretrain_backbone models/backbones/textworld-tiny
 
 up: .venv/installed-server
 	$(BIN)/dreamgym up

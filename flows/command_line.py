@@ -17,7 +17,7 @@ from schemas.errors import DreamGymError, InputError
 from schemas.policies import PolicyName
 
 if TYPE_CHECKING:
-    from schemas.recipe import Recipe
+    from schemas.recipes.recipe import Recipe
 
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
@@ -54,8 +54,8 @@ def run(
     New or changed logs, another recipe, and code or packages that change numbers are reasons. Without one, the command says
     so and ends.
     """
-    from flows.before_running import require_servers
-    from flows.load_recipe import load_recipe
+    from flows.planning.check_services import require_servers
+    from flows.planning.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])
     require_servers(loaded)
@@ -64,7 +64,7 @@ def run(
     if as_json:
         print_json(_with_steps(record))
     elif not record.get("nothing_new"):
-        from flows.show_run import print_results
+        from flows.reports.show_run import print_results
 
         print_results(record)
     if not record.get("nothing_new") and record["gate"] and not record["gate"]["passed"]:
@@ -74,14 +74,14 @@ def run(
 def _run(recipe: "Recipe", until: Stage, *, again: bool) -> dict[str, Any]:
     """Begin and do a run. Prefect's server starts beside the imports; if nothing is new, it ends with the command."""
     _open_prefect()
-    from flows.begin_run import begin_run
-    from infra.progress import Display
+    from flows.running.begin_run import begin_run
+    from infra.tracking.progress import Display
     from schemas.runs import Trigger
 
     display = Display()
     begun = begin_run(recipe, until, Trigger.HAND, display.say, again=again)
     if not begun.nothing_new:
-        from flows.run import work_on
+        from flows.running.run_recipe import work_on
 
         return work_on(begun, until, display)
     display.say(begun.nothing_new_told)
@@ -90,7 +90,7 @@ def _run(recipe: "Recipe", until: Stage, *, again: bool) -> dict[str, Any]:
 
 def _with_steps(record: dict[str, Any]) -> dict[str, Any]:
     """A run's record with its steps: which were done, and which were taken over."""
-    from infra.run_records import steps_of
+    from infra.storage.run_records import steps_of
 
     return {**record, "steps": steps_of(record["run_id"])["steps"]}
 
@@ -98,7 +98,7 @@ def _with_steps(record: dict[str, Any]) -> dict[str, Any]:
 @app.command()
 def runs(as_json: AsJson = False) -> None:
     """List the runs of this home: when, why, what became of them."""
-    from flows.list_runs import print_runs, run_rows
+    from flows.runs.list_runs import print_runs, run_rows
 
     rows = run_rows()
     print_json(rows) if as_json else print_runs(rows)
@@ -113,8 +113,8 @@ def why(
     as_json: AsJson = False,
 ) -> None:
     """Say why a run was begun, and for each step which input differed: recipe field, code, package, data, setting."""
-    from flows.explain_run import explanation, print_explanation
-    from flows.find_run import find_run
+    from flows.runs.explain_run import explanation, print_explanation
+    from flows.runs.find_run import find_run
 
     told = explanation(find_run(run, finished=False), find_run(other, finished=False) if other else None)
     print_json(told) if as_json else print_explanation(told)
@@ -123,13 +123,20 @@ def why(
 @app.command()
 def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) -> None:
     """Validate a recipe; print it resolved, the plan and what it costs. Starts nothing."""
-    from flows.load_recipe import load_recipe
+    from flows.planning.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])  # before what takes long to import: a slip is told at once
     _embed()
-    from flows.foresee import foresee
-    from flows.plan import estimate_of, plan_of, print_plan, require_memory, seconds_last_time, seen_by_the_gate
-    from infra.endpoint import require_endpoint
+    from flows.planning.foresee import foresee
+    from flows.planning.plan import (
+        estimate_of,
+        plan_of,
+        print_plan,
+        require_memory,
+        seconds_last_time,
+        seen_by_the_gate,
+    )
+    from infra.engines.endpoint import require_endpoint
     from infra.settings import settings
 
     plan, seconds, left, seen = plan_of(loaded), seconds_last_time(loaded), foresee(loaded), seen_by_the_gate(loaded)
@@ -178,8 +185,8 @@ def ingest(
 @app.command()
 def show(run: RunName = None, as_json: AsJson = False) -> None:
     """Results and lineage of a run: which data, experience model, policy, report and verdict."""
-    from flows.find_run import find_run
-    from flows.show_run import print_lineage, print_results
+    from flows.reports.show_run import print_lineage, print_results
+    from flows.runs.find_run import find_run
 
     summary = find_run(run)
     if as_json:
@@ -204,14 +211,14 @@ def compare(
 ) -> None:
     """Runs side by side: what differs in recipe and data, results with paired differences, cost; also as a page."""
     if last is not None:
-        from flows.compare_nights import nights, page_of_nights, print_nights
+        from flows.reports.compare_nights import nights, page_of_nights, print_nights
 
         shown = nights(last)
         page = page_of_nights(shown)
         print_json(shown) if as_json else print_nights(shown, page)
         return
-    from flows.compare_runs import comparison, page_of, print_comparison
-    from flows.find_run import find_run
+    from flows.reports.compare_runs import comparison, page_of, print_comparison
+    from flows.runs.find_run import find_run
 
     if runs is None or len(runs) < 2:
         raise InputError("compare needs two runs or more, or --last 30: `dreamgym runs` lists them")
@@ -235,12 +242,12 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a policy as a Hugging Face folder with a model card: `AutoModelForCausalLM.from_pretrained` loads it."""
-    from flows.find_policy import find_policy
-    from infra.whole_folder import require_empty
+    from flows.runs.find_policy import find_policy
+    from infra.files.whole_folder import require_empty
 
     found = find_policy(run, policy)  # before what takes long to import: a slip is told at once
     require_empty(folder)
-    from flows.export import export_policy
+    from flows.promotion.export import export_policy
 
     export_policy(found, folder)
     written = {"folder": str(folder), "policy": found.title, "sha256": found.reference.sha256}
@@ -256,12 +263,12 @@ def promote(
     again: Annotated[bool, typer.Option("--again", help="Even if it was rolled back before.")] = False,
 ) -> None:
     """Judge a policy of a run against today's champion, and make it champion if the gate lets it through."""
-    from flows.find_run import find_run
+    from flows.runs.find_run import find_run
 
     summary = find_run(run)
     _embed()
-    from flows.promote_run import promote_run
-    from infra.progress import Display
+    from flows.promotion.promote_run import promote_run
+    from infra.tracking.progress import Display
 
     typer.echo(promote_run(summary, policy, Display(), again=again))
 
@@ -280,12 +287,12 @@ def rollback(
     yes: Annotated[bool, typer.Option("--yes", help="Even if it leaves no champion, without asking.")] = False,
 ) -> None:
     """Bring back the champion before the present one, or an earlier one."""
-    from flows.find_run import find_run
+    from flows.runs.find_run import find_run
 
     earlier = find_run(run) if run else None
     _embed()
-    from flows.promote_run import roll_back_champion
-    from tasks.promote import leaves_no_champion
+    from flows.promotion.promote_run import roll_back_champion
+    from tasks.judging.promote import leaves_no_champion
 
     if not (earlier or yes) and leaves_no_champion():
         _confirm("There was no champion before this one: a rollback leaves none. Go on?")
@@ -295,7 +302,7 @@ def rollback(
 @app.command()
 def history(as_json: AsJson = False) -> None:
     """Every judgement, promotion and rollback, oldest first."""
-    from flows.show_history import history_rows, print_history
+    from flows.reports.show_history import history_rows, print_history
 
     rows = history_rows()
     print_json(rows) if as_json else print_history(rows)
@@ -321,8 +328,8 @@ def trajectories(
     as_json: AsJson = False,
 ) -> None:
     """Browse stored episodes: states, actions, reasoning, rewards, retrieved demonstrations."""
-    from flows.browse import browse, print_episodes
-    from flows.find_run import find_run
+    from flows.reports.browse_trajectories import browse, print_episodes
+    from flows.runs.find_run import find_run
 
     run_id = find_run(run, finished=False)["run_id"] if run else None
     episodes = browse(run_id=run_id, task=task, origin=origin, success=success, round=round, as_of=as_of, limit=limit)
@@ -336,7 +343,7 @@ def ui(
 ) -> None:
     """Start the MLflow and Prefect pages on what is stored, on loopback, until Ctrl-C."""
     _embed()
-    from flows.pages import serve_pages
+    from flows.services.ui import serve_pages
 
     serve_pages(mlflow_port, prefect_port)
 
@@ -355,12 +362,12 @@ def serve(
     max_sessions: Annotated[int, typer.Option(help="How many may play at a time.", min=1)] = 128,
 ) -> None:
     """Serve an experience model as an environment that others train in (OpenEnv), until Ctrl-C."""
-    from flows.before_serving import find_dream, require_place
+    from flows.planning.check_serving import find_dream, require_place
 
     summary = find_dream(name)
     require_place(host, port)
     _embed()
-    from flows.dream_out import serve as serve_dream
+    from flows.services.serve_experience_model import serve as serve_dream
 
     serve_dream(summary, host, port, max_sessions)
 
@@ -373,7 +380,7 @@ def up(
     postgres_port: Annotated[int | None, typer.Option(help="Of PostgreSQL; 5433 at first.")] = None,
 ) -> None:
     """Start this home's servers, on loopback: PostgreSQL, S3-compatible objects, Prefect, MLflow, a worker."""
-    from flows.servers import start_servers
+    from flows.services.servers import start_servers
 
     start_servers(prefect=prefect_port, mlflow=mlflow_port, s3=s3_port, postgres=postgres_port)
 
@@ -381,7 +388,7 @@ def up(
 @app.command()
 def down() -> None:
     """Stop what `up` started; what is stored stays."""
-    from flows.servers import stop_servers
+    from flows.services.servers import stop_servers
 
     stop_servers()
 
@@ -389,11 +396,11 @@ def down() -> None:
 @app.command()
 def deploy(recipe: RecipeName, changes: Changes = None) -> None:
     """Register the nightly run and its companions for a recipe on the Prefect server."""
-    from flows.load_recipe import load_recipe
+    from flows.planning.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])
     _embed()
-    from flows.deploy import deploy as register
+    from flows.services.deploy import deploy as register
 
     register(loaded)
 
@@ -405,7 +412,7 @@ def maintain(
     ] = 30,
 ) -> None:
     """Compact tables; remove old versions and results, and what no run, champion or result names any more."""
-    from flows.maintain import tidy_up
+    from flows.services.maintenance import tidy_up
 
     typer.echo(tidy_up(keep_days))
 
@@ -413,7 +420,7 @@ def maintain(
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
     """Versions, disk, stores, servers, clocks and secrets: whether recipes can run here, and what keeps them from it."""
-    from flows.doctor import examine, print_findings
+    from flows.services.doctor import examine, print_findings
 
     examined = examine()
     print_json(examined) if as_json else print_findings(examined)
@@ -439,7 +446,7 @@ def print_json(value: Any) -> None:
 
 def _open_prefect() -> None:
     """Prefect, for commands that run flows."""
-    from infra.embedded import open_prefect
+    from infra.orchestration.embedded_prefect import open_prefect
     from infra.settings import settings
 
     open_prefect(settings())
@@ -447,7 +454,7 @@ def _open_prefect() -> None:
 
 def _embed() -> None:
     """Settings of embedded Prefect, before Prefect is imported."""
-    from infra.embedded import embed_prefect
+    from infra.orchestration.embedded_prefect import embed_prefect
     from infra.settings import settings
 
     embed_prefect(settings())

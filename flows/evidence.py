@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.load_recipe import load_recipe
-from infra.embedded import open_prefect
+from flows.planning.load_recipe import load_recipe
+from infra.orchestration.embedded_prefect import open_prefect
 from infra.settings import settings
-from models.intervals import Interval, mean_over_seeds
+from models.measurement.intervals import Interval, mean_over_seeds
 from schemas.errors import DreamGymError
 
 _COMPARABLE = ("evaluation.panel=pinned",)
@@ -52,10 +52,10 @@ def evidence(
 
 
 def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: bool) -> dict[str, Any]:
-    from flows.results import DREAM_TRAINING, training_seconds
-    from flows.run import run_real_only, run_recipe
+    from flows.loop.results import DREAM_TRAINING, training_seconds
+    from flows.running.run_recipe import run_real_only, run_recipe
     from flows.stage import Stage
-    from infra.progress import Display
+    from infra.tracking.progress import Display
 
     loaded = load_recipe(recipe, [*_COMPARABLE, *changes, f"seed={seed}"])
     display = Display()

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from infra.doors import replay_store
+from infra.context import replay_store
 from schemas.errors import DataError, InputError
-from schemas.log_mapping import LogMapping
+from schemas.recipes.log_mapping import LogMapping
 from tasks.logs.convert import Converted, convert, samples
 
 _NUM_SAMPLES, _SHOWN_STEPS, _SHOWN_CHARACTERS = 3, 2, 300

@@ -10,16 +10,16 @@ from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.runtime import flow_run
 
-from flows.approval import ask, needs_approval, was_suspended
-from flows.find_run import find_run
-from flows.judge_run import judge_run
-from flows.maintain import tidy_up
-from flows.promote_run import best_policy, require_candidate
-from flows.run import fine_tune_run, run_recipe
+from flows.promotion.approval import ask, needs_approval, was_suspended
+from flows.promotion.judge_run import judge_run
+from flows.promotion.promote_run import best_policy, require_candidate
+from flows.running.run_recipe import fine_tune_run, run_recipe
+from flows.runs.find_run import find_run
+from flows.services.maintenance import tidy_up
 from flows.stage import Stage
-from infra.announcements import POLICY_PROMOTED, TRANSITIONS_COMMITTED, claim
-from infra.progress import Display
-from schemas.recipe import Recipe
+from infra.orchestration.announcements import POLICY_PROMOTED, TRANSITIONS_COMMITTED, claim
+from infra.tracking.progress import Display
+from schemas.recipes.recipe import Recipe
 from schemas.runs import Record, Trigger
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import httpx
 from pydantic import SecretStr
 
-from infra.blobs import open_blobs, require_conditional_puts
-from infra.durable_files import write_durably
-from infra.reachable import require_server
+from infra.files.durable_files import write_durably
+from infra.running.reachable import require_server
 from infra.settings import Settings
+from infra.storage.blobs import open_blobs, require_conditional_puts
 from schemas.errors import DreamGymError
 
 _PACKAGES = ("torch", "transformers", "prefect", "mlflow", "lancedb", "textworld")

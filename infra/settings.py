@@ -14,7 +14,7 @@ from platformdirs import user_cache_path
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from infra.private_files import read_privately
+from infra.files.private_files import read_privately
 from schemas.errors import InputError
 
 PREFIX = "DREAMGYM_"

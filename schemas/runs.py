@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.digests import digest_of
+from schemas.recipes.digests import digest_of
 from schemas.records import Reference
 
 Record = dict[str, Any]
-"""What is stored of a run (RunHead), and what it came to (flows/run.py)."""
+"""What is stored of a run (RunHead), and what it came to (flows/running/run_recipe.py)."""
 
 
 class Trigger(StrEnum):

@@ -13,7 +13,7 @@ import pyarrow as arrow
 from schemas.state_text import lines_of
 
 SCHEMA_VERSION = 2
-"""Of the tables here. Tables of an earlier version are migrated when they are opened (infra/table_migration.py)."""
+"""Of the tables here. Tables of an earlier version are migrated when they are opened (infra/storage/table_migration.py)."""
 
 LOG_SCHEMA_VERSION = 1
 """Of logged transitions; logs of another version are quarantined, not read by guess."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra import doors
+from infra import context as doors
 
 if TYPE_CHECKING:
     import pytest

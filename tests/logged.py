@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from infra.environments.by_name import open_environment
-from models.behaviours import collect
-from schemas.environments import CookingRecipe
+from models.rollout.behaviour_policies import collect
+from schemas.recipes.environments import CookingRecipe
 
 
 def logged_rows(num_tasks: int, first_task: int = 0) -> list[dict]:

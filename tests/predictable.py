@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from models.backbone import load_model
-from models.examples import situations_of
-from models.experience_model import parse_prediction
+from models.experience.experience_model import parse_prediction
+from models.network.language_model import load_model
+from models.training.examples import situations_of
 from schemas.records import Trajectory
 from schemas.state_text import changes_between, lines_of
-from tasks.pins import SHIPPED
+from tasks.running.pins import SHIPPED
 
 
 def require_predictable(episodes: Sequence[Trajectory]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from models.renaming import renamed, renamer
+from models.text.renaming import renamed, renamer
 from schemas.ports import Annotator, RealEnvironment
 from schemas.records import Trajectory
 

@@ -7,7 +7,7 @@ import sys
 import httpx
 import pytest
 
-from infra.guard import started
+from infra.running.guard import started
 from tests.free_ports import free_ports
 from tests.patient import until
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.gate import Dreams
-from schemas.recipe import Recipe
+from models.measurement.gate import Dreams
+from schemas.recipes.recipe import Recipe
 
 PERFECT = Dreams(outcome_agreement=1, outcome_kappa_high=1, dream_real_gap=0)
 

@@ -1,6 +1,6 @@
 """Records of finished runs, for tests of what reads them."""
 
-from infra.run_records import records, save_record
+from infra.storage.run_records import records, save_record
 
 
 def finished_run(run_id: str, **more) -> dict:

@@ -90,7 +90,7 @@ class VllmServer:
 
     def _started(self, settings: Settings, model: Path, dtype: str, socket: Path) -> "subprocess.Popen[bytes]":
         command = [
-            *(sys.executable, "-m", "infra.guard"),
+            *(sys.executable, "-m", "infra.running.guard"),
             *(str(vllm_python(settings).absolute()), "-m", "vllm.entrypoints.openai.api_server"),
             *("--model", model.name, "--served-model-name", _MODEL, "--uds", str(socket)),
             *("--dtype", dtype, "--logprobs-mode", "processed_logprobs", "--generation-config", "vllm"),

@@ -4,7 +4,7 @@ A built-in package has `opened.py`, `annotator.py` and, where its states list wh
 package brings is an entry point: one class that is environment and annotator.
 
 The packages are named by text, so that a task's import closure holds the package of its own recipe and no other
-(tasks/cache_key.py).
+(tasks/running/cache_key.py).
 """
 
 from functools import lru_cache
@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from schemas.environments import BaseEnvironment, PluginRecipe, entry_point
 from schemas.ports import Annotator, Listed, RealEnvironment
-from schemas.recipe import EnvironmentRecipe
+from schemas.recipes.environments import BaseEnvironment, PluginRecipe, entry_point
+from schemas.recipes.recipe import EnvironmentRecipe
 
 _FOLDERS = {"textworld-cooking": "cooking"}
 """Of built-in environments whose folder has another name."""

@@ -12,8 +12,8 @@ from typing import Any
 from infra.environments.gymnasium_ids import require_packages
 from infra.environments.seeded_games import SeededGame, SeededGames
 from infra.environments.single_games import Outcome
-from schemas.environments import PluginRecipe
 from schemas.errors import InputError
+from schemas.recipes.environments import PluginRecipe
 from schemas.state_text import state_of
 
 

@@ -17,8 +17,8 @@ from websockets.sync.client import connect
 
 from infra.environments.seeded_games import SeededGame, SeededGames
 from infra.environments.single_games import Outcome
-from schemas.environments import PluginRecipe
 from schemas.errors import EnvironmentLost, InputError
+from schemas.recipes.environments import PluginRecipe
 from schemas.state_text import state_of
 
 _ANSWER_S = 120.0

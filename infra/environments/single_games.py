@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from typing import Literal
 
 from infra.environments.verdicts import verdict
-from schemas.environments import PluginRecipe
+from schemas.recipes.environments import PluginRecipe
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from schemas.state_text import lines_of
 

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from secrets import token_urlsafe
 
-from infra.durable_files import write_durably
-from infra.private_files import read_privately, write_privately
+from infra.files.durable_files import write_durably
+from infra.files.private_files import read_privately, write_privately
 
 HOST = "127.0.0.1"
 """The stack listens on loopback only."""

@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from infra.private_files import write_privately
+from infra.files.private_files import write_privately
 from infra.stack.layout import BUCKET, HOST, USER, Layout
 from schemas.errors import InputError
 

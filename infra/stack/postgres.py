@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from infra.private_files import write_privately
+from infra.files.private_files import write_privately
 from infra.stack.layout import HOST, USER, Layout
 from schemas.errors import InputError
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from infra.private_files import write_privately
+from infra.files.private_files import write_privately
 from infra.stack import object_server, postgres
 from infra.stack.layout import HOST, USER, WORK_POOL, Layout
 
@@ -102,7 +102,7 @@ def mlflow(layout: Layout) -> Program:
     }
     given = [part for name, value in options.items() for part in (f"--{name}", value)]
     # its server process is a child of it, which would outlive it and hold the port
-    command = _python("-m", "infra.guard", *_python("-m", "mlflow", "server", *given))
+    command = _python("-m", "infra.running.guard", *_python("-m", "mlflow", "server", *given))
     return Program("mlflow", command, lambda: _says_ok(f"{layout.mlflow_url}/health"), environment)
 
 

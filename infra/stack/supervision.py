@@ -13,7 +13,7 @@ from typing import Any
 
 from supervisor.xmlrpc import SupervisorTransport
 
-from infra.private_files import write_privately
+from infra.files.private_files import write_privately
 from infra.stack.layout import USER, Layout
 from infra.stack.programs import Program
 from schemas.errors import DreamGymError, InputError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
-from infra.private_files import write_privately
+from infra.files.private_files import write_privately
 from infra.stack import object_server, postgres, programs, supervision
 from infra.stack.layout import HOST, Layout
 from infra.stack.programs import Program

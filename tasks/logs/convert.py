@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel
 
-from infra.durable_files import write_durably
+from infra.files.durable_files import write_durably
 from schemas.errors import DataError
-from schemas.log_mapping import LogMapping
+from schemas.recipes.log_mapping import LogMapping
 from schemas.tables import LOGGED_TRANSITIONS
 from tasks.logs.files import Record, files_in
 from tasks.logs.read_log import as_it_came, kind_of, quarantined

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.log_mapping import MessageMapping
+from schemas.recipes.log_mapping import MessageMapping
 
 _NEVER_COUNT = ("system", "developer")
 _LISTS = ("messages", "conversations")

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from schemas.log_mapping import LogField, LogFormat, LogMapping
+from schemas.recipes.log_mapping import LogField, LogFormat, LogMapping
 from schemas.state_text import state_of
 from schemas.tables import LOG_SCHEMA_VERSION
 from tasks.logs.files import RAW_CHARACTERS, Record, records_in

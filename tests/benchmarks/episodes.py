@@ -40,13 +40,13 @@ def tasks() -> list[AgentTask]:
 
 def ours() -> list[float]:
     """Our rollout on the torch engine."""
-    from models.engine import TorchEngine, engine_weights
+    from models.generation.torch_engine import TorchEngine, engine_weights
 
     return _played(TorchEngine(engine_weights(network()), 0))
 
 
 def _played(engine: Any) -> list[float]:
-    from models.rollouts import Rollout, RolloutOptions
+    from models.rollout.rollouts import Rollout, RolloutOptions
 
     options = RolloutOptions(max_steps=NUM_TURNS, max_action_tokens=ACTION)
     rollout = Rollout(engine, endless_format(), Scripted(), "real", options)
@@ -164,8 +164,8 @@ def _save(folder: Path) -> None:
 
 def growth(*, remember_episode: bool = False, num_tasks: int = NUM_TASKS, repeats: int = _REPEATS) -> float:
     """Time of a step at turn 32 over that at turn 2, of a policy that sees its last two actions and the present state."""
-    from models.engine import TorchEngine, engine_weights
-    from models.rollouts import Rollout, RolloutOptions
+    from models.generation.torch_engine import TorchEngine, engine_weights
+    from models.rollout.rollouts import Rollout, RolloutOptions
 
     engine = TorchEngine(engine_weights(network()), 0)
     options = RolloutOptions(remember_episode, max_steps=33, max_action_tokens=ACTION, max_episode_tokens=10_000)

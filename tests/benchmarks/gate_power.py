@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flows.load_recipe import load_recipe
-from models.gate import judge, judge_succession
-from models.significance import sign_flip
-from schemas.recipe import GateRecipe
+from flows.planning.load_recipe import load_recipe
+from models.measurement.gate import judge, judge_succession
+from models.measurement.significance import sign_flip
+from schemas.recipes.recipe import GateRecipe
 from tests.simulated import PERFECT, TestTasks, by_task
 
 STARTS = {

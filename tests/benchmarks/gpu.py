@@ -19,12 +19,12 @@ from rich.console import Console
 from rich.table import Table
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from models.engine import Sessions, engine_weights
-from models.groups import ScoredGroup
-from models.grpo import GrpoTrainer
-from models.objective import GrpoOptions, group_advantages
-from models.trainable import make_trainable
-from schemas.recipe import TrainingRecipe
+from models.generation.torch_engine import Sessions, engine_weights
+from models.methods.groups import ScoredGroup
+from models.methods.objective import GrpoOptions, group_advantages
+from models.network.trained_parameters import make_trainable
+from models.training.policy_trainer import GrpoTrainer
+from schemas.recipes.recipe import TrainingRecipe
 from schemas.records import Tokens
 from schemas.sampling import Sampling
 

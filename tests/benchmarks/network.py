@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from models.prompts import MARKERS, PromptFormat
+from models.text.prompts import MARKERS, PromptFormat
 
 NUM_WORDS = 2048
 _PAD = "[pad]"

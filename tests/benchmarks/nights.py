@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from infra.replay_store import ReplayStore
 from infra.settings import Settings
+from infra.storage.replay_store import ReplayStore
 from tests.at_work import at_work_on
 from tests.command_line import LENIENT_GATE, SMALLER, TOY, changed, dreamgym
 from tests.logged import logged_rows, write_log

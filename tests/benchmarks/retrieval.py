@@ -63,8 +63,8 @@ def queries_near(stored: np.ndarray) -> np.ndarray:
 
 
 def _ours(count: int) -> list[float]:
-    from models.encoders import HashingEncoder
-    from models.retrieval import Remembered, ReplayIndex
+    from models.experience.encoders import HashingEncoder
+    from models.experience.retrieval import Remembered, ReplayIndex
 
     stored = vectors(count)
     index, entry = ReplayIndex(HashingEncoder()), Remembered("", False, "")

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from models.encoders import HashingEncoder
-from models.precision import matmul_dtype
-from models.prompts import Situation
-from models.retrieval import join
+from models.experience.encoders import HashingEncoder
+from models.experience.retrieval import join
+from models.network.precision import matmul_dtype
+from models.text.prompts import Situation
 from schemas.records import AgentTask, Step
 from tests.benchmarks.network import endless_format, network, rates, text
 from tests.benchmarks.single_turn import generate
@@ -50,14 +50,14 @@ def stored() -> tuple[np.ndarray, list[str]]:
 
 def ours() -> list[float]:
     """Our rollout, experience model, index and trainer."""
-    from models.authors import LanguageModelAuthor
-    from models.engine import TorchEngine, engine_weights
-    from models.experience_model import DreamOptions, ExperienceModel
-    from models.groups import informative_groups
-    from models.grpo import GrpoTrainer
-    from models.objective import GrpoOptions
-    from models.retrieval import Remembered, ReplayIndex
-    from models.rollouts import Rollout, RolloutOptions
+    from models.experience.experience_model import DreamOptions, ExperienceModel
+    from models.experience.predictors import LanguageModelAuthor
+    from models.experience.retrieval import Remembered, ReplayIndex
+    from models.generation.torch_engine import TorchEngine, engine_weights
+    from models.methods.groups import informative_groups
+    from models.methods.objective import GrpoOptions
+    from models.rollout.rollouts import Rollout, RolloutOptions
+    from models.training.policy_trainer import GrpoTrainer
 
     policy, reference, model = network(_SURENESS), network(_SURENESS), network()
     format, options = endless_format(), GrpoOptions(kl_coefficient=_KL, updates_per_round=1)

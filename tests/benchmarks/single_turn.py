@@ -19,7 +19,7 @@ def prompts() -> list[list[int]]:
 
 def ours() -> list[float]:
     """The torch engine."""
-    from models.engine import Sessions, engine_weights
+    from models.generation.torch_engine import Sessions, engine_weights
     from schemas.sampling import Sampling
 
     weights, rows = engine_weights(network()), prompts()

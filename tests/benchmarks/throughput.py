@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from flows.dream_out import dream_of
-from flows.find_run import find_run
+from flows.runs.find_run import find_run
+from flows.services.serve_experience_model import dream_of
 from infra.environments.by_name import open_environment
-from infra.progress import Display
+from infra.tracking.progress import Display
 from schemas.plain import restored
 from schemas.ports import Environment
-from schemas.recipe import Recipe
+from schemas.recipes.recipe import Recipe
 from schemas.records import AgentTask
-from tasks.device import use_threads
-from tasks.keep import get_trajectories
+from tasks.running.artifacts import get_trajectories
+from tasks.running.device import use_threads
 
 Episode = tuple[AgentTask, list[str]]
 """A task and the actions to take."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from infra.settings import Settings
-from infra.tracking import Tracker
+from infra.tracking.tracker import Tracker
 from tests.benchmarks.update import our_update
 from tests.free_ports import free_port
 from tests.integration.tracking_server import mlflow_server

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from models.precision import matmul_dtype
+from models.network.precision import matmul_dtype
 from tests.benchmarks.network import NUM_WORDS, network, rates, tokenizer
 from tests.benchmarks.single_turn import COMPLETION, GROUP, PROMPT, prompts
 
@@ -18,9 +18,9 @@ def ours() -> list[float]:
 
 def our_update() -> Callable[[], object]:
     """What it does in a round."""
-    from models.groups import ScoredGroup
-    from models.grpo import GrpoTrainer
-    from models.objective import GrpoOptions, group_advantages
+    from models.methods.groups import ScoredGroup
+    from models.methods.objective import GrpoOptions, group_advantages
+    from models.training.policy_trainer import GrpoTrainer
     from schemas.records import Tokens
 
     rows, mask = prompts(), [False] * PROMPT + [True] * COMPLETION

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from infra.blobs import open_blobs
-from infra.object_store import ObjectStore
 from infra.settings import Settings
+from infra.storage.blobs import open_blobs
+from infra.storage.object_store import ObjectStore
 from schemas.records import Reference
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym_here
 

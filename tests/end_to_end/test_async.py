@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from infra.replay_store import ReplayStore
 from infra.settings import Settings
+from infra.storage.replay_store import ReplayStore
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym_here
 
 ROUNDS, STALENESS = 3, 1

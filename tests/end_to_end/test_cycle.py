@@ -17,10 +17,10 @@ import psutil
 import pytest
 from mlflow import MlflowClient
 
-from infra.replay_store import ReplayStore
 from infra.settings import Settings
+from infra.storage.replay_store import ReplayStore
 from schemas.tables import SCHEMA_VERSION
-from tasks.pins import SHIPPED
+from tasks.running.pins import SHIPPED
 from tests.at_work import at_work_on
 from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, dreamgym_here, environment
 from tests.free_ports import free_ports

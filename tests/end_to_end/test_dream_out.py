@@ -21,7 +21,7 @@ from tests.integration.dream_server import play_with_openenv
 
 _PLAYED_IN_PROCESS = """
 from gymnasium.utils.env_checker import check_env
-from flows.dream_out import gymnasium_dream
+from flows.services.serve_experience_model import gymnasium_dream
 
 dream = gymnasium_dream()
 check_env(dream, skip_render_check=True)

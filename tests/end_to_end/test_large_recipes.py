@@ -6,8 +6,8 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from models.backbone import LanguageModel
-from models.prompts import PromptFormat
+from models.network.language_model import LanguageModel
+from models.text.prompts import PromptFormat
 from tests.alfworld import require_games
 from tests.command_line import LENIENT_GATE, SMALLER, TOY, lineage_of
 from tests.integration.shop_server import shop

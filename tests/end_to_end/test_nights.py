@@ -12,10 +12,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from infra.blobs import open_blobs
-from infra.object_store import ObjectStore
 from infra.settings import Settings
-from models.backbone import load_model
+from infra.storage.blobs import open_blobs
+from infra.storage.object_store import ObjectStore
+from models.network.language_model import load_model
 from schemas.records import Reference
 from tests.command_line import COMMAND, LENIENT_GATE, SMALLER, TOY, changed, dreamgym, dreamgym_here, environment
 from tests.logged import logged_rows, write_log

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from infra.replay_store import ReplayStore
 from infra.settings import Settings
+from infra.storage.replay_store import ReplayStore
 from tests.command_line import COMMAND, TOY, changed, dreamgym_here, environment
 from tests.integration.s3 import s3_server
 

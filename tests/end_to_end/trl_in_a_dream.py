@@ -9,9 +9,9 @@ from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 from trl.trainer import grpo_trainer
 
-from flows.dream_out import gymnasium_dream
-from models.backbone import load_model
-from tasks.pins import SHIPPED
+from flows.services.serve_experience_model import gymnasium_dream
+from models.network.language_model import load_model
+from tasks.running.pins import SHIPPED
 
 STATES: list[str] = []
 _TEMPLATE = (

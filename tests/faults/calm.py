@@ -9,10 +9,10 @@ from pathlib import Path
 from random import Random
 from typing import IO, Any
 
-from infra.blobs import Blobs, open_blobs
-from infra.replay_store import ReplayStore
 from infra.settings import Settings
 from infra.stack.layout import Layout
+from infra.storage.blobs import Blobs, open_blobs
+from infra.storage.replay_store import ReplayStore
 from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, environment
 from tests.faults.outcome import Outcome
 from tests.integration.stack_home import running_stack

@@ -5,18 +5,18 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from infra.doors import blobs, ledger, objects, replay_store
+from infra.context import blobs, ledger, objects, replay_store
 from infra.settings import settings
-from models.backbone import load_model
+from models.network.language_model import load_model
 from schemas.errors import GateRefused, IntegrityError, StorageError
 from schemas.ledger import Decision, Entry
-from schemas.recipe import RetrievalRecipe
+from schemas.recipes.recipe import RetrievalRecipe
 from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
-from tasks.keep import forget, get_frozen_model, get_trajectories, put_model, put_trajectories
-from tasks.promote import promote
-from tasks.retrieval_index import encoder_of
-from tasks.rows import Provenance, rows_of
-from tasks.verify_rows import verify_rows
+from tasks.data.retrieval_index import encoder_of
+from tasks.data.rows import Provenance, rows_of
+from tasks.data.verify_rows import verify_rows
+from tasks.judging.promote import promote
+from tasks.running.artifacts import forget, get_frozen_model, get_trajectories, put_model, put_trajectories
 from tests.faults.home import own_home
 from tests.faults.outcome import Outcome
 

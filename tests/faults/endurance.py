@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import psutil
 
-from flows.load_recipe import load_recipe
-from infra.blobs import open_blobs
-from infra.lease import is_free, last_number
+from flows.planning.load_recipe import load_recipe
 from infra.stack.layout import Layout
+from infra.storage.blobs import open_blobs
+from infra.storage.lease import is_free, last_number
 from tests.command_line import TOY, dreamgym
 from tests.faults.calm import settings_of
 from tests.faults.outcome import Outcome

@@ -13,8 +13,8 @@ import psutil
 
 from infra.environments.by_name import open_environment
 from infra.settings import settings
-from models.behaviours import collect
-from schemas.environments import AlfworldRecipe, MiniwobRecipe, ScienceworldRecipe
+from models.rollout.behaviour_policies import collect
+from schemas.recipes.environments import AlfworldRecipe, MiniwobRecipe, ScienceworldRecipe
 from schemas.records import Step, Trajectory
 from tests.alfworld import place_of_games
 from tests.faults.outcome import Outcome

@@ -5,14 +5,14 @@ from queue import Queue
 
 from rich.console import Console
 
-from infra.doors import Cycle, begin, ledger, objects, registry
-from infra.progress import Display
+from infra.context import Cycle, begin, ledger, objects, registry
 from infra.settings import settings
-from infra.tracking import Tracker
+from infra.tracking.progress import Display
+from infra.tracking.tracker import Tracker
 from schemas.errors import DreamGymError
 from schemas.ledger import Decision, History
 from schemas.records import Reference
-from tasks.promote import promote, roll_back
+from tasks.judging.promote import promote, roll_back
 from tests.faults.home import open_doors_on, own_home
 from tests.faults.outcome import Outcome
 

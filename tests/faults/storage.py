@@ -10,11 +10,11 @@ from pathlib import Path
 
 import httpx
 
-from infra.blobs import open_blobs
-from infra.ledger import Ledger
-from infra.object_store import ObjectStore
-from infra.replay_store import ReplayStore
+from infra.promotion.ledger import Ledger
 from infra.settings import Settings
+from infra.storage.blobs import open_blobs
+from infra.storage.object_store import ObjectStore
+from infra.storage.replay_store import ReplayStore
 from schemas.ledger import Decision, Entry
 from tests.faults.outcome import Outcome
 from tests.integration.s3 import s3_server

@@ -5,13 +5,13 @@ import subprocess
 import pytest
 from rich.console import Console
 
-from infra.doors import Cycle, begin
-from infra.progress import Display
+from infra.context import Cycle, begin
 from infra.settings import settings
-from infra.tracking import Tracker
-from models.backbone import load_model
-from tasks.keep import forget, put_model
-from tasks.pins import SHIPPED
+from infra.tracking.progress import Display
+from infra.tracking.tracker import Tracker
+from models.network.language_model import load_model
+from tasks.running.artifacts import forget, put_model
+from tasks.running.pins import SHIPPED
 from tests.fresh import use_home
 
 

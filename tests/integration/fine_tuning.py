@@ -4,15 +4,15 @@ import json
 
 from rich.console import Console
 
-from infra.doors import Cycle, begin
-from infra.notes import Notes
-from infra.progress import Display
-from models.backbone import load_model
-from models.sft import Example
-from schemas.recipe import SftRecipe, TrainingRecipe
-from tasks.keep import put_model
-from tasks.pins import SHIPPED
-from tasks.training import fine_tuned
+from infra.context import Cycle, begin
+from infra.tracking.progress import Display
+from infra.tracking.worker_metrics import Notes
+from models.network.language_model import load_model
+from models.training.sft import Example
+from schemas.recipes.recipe import SftRecipe, TrainingRecipe
+from tasks.learning.run_training import fine_tuned
+from tasks.running.artifacts import put_model
+from tasks.running.pins import SHIPPED
 
 NUM_UPDATES = 90
 

@@ -8,15 +8,15 @@ import torch
 from safetensors.torch import save_file
 from torch.distributed.elastic.multiprocessing.errors import record
 
-from models.checkpoints import state_of
-from models.groups import ScoredGroup
-from models.grpo import GrpoTrainer
-from models.objective import GrpoOptions
-from models.rank import joined, leave
-from models.sft import Example, backward
-from models.sharding import rank, shard
-from models.trainable import make_trainable
-from schemas.recipe import TrainingRecipe
+from models.methods.groups import ScoredGroup
+from models.methods.objective import GrpoOptions
+from models.network.sharding import rank, shard
+from models.network.trained_parameters import make_trainable
+from models.training.checkpoints import state_of
+from models.training.policy_trainer import GrpoTrainer
+from models.training.rank import joined, leave
+from models.training.sft import Example, backward
+from schemas.recipes.recipe import TrainingRecipe
 from schemas.records import Tokens
 from tests.unit.tiny import tiny_network
 

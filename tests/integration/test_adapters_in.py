@@ -13,8 +13,8 @@ from infra.environments.single_games import NOT_BEGUN, GameEnvironment
 from infra.environments.template import Treasures
 from infra.serving.gymnasium_environment import TextEnvironment
 from infra.serving.openenv import Limits, Served
-from schemas.environments import PluginRecipe
 from schemas.errors import EnvironmentLost, InputError
+from schemas.recipes.environments import PluginRecipe
 from schemas.records import Failure
 from schemas.state_text import state_of
 from tests.integration.dream_server import serving

@@ -16,9 +16,9 @@ from infra.environments.alfworld.files import GameFiles
 from infra.environments.alfworld.view import REFUSED
 from infra.environments.by_name import annotator_of_facts, listed_by
 from infra.environments.single_games import NOT_BEGUN
-from models.behaviours import collect
-from schemas.environments import AlfworldFamily, AlfworldRecipe
+from models.rollout.behaviour_policies import collect
 from schemas.errors import DataError, InputError
+from schemas.recipes.environments import AlfworldFamily, AlfworldRecipe
 from schemas.records import AgentTask, Failure
 from schemas.state_text import lines_of
 from tests.alfworld import require_games

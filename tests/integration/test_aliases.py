@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from infra.environments.by_name import open_environment
-from schemas.environments import CookingRecipe
-from tasks.aliases import draw_aliases
+from schemas.recipes.environments import CookingRecipe
+from tasks.playing.entity_renaming import draw_aliases
 
 pytestmark = pytest.mark.integration
 ENVIRONMENT = CookingRecipe()

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from flows import scheduled
-from infra.announcements import POLICY_PROMOTED, TRANSITIONS_COMMITTED, claim
-from schemas.recipe import Recipe
+from infra.orchestration.announcements import POLICY_PROMOTED, TRANSITIONS_COMMITTED, claim
+from schemas.recipes.recipe import Recipe
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("home")]
 

@@ -4,15 +4,15 @@ import torch
 
 from infra.environments.cooking.annotator import FactsAnnotator
 from infra.environments.cooking.environment import CookingEnvironment
-from models.behaviours import collect
-from models.sft import sft_loss
-from schemas.environments import CookingFamily
-from schemas.recipe import RetrievalRecipe, ScratchRecipe, SftRecipe
-from tasks.annotate import with_reasoning
-from tasks.backbone_from_logs import backbone_from_logs, blank_model, whole_transitions
-from tasks.fit_experience_model import grounded
-from tasks.keep import get_frozen_model, put_trajectories
-from tasks.retrieval_index import index_over
+from models.rollout.behaviour_policies import collect
+from models.training.sft import sft_loss
+from schemas.recipes.environments import CookingFamily
+from schemas.recipes.recipe import RetrievalRecipe, ScratchRecipe, SftRecipe
+from tasks.data.annotate import with_reasoning
+from tasks.data.retrieval_index import index_over
+from tasks.learning.backbone_from_logs import backbone_from_logs, blank_model, whole_transitions
+from tasks.learning.fit_experience_model import grounded
+from tasks.running.artifacts import get_frozen_model, put_trajectories
 
 SMALL = ScratchRecipe(
     hidden_size=32,

@@ -6,9 +6,9 @@ import pytest
 
 from infra.environments.browsergym.view import is_action
 from infra.environments.by_name import annotator_of_facts, open_environment
-from models.behaviours import collect
-from schemas.environments import PluginRecipe
+from models.rollout.behaviour_policies import collect
 from schemas.errors import InputError
+from schemas.recipes.environments import PluginRecipe
 from schemas.records import Step, Trajectory, Turn
 
 pytestmark = pytest.mark.integration

@@ -2,8 +2,8 @@
 
 import pytest
 
-from flows.compare_runs import comparison, page_of, rows_of
-from infra.doors import objects
+from flows.reports.compare_runs import comparison, page_of, rows_of
+from infra.context import objects
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("home")]
 

@@ -5,13 +5,13 @@ from collections import Counter
 
 import pytest
 
-from infra.endpoint import Cost, Endpoint
-from infra.replay_store import ReplayStore
+from infra.engines.endpoint import Cost, Endpoint
 from infra.settings import Settings
-from models.chat_author import ChatAuthor
-from models.experience_model import DreamOptions, ExperienceModel
-from models.prompts import Situation
-from models.teacher import TeacherAnnotator
+from infra.storage.replay_store import ReplayStore
+from models.experience.chat_predictor import ChatAuthor
+from models.experience.experience_model import DreamOptions, ExperienceModel
+from models.experience.teacher import TeacherAnnotator
+from models.text.prompts import Situation
 from schemas.errors import EngineError, InputError
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym_here
@@ -96,7 +96,7 @@ def test_an_endpoint_that_speaks_another_language_is_a_typed_error(server, here)
 
 
 def test_an_endpoint_that_is_away_is_a_typed_error(tmp_path, monkeypatch):
-    monkeypatch.setattr("infra.endpoint._RETRIES", 0)
+    monkeypatch.setattr("infra.engines.endpoint._RETRIES", 0)
     away = Settings(home=tmp_path, endpoint_url="http://127.0.0.1:9/v1", endpoint_api_key="canary")
     with pytest.raises(EngineError, match=r"m at http://127.0.0.1:9/v1 failed: APIConnectionError") as failed:
         TeacherAnnotator(asked(away)).annotate(episodes(1))

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from infra.environments import template
 from infra.environments.by_name import annotator_of_facts, open_environment
 from infra.environments.single_games import NOT_BEGUN, Game
-from models.behaviours import collect
-from schemas.environments import PluginRecipe
-from schemas.recipe import Recipe
+from models.rollout.behaviour_policies import collect
+from schemas.recipes.environments import PluginRecipe
+from schemas.recipes.recipe import Recipe
 from schemas.records import Failure
 from tests.command_line import TOY, changed, dreamgym_here, environment
 
@@ -107,7 +107,7 @@ def installed(tmp_path) -> Path:
 
 
 def test_one_of_another_package_is_found_by_name_and_told_its_options(installed):
-    asked = "from infra.environments.by_name import *; from schemas.environments import *; "
+    asked = "from infra.environments.by_name import *; from schemas.recipes.environments import *; "
     asked += "r = PluginRecipe(name='deeper', families=('2',), options={'depth': 7}); "
     asked += "print(r.package_version, open_environment(r).tasks('test', 1)[0].instruction)"
     said = subprocess.run(

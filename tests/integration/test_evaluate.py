@@ -4,12 +4,12 @@ from itertools import cycle as repeat
 
 import pytest
 
-from infra.doors import replay_store
+from infra.context import replay_store
 from infra.environments.cooking.environment import CookingEnvironment
-from schemas.recipe import EvaluationRecipe, Recipe
+from schemas.recipes.recipe import EvaluationRecipe, Recipe
 from schemas.records import Step
-from tasks.evaluate import evaluate
-from tasks.keep import get_trajectories
+from tasks.judging.evaluate import evaluate
+from tasks.running.artifacts import get_trajectories
 
 pytestmark = pytest.mark.integration
 THRICE = EvaluationRecipe(temperature=1.0, episodes_per_task=3)

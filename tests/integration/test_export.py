@@ -10,23 +10,23 @@ import torch
 from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from flows.export import export_policy
-from flows.find_policy import FoundPolicy, find_policy
-from infra.doors import ledger, objects
-from infra.run_records import save_record
-from models.backbone import load_model
-from models.engine import Sessions
-from models.prompts import PromptFormat
-from models.transformer import weights_of
+from flows.promotion.export import export_policy
+from flows.runs.find_policy import FoundPolicy, find_policy
+from infra.context import ledger, objects
+from infra.storage.run_records import save_record
+from models.generation.torch_engine import Sessions
+from models.network.language_model import load_model
+from models.network.transformer import weights_of
+from models.text.prompts import PromptFormat
 from schemas.errors import InputError, IntegrityError, StorageError
 from schemas.ledger import Decision, Entry
 from schemas.plain import plain
 from schemas.policies import PolicyName
-from schemas.recipe import Recipe, TrainingRecipe
+from schemas.recipes.recipe import Recipe, TrainingRecipe
 from schemas.records import AgentTask
 from schemas.sampling import Sampling
-from tasks.keep import forget, get_frozen_model, get_model, put_model
-from tasks.pins import SHIPPED
+from tasks.running.artifacts import forget, get_frozen_model, get_model, put_model
+from tasks.running.pins import SHIPPED
 from tests.stored_runs import finished_run
 
 pytestmark = pytest.mark.integration

@@ -2,15 +2,15 @@
 
 import pytest
 
-from infra.doors import cycle, replay_store
+from infra.context import cycle, replay_store
 from infra.environments.by_name import open_environment
 from infra.environments.cooking.environment import CookingEnvironment
-from models.calibration import replay
+from models.measurement.calibration import replay
 from schemas.errors import EnvironmentLost
-from schemas.recipe import EvaluationRecipe, Recipe
+from schemas.recipes.recipe import EvaluationRecipe, Recipe
 from schemas.records import Failure
-from tasks.evaluate import evaluate
-from tasks.play import play_real
+from tasks.judging.evaluate import evaluate
+from tasks.playing.play import play_real
 
 pytestmark = pytest.mark.integration
 RECIPE = Recipe(name="failing").play
@@ -45,7 +45,7 @@ def test_replays_in_which_it_failed_are_counted(policy, monkeypatch):
         fail(monkeypatch, 2)
         return replay(*arguments)
 
-    monkeypatch.setattr("tasks.evaluate.replay", failing_replay)
+    monkeypatch.setattr("tasks.judging.evaluate.replay", failing_replay)
     evaluate.__wrapped__("evaluate start", policy, policy, [], RECIPE, TWICE, "valid", 3, 0)
     assert cycle().display.time.stage_failures["replays"] == {Failure.ENVIRONMENT: 2}
     rows = replay_store().read("evaluations")

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from infra.doors import replay_store
-from schemas.environments import CookingRecipe
+from infra.context import replay_store
 from schemas.errors import DataError
-from schemas.recipe import IngestRecipe, RetrievalRecipe
+from schemas.recipes.environments import CookingRecipe
+from schemas.recipes.recipe import IngestRecipe, RetrievalRecipe
 from schemas.records import Reference
-from tasks.ingest import ingest
+from tasks.data.ingest import ingest
 from tasks.logs.read_log import ReadLog, read_log
 
 GOOD = {

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from infra.environments.by_name import open_environment
-from infra.replay_store import ReplayStore
 from infra.settings import Settings
-from models.behaviours import collect
-from schemas.environments import PluginRecipe
+from infra.storage.replay_store import ReplayStore
+from models.rollout.behaviour_policies import collect
 from schemas.errors import DataError
-from schemas.log_mapping import LogMapping
+from schemas.recipes.environments import PluginRecipe
+from schemas.recipes.log_mapping import LogMapping
 from schemas.records import Trajectory
 from tasks.logs.convert import convert
 from tasks.logs.read_log import read_log
@@ -327,7 +327,7 @@ def test_memory_is_bounded(tmp_path, log_for_memory):
         log = log_of(tmp_path / f"{num_episodes}.jsonl", log_for_memory(num_episodes))
         script = (
             "import sys; from pathlib import Path\n"
-            "from schemas.log_mapping import LogMapping; from tasks.logs.convert import convert\n"
+            "from schemas.recipes.log_mapping import LogMapping; from tasks.logs.convert import convert\n"
             "said = LogMapping(constants={'success': True})\n"
             "convert(Path(sys.argv[1]), said, Path(sys.argv[1] + '.out'), lambda rows: None)\n"
             "status = Path('/proc/self/status').read_text()  # what `resource` says counts who started this process, too\n"

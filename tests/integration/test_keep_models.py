@@ -5,11 +5,11 @@ import json
 import pytest
 import torch
 
-from infra.doors import objects
-from models.backbone import load_model
-from schemas.recipe import TrainingRecipe
-from tasks.keep import fetch_merged_model, forget, get_frozen_model, get_model, put_model
-from tasks.pins import SHIPPED
+from infra.context import objects
+from models.network.language_model import load_model
+from schemas.recipes.recipe import TrainingRecipe
+from tasks.running.artifacts import fetch_merged_model, forget, get_frozen_model, get_model, put_model
+from tasks.running.pins import SHIPPED
 
 pytestmark = pytest.mark.integration
 LORA = TrainingRecipe(lora_rank=4, lora_alpha=8)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from infra import lease as leases
-from infra.blobs import FolderBlobs
-from infra.interrupts import stop_if_interrupted
-from infra.lease import Lease
+from infra.running.interrupts import stop_if_interrupted
+from infra.storage import lease as leases
+from infra.storage.blobs import FolderBlobs
+from infra.storage.lease import Lease
 from schemas.errors import Overtaken
 
 pytestmark = pytest.mark.integration

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.blobs import FolderBlobs, open_blobs, require_conditional_puts
-from infra.ledger import Ledger
+from infra.promotion.ledger import Ledger
 from infra.settings import Settings
+from infra.storage.blobs import FolderBlobs, open_blobs, require_conditional_puts
 from schemas.errors import IntegrityError, StorageError
 from schemas.ledger import Decision, Entry, History
 from schemas.records import Reference

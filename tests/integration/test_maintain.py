@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from infra.blobs import FolderBlobs
-from infra.ledger import Ledger
-from infra.object_store import ObjectStore
-from infra.replay_store import ReplayStore
+from infra.promotion.ledger import Ledger
 from infra.settings import Settings
+from infra.storage.blobs import FolderBlobs
+from infra.storage.object_store import ObjectStore
+from infra.storage.replay_store import ReplayStore
 from schemas.ledger import Decision, Entry
-from tasks.maintain import maintain
+from tasks.running.maintain import maintain
 from tests.integration.test_stores import row
 
 pytestmark = pytest.mark.integration

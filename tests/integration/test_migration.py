@@ -5,17 +5,17 @@ import pyarrow as arrow
 import pytest
 from rich.console import Console
 
-from infra.doors import Cycle, begin, replay_store
-from infra.progress import Display
-from infra.replay_store import ReplayStore
+from infra.context import Cycle, begin, replay_store
 from infra.settings import settings
-from infra.tracking import Tracker
-from models.encoders import HashingEncoder
-from schemas.recipe import RetrievalRecipe
+from infra.storage.replay_store import ReplayStore
+from infra.tracking.progress import Display
+from infra.tracking.tracker import Tracker
+from models.experience.encoders import HashingEncoder
+from schemas.recipes.recipe import RetrievalRecipe
 from schemas.records import AgentTask, Step, Trajectory, Turn
 from schemas.tables import SCHEMA_VERSION, transitions_schema
-from tasks.rows import Provenance, rows_of, trajectory_id
-from tasks.store_rows import store_logs
+from tasks.data.rows import Provenance, rows_of, trajectory_id
+from tasks.data.store_rows import store_logs
 
 pytestmark = pytest.mark.integration
 

@@ -14,9 +14,9 @@ from infra.environments.miniwob.experts import EXPERTS
 from infra.environments.miniwob.view import text_in
 from infra.environments.processes import Lost, Processes, Seen
 from infra.settings import settings
-from models.behaviours import collect
-from schemas.environments import MiniwobRecipe, MiniwobTask
+from models.rollout.behaviour_policies import collect
 from schemas.errors import InputError
+from schemas.recipes.environments import MiniwobRecipe, MiniwobTask
 from schemas.records import AgentTask, Failure
 from tests.command_line import COMMAND, TOY, changed, dreamgym_here, environment
 from tests.listed import require_as_listed

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from models.backbone import load_model
-from models.sft import sft_loss
+from models.network.language_model import load_model
+from models.training.sft import sft_loss
 from schemas.errors import IntegrityError
-from schemas.recipe import BackboneRecipe
-from tasks.pins import folder_digest
-from tasks.pretrain_backbone import BackbonePlan, Leg, batch_stream, pretrain
+from schemas.recipes.recipe import BackboneRecipe
+from tasks.learning.pretrain_backbone import BackbonePlan, Leg, batch_stream, pretrain
+from tasks.running.pins import folder_digest
 
 LEG = Leg(num_updates=60, learning_rate=5e-3, names_from_vocabulary=False, seed=0)
 PLAN = BackbonePlan(hidden_size=32, num_layers=1, num_heads=2, vocab_size=512, legs=(LEG,))

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from infra.doors import Cycle, begin, ledger, objects, registry
-from infra.progress import Display
-from infra.registry import CHALLENGER, CHAMPION, REAL_CANDIDATE
+from infra.context import Cycle, begin, ledger, objects, registry
+from infra.promotion.registry import CHALLENGER, CHAMPION, REAL_CANDIDATE
 from infra.settings import settings
-from infra.tracking import Tracker
+from infra.tracking.progress import Display
+from infra.tracking.tracker import Tracker
 from schemas.errors import GateRefused, InputError, IntegrityError, Overtaken, StorageError
 from schemas.ledger import Decision
 from schemas.records import Reference
-from tasks.promote import (
+from tasks.judging.promote import (
     champion_to_beat,
     decline,
     is_in_force,

@@ -8,15 +8,15 @@ import sys
 import pytest
 from rich.console import Console
 
-from flows.promote_run import promote_run
-from infra.doors import Cycle, begin, ledger, objects
-from infra.progress import Display
+from flows.promotion.promote_run import promote_run
+from infra.context import Cycle, begin, ledger, objects
 from infra.settings import settings
-from infra.tracking import Tracker
+from infra.tracking.progress import Display
+from infra.tracking.tracker import Tracker
 from schemas.errors import GateRefused
 from schemas.plain import plain
 from schemas.records import Reference
-from tasks.promote import is_judged, promote, record_judgement
+from tasks.judging.promote import is_judged, promote, record_judgement
 from tests.command_line import COMMAND, dreamgym, dreamgym_here, environment
 from tests.stored_runs import finished_run
 
@@ -92,7 +92,7 @@ def test_a_verdict_counts_if_it_is_recorded_and_against_todays_champion(tracker)
 
 
 def test_what_evaluates_policies_is_not_imported_to_promote_by_a_recorded_verdict(home):
-    program = "import sys, flows.promote_run; print(sorted({'torch', 'prefect', 'transformers'} & set(sys.modules)))"
+    program = "import sys, flows.promotion.promote_run; print(sorted({'torch', 'prefect', 'transformers'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

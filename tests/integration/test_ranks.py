@@ -11,16 +11,16 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from torch.testing import assert_close
 
-from infra.ranks import run_ranks
+from infra.running.ranks import run_ranks
 from infra.settings import Settings
-from models import rank
-from models.backbone import load_model
-from models.checkpoints import Checkpoints
-from models.sft import Example
-from models.trainable import make_trainable
-from models.trainings import FineTuning, Job
+from models.network.language_model import load_model
+from models.network.trained_parameters import make_trainable
+from models.training import rank
+from models.training.checkpoints import Checkpoints
+from models.training.jobs import FineTuning, Job
+from models.training.sft import Example
 from schemas.errors import TrainingError
-from schemas.recipe import TrainingRecipe
+from schemas.recipes.recipe import TrainingRecipe
 from tests.integration import gradients_on_ranks
 from tests.unit.tiny import tiny_network
 

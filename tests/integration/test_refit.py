@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from infra.environments.by_name import open_environment
-from models.behaviours import collect
-from schemas.recipe import Recipe
+from models.rollout.behaviour_policies import collect
+from schemas.recipes.recipe import Recipe
 from schemas.records import Reference, Trajectory
-from tasks.keep import get_trajectories, put_trajectories
-from tasks.play_where_dreams_err import play_where_dreams_err
+from tasks.playing.play_where_dreams_err import play_where_dreams_err
+from tasks.running.artifacts import get_trajectories, put_trajectories
 
 pytestmark = pytest.mark.integration
 RECIPE = Recipe(name="refit", environment={"num_train_tasks": 4, "max_steps": 3})

@@ -9,12 +9,12 @@ import torch
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 
-from infra.doors import ledger, objects, registry
-from models.backbone import load_model
+from infra.context import ledger, objects, registry
+from models.network.language_model import load_model
 from schemas.ledger import Decision, Entry
-from schemas.recipe import TrainingRecipe
-from tasks.keep import forget, get_frozen_model, get_model, put_model
-from tasks.pins import SHIPPED
+from schemas.recipes.recipe import TrainingRecipe
+from tasks.running.artifacts import forget, get_frozen_model, get_model, put_model
+from tasks.running.pins import SHIPPED
 from tests.free_ports import free_port
 from tests.fresh import forget_doors
 from tests.integration.tracking_server import mlflow_server

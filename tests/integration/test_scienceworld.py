@@ -10,9 +10,9 @@ from scienceworld import ScienceWorldEnv
 from infra.environments.by_name import annotator_of_facts, open_environment
 from infra.environments.scienceworld.environment import ScienceworldEnvironment
 from infra.settings import settings
-from models.behaviours import collect
-from schemas.environments import ScienceworldRecipe, ScienceworldTask
+from models.rollout.behaviour_policies import collect
 from schemas.errors import InputError
+from schemas.recipes.environments import ScienceworldRecipe, ScienceworldTask
 from schemas.records import Failure
 from schemas.state_text import lines_of
 from tests.java import needs_java

@@ -14,16 +14,16 @@ from gymnasium.utils.env_checker import check_env
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from flows.before_serving import find_dream
+from flows.planning.check_serving import find_dream
 from infra.environments.by_name import open_environment
 from infra.serving.gymnasium_environment import TextEnvironment
 from infra.serving.messages import MAX_ACTION_CHARACTERS
 from infra.serving.openenv import Limits, Served
 from infra.serving.together import Together
-from models.behaviours import collect
-from schemas.environments import CookingRecipe
+from models.rollout.behaviour_policies import collect
 from schemas.errors import EnvironmentLost, InputError
 from schemas.plain import plain
+from schemas.recipes.environments import CookingRecipe
 from schemas.records import AgentTask, Failure, Reference, Step
 from tests.integration.dream_server import play_with_openenv, serving
 from tests.stored_runs import finished_run

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.blobs import Blobs, open_blobs
 from infra.settings import Settings
-from tasks.shared_checkpoints import CHECKPOINTS
+from infra.storage.blobs import Blobs, open_blobs
+from tasks.running.shared_checkpoints import CHECKPOINTS
 from tests.command_line import environment
 from tests.integration import fine_tuning
 from tests.integration.s3 import s3_server

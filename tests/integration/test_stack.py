@@ -16,10 +16,10 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
-from infra.blobs import open_blobs, require_conditional_puts
 from infra.stack import object_server
 from infra.stack.layout import BUCKET, USER, Layout
 from infra.stack.postgres import binaries
+from infra.storage.blobs import open_blobs, require_conditional_puts
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym, dreamgym_here
 from tests.faults.calm import settings_of
 from tests.integration.stack_home import running_stack

@@ -12,16 +12,16 @@ import lancedb
 import numpy as np
 import pytest
 
-import infra.blobs
-from infra.blobs import BucketBlobs, FolderBlobs, open_blobs
-from infra.object_store import ObjectStore
-from infra.replay_store import ReplayStore
+import infra.storage.blobs
 from infra.settings import Settings
-from infra.tracking import Tracker
+from infra.storage.blobs import BucketBlobs, FolderBlobs, open_blobs
+from infra.storage.object_store import ObjectStore
+from infra.storage.replay_store import ReplayStore
+from infra.tracking.tracker import Tracker
 from schemas.errors import InputError, IntegrityError, StorageError
 from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
 from schemas.tables import EVALUATIONS_SCHEMA
-from tasks.rows import Provenance, rows_of
+from tasks.data.rows import Provenance, rows_of
 from tests.integration.s3 import s3_server
 
 SECRET = "planted-canary-93f1"
@@ -82,7 +82,7 @@ def test_objects_come_back_and_equal_bytes_are_one_object(settings):
 
 @pytest.mark.integration
 def test_what_is_more_than_a_request_may_carry_is_sent_in_parts(settings, monkeypatch):
-    monkeypatch.setattr(infra.blobs, "_PART_BYTES", 5 * 2**20)
+    monkeypatch.setattr(infra.storage.blobs, "_PART_BYTES", 5 * 2**20)
     store = open_blobs(settings)
     for num_bytes in (12 * 2**20, 5 * 2**20):
         content = os.urandom(num_bytes)

@@ -4,7 +4,7 @@ import pytest
 from mlflow import MlflowClient
 
 from infra.settings import Settings
-from infra.tracking import Tracker
+from infra.tracking.tracker import Tracker
 from schemas.records import AgentTask, Step, Trajectory, Turn
 
 pytestmark = pytest.mark.integration

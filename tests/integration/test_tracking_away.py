@@ -6,7 +6,7 @@ import pytest
 from mlflow.exceptions import MlflowException
 
 from infra.settings import Settings
-from infra.tracking import Tracker, mlflow_is_away
+from infra.tracking.tracker import Tracker, mlflow_is_away
 from schemas.errors import StorageError
 from tests.free_ports import free_port
 from tests.integration.test_traces import episode, traces_of

@@ -7,12 +7,12 @@ from prefect import flow
 from prefect.testing.utilities import prefect_test_harness
 from rich.console import Console
 
-from infra.doors import Cycle, begin, blobs
-from infra.progress import Display
+from infra.context import Cycle, begin, blobs
 from infra.settings import settings
-from infra.tracking import Tracker
+from infra.tracking.progress import Display
+from infra.tracking.tracker import Tracker
 from schemas.records import Reference
-from tasks.versioned import versioned_task
+from tasks.running.versioned import versioned_task
 from tests.fresh import use_home
 
 pytestmark = pytest.mark.integration
@@ -37,7 +37,7 @@ def counting():
 
     @versioned_task
     def double(number: int) -> Reference:
-        from infra.doors import objects
+        from infra.context import objects
 
         runs.append(number)
         return objects().put(str(2 * number).encode(), "file")

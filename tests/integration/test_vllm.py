@@ -17,16 +17,16 @@ from infra.engines.vllm_environment import is_there
 from infra.engines.vllm_server import VllmServer
 from infra.environments.by_name import open_environment
 from infra.settings import settings
-from models.backbone import LanguageModel, load_model
-from models.engine import TorchEngine
-from models.packed import forward
-from models.rollouts import Rollout, RolloutOptions
-from models.transformer import logits_of, weights_of
-from schemas.environments import CookingRecipe
+from models.generation.torch_engine import TorchEngine
+from models.network.language_model import LanguageModel, load_model
+from models.network.packed import forward
+from models.network.transformer import logits_of, weights_of
+from models.rollout.rollouts import Rollout, RolloutOptions
 from schemas.errors import EngineError
+from schemas.recipes.environments import CookingRecipe
 from schemas.records import Trajectory
 from schemas.sampling import Sampling
-from tasks.pins import SHIPPED
+from tasks.running.pins import SHIPPED
 from tests.command_line import COMMAND, TOY, changed, environment
 from tests.distributions import likelihood_of_draws, nucleus_of
 
@@ -177,7 +177,7 @@ def test_a_server_that_cannot_start_says_why(tmp_path):
 def test_the_server_ends_with_its_parent_however_that_ends(tmp_path):
     script = (
         "import os, signal; from pathlib import Path; from infra.engines.vllm_server import VllmServer;"
-        "from infra.settings import settings; from models.backbone import load_model; from tasks.pins import SHIPPED;"
+        "from infra.settings import settings; from models.network.language_model import load_model; from tasks.running.pins import SHIPPED;"
         "server = VllmServer(settings(), 'test', 'shipped', load_model(SHIPPED / 'textworld-tiny').save);"
         "print(server._folder.name, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )

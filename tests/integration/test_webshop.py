@@ -8,9 +8,9 @@ from infra.environments.by_name import annotator_of_facts, open_environment
 from infra.environments.webshop import server as shop_protocol
 from infra.environments.webshop.environment import WebshopEnvironment
 from infra.environments.webshop.server import WebshopServer
-from models.behaviours import collect
-from schemas.environments import WebshopRecipe
+from models.rollout.behaviour_policies import collect
 from schemas.errors import EnvironmentLost, InputError
+from schemas.recipes.environments import WebshopRecipe
 from schemas.records import AgentTask, Failure
 from schemas.state_text import lines_of
 from tests.fresh import forget_doors

@@ -7,11 +7,11 @@ observation tokens attended but not trained, and TRL's bias-corrected KL switche
 import pytest
 import torch
 
-from models.groups import ScoredGroup, stream_lengths, token_advantages
-from models.groups import sampled_logprobs as our_sampled_logprobs
-from models.grpo import action_logprobs
-from models.objective import GrpoOptions, group_advantages, importance_weights, objective
-from models.transformer import weights_of
+from models.methods.groups import ScoredGroup, stream_lengths, token_advantages
+from models.methods.groups import sampled_logprobs as our_sampled_logprobs
+from models.methods.objective import GrpoOptions, group_advantages, importance_weights, objective
+from models.network.transformer import weights_of
+from models.training.policy_trainer import action_logprobs
 from schemas.records import Tokens
 from tests.unit.tiny import tiny_network
 

@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from models.adapters import has_adapters, merged
-from models.packed import forward
-from models.sft import Example, fit, repeated, sft_loss
-from models.trainable import trainable_copy
-from models.transformer import logits_of, weights_of
-from schemas.recipe import TrainingRecipe
+from models.network.lora import has_adapters, merged
+from models.network.packed import forward
+from models.network.trained_parameters import trainable_copy
+from models.network.transformer import logits_of, weights_of
+from models.training.sft import Example, fit, repeated, sft_loss
+from schemas.recipes.recipe import TrainingRecipe
 from tests.unit.tiny import tiny_network
 
 IDS = torch.randint(0, 64, (3, 17), generator=torch.Generator().manual_seed(1))

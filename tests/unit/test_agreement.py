@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models.agreement import Outcomes
+from models.measurement.agreement import Outcomes
 
 
 def test_kappa_precision_and_recall_by_hand():

@@ -6,8 +6,8 @@ import threading
 import pytest
 from rich.console import Console
 
-from flows.ahead import Ahead
-from infra.progress import Display
+from flows.loop.prefetch import Ahead
+from infra.tracking.progress import Display
 
 
 @pytest.mark.parametrize("beside", [False, True])

@@ -3,9 +3,9 @@
 import pytest
 from transformers import AutoTokenizer
 
-from models.backbone import load_architecture, load_model
+from models.network.language_model import load_architecture, load_model
 from schemas.errors import InputError
-from tasks.pins import SHIPPED
+from tasks.running.pins import SHIPPED
 from tests.unit.tiny import tiny_network
 
 

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from flows import begin_run as beginning
-from flows.begin_run import begin_run
-from flows.find_run import find_run
-from flows.run_key import differences, run_key
+from flows.running import begin_run as beginning
+from flows.running.begin_run import begin_run
+from flows.runs.find_run import find_run
+from flows.runs.run_key import differences, run_key
 from flows.stage import Stage
-from infra.blobs import FolderBlobs
-from infra.panels import num_taken, take_panel
-from infra.run_records import records, save_record
+from infra.promotion.panels import num_taken, take_panel
 from infra.settings import settings
-from infra.table_migration import migrate
+from infra.storage.blobs import FolderBlobs
+from infra.storage.run_records import records, save_record
+from infra.storage.table_migration import migrate
 from schemas.errors import InputError, StorageError
-from schemas.recipe import Recipe
+from schemas.recipes.recipe import Recipe
+from schemas.recipes.stored_recipes import stored_recipe
 from schemas.runs import RunKey, Status, Trigger
-from schemas.stored_recipes import stored_recipe
 from tests.fresh import use_home
 
 RECIPE = Recipe(name="night")
@@ -99,14 +99,14 @@ def test_each_kind_of_difference_is_told():
             "recipe": {"name": "night", "grpo.learning_rate": 0.001},
             "packages": key.packages | {"torch": "9.9"},
             "settings": key.settings | {"device": "cuda"},
-            "code": key.code | {"models/gate.py": "changed"},
+            "code": key.code | {"models/measurement/gate.py": "changed"},
         }
     )
     told = differences(key, other)
     assert any(one.startswith("recipe grpo.learning_rate: default -> 0.001") for one in told)
     assert any(one.startswith("package torch") for one in told)
     assert any(one.startswith("setting device: cpu -> cuda") for one in told)
-    assert any(one.startswith("code changed in models/gate.py") for one in told)
+    assert any(one.startswith("code changed in models/measurement/gate.py") for one in told)
     assert differences(key, key) == []
 
 

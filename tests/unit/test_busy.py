@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from infra import busy
+from infra.running import thread_waiting as busy
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from models.calibration import calibrate, replay
-from models.encoders import HashingEncoder
-from models.fidelity import fidelity
+from models.experience.encoders import HashingEncoder
+from models.measurement.calibration import calibrate, replay
+from models.measurement.fidelity import fidelity
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 
 TASK = AgentTask("t", "do it", "valid", "f")

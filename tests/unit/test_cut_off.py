@@ -1,7 +1,7 @@
 import pytest
 
 from schemas.records import Reference
-from tasks.fit_experience_model import cut_off
+from tasks.learning.fit_experience_model import cut_off
 
 LENGTHS: dict[str, float | int | str] = {
     "prediction_tokens_p99": 100,

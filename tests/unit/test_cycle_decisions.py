@@ -5,8 +5,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from flows import cycle as flow
-from schemas.recipe import CurriculumRecipe, DreamRecipe, Recipe
+from flows.loop import cycle as flow
+from schemas.recipes.recipe import CurriculumRecipe, DreamRecipe, Recipe
 from schemas.records import Reference
 
 

@@ -17,7 +17,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect_kubernetes.worker import KubernetesWorkerJobConfiguration
 
 from infra.settings import PREFIX, Settings
-from schemas.recipe import Recipe
+from schemas.recipes.recipe import Recipe
 
 INFRA = Path(__file__).parents[2] / "infra"
 COMPOSE = yaml.safe_load((INFRA / "compose.yaml").read_text())

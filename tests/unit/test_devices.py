@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import torch
 
-from models.engine import Sessions
-from models.groups import ScoredGroup, token_advantages
-from models.grpo import action_logprobs
-from models.packed import forward
-from models.sft import Example, sft_loss
-from models.trainable import make_trainable
-from models.transformer import weights_of
-from schemas.recipe import TrainingRecipe
+from models.generation.torch_engine import Sessions
+from models.methods.groups import ScoredGroup, token_advantages
+from models.network.packed import forward
+from models.network.trained_parameters import make_trainable
+from models.network.transformer import weights_of
+from models.training.policy_trainer import action_logprobs
+from models.training.sft import Example, sft_loss
+from schemas.recipes.recipe import TrainingRecipe
 from schemas.records import Tokens
 from schemas.sampling import Sampling
 from tests.unit.tiny import tiny_network, true_logprobs

@@ -8,11 +8,11 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from models.encoders import HashingEncoder, SentenceEncoder
+from models.experience.encoders import HashingEncoder, SentenceEncoder
 from schemas.errors import InputError
-from schemas.recipe import RetrievalRecipe
-from tasks.pins import pin_encoder
-from tasks.retrieval_index import encoder_of
+from schemas.recipes.recipe import RetrievalRecipe
+from tasks.data.retrieval_index import encoder_of
+from tasks.running.pins import pin_encoder
 
 WORDS = ["[PAD]", "[UNK]", "take", "carrot", "counter", "fry"]
 TEXTS = ["take carrot", "fry carrot", "counter"]

@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
-from models.engine import Sessions, _draw
-from models.transformer import Weights, weights_of
+from models.generation.torch_engine import Sessions, _draw
+from models.network.transformer import Weights, weights_of
 from schemas.errors import InputError
 from schemas.sampling import Sampling
 from tests.distributions import likelihood_of_draws, nucleus_of

@@ -5,11 +5,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.encoders import HashingEncoder
+from models.experience.encoders import HashingEncoder
 from schemas.records import AgentTask, Step, Trajectory, Turn
+from tasks.data.recall import episodes_of
+from tasks.data.rows import Provenance, rows_of
 from tasks.logs.episodes import distinct
-from tasks.recall import episodes_of
-from tasks.rows import Provenance, rows_of
 
 
 def episode(name: str, *actions: str, task: str = "t") -> Trajectory:

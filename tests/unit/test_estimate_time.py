@@ -2,12 +2,12 @@
 
 import pytest
 
-from flows.plan import plan_of
-from models.footprint import num_weights
-from schemas.recipe import Recipe
-from tasks import estimate_time
-from tasks.estimate_time import least_seconds
-from tasks.lengths import Lengths
+from flows.planning.plan import plan_of
+from models.training.memory_estimate import num_weights
+from schemas.recipes.recipe import Recipe
+from tasks.planning import estimate_time
+from tasks.planning.estimate_time import least_seconds
+from tasks.planning.token_lengths import Lengths
 from tests.unit.tiny import tiny_network
 
 LONGEST = Lengths(moment=90, action=10, situation=200)

@@ -5,11 +5,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.cycle import is_calibrated_after, last_to_begin
-from models.engine import TorchEngine
-from models.following import FollowingEngine
-from models.transformer import weights_of
-from schemas.recipe import DreamRecipe
+from flows.loop.cycle import is_calibrated_after, last_to_begin
+from models.generation.torch_engine import TorchEngine
+from models.generation.weight_following_engine import FollowingEngine
+from models.network.transformer import weights_of
+from schemas.recipes.recipe import DreamRecipe
 from schemas.sampling import Sampling
 from tests.unit.tiny import tiny_network
 

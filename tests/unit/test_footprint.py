@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch.distributed._tools.mem_tracker import MemTracker
 
-from models.footprint import Footprint, of_fine_tuning, of_sampling, of_update
-from models.sft import Example, sft_loss
-from models.trainable import make_trainable
-from schemas.recipe import TrainingRecipe
+from models.network.trained_parameters import make_trainable
+from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampling, of_update
+from models.training.sft import Example, sft_loss
+from schemas.recipes.recipe import TrainingRecipe
 from tests.unit.tiny import tiny_network
 
 NUM_ROWS, PROMPT, TARGET = 16, 96, 32

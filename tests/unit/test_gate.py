@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.load_recipe import load_recipe
-from models.gate import judge, judge_succession
+from flows.planning.load_recipe import load_recipe
+from models.measurement.gate import judge, judge_succession
 from schemas.errors import RecipeError
-from schemas.recipe import GateRecipe
+from schemas.recipes.recipe import GateRecipe
 from tests.command_line import LENIENT_GATE
 from tests.simulated import PERFECT
 

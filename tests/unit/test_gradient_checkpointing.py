@@ -4,12 +4,12 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from models.groups import ScoredGroup
-from models.grpo import action_logprobs
-from models.sft import Example, sft_loss
-from models.trainable import trainable_copy
-from models.transformer import weights_of
-from schemas.recipe import TrainingRecipe
+from models.methods.groups import ScoredGroup
+from models.network.trained_parameters import trainable_copy
+from models.network.transformer import weights_of
+from models.training.policy_trainer import action_logprobs
+from models.training.sft import Example, sft_loss
+from schemas.recipes.recipe import TrainingRecipe
 from schemas.records import Tokens
 from tests.unit.tiny import tiny_network
 

@@ -6,13 +6,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.groups import ScoredGroup, informative_groups, micro_batches, token_advantages
-from models.grpo import GrpoTrainer, action_logprobs
-from models.objective import GrpoOptions, group_advantages, importance_weights, objective
-from models.packed import forward_groups
-from models.trainable import trainable_copy
-from models.transformer import weights_of
-from schemas.recipe import TrainingRecipe
+from models.methods.groups import ScoredGroup, informative_groups, micro_batches, token_advantages
+from models.methods.objective import GrpoOptions, group_advantages, importance_weights, objective
+from models.network.packed import forward_groups
+from models.network.trained_parameters import trainable_copy
+from models.network.transformer import weights_of
+from models.training.policy_trainer import GrpoTrainer, action_logprobs
+from schemas.recipes.recipe import TrainingRecipe
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
 from tests.unit.tiny import tiny_network
 
@@ -210,7 +210,9 @@ def test_streams_that_are_alike_are_computed_once_and_count_each(monkeypatch):
     one, other = group.tokens[:2]
     alike = ScoredGroup([one, other, one, one], [0.5, -1.0, 2.0, -0.25])
     computed = []
-    monkeypatch.setattr("models.grpo.forward_groups", lambda w, p, s: computed.append(s) or forward_groups(w, p, s))
+    monkeypatch.setattr(
+        "models.training.policy_trainer.forward_groups", lambda w, p, s: computed.append(s) or forward_groups(w, p, s)
+    )
     after = []
     for groups in ([alike], [ScoredGroup([t], [a]) for t, a in zip(alike.tokens, alike.advantages, strict=True)]):
         network = tiny_network(seed=3)

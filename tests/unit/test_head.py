@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from models import head
-from models.transformer import weights_of
+from models.network import head
+from models.network.transformer import weights_of
 from tests.unit.tiny import tiny_network
 
 

@@ -5,7 +5,7 @@ import sys
 
 LOST_AND_FOUND = """
 import signal
-from infra.interrupts import heed_interrupts, stop_if_interrupted
+from infra.running.interrupts import heed_interrupts, stop_if_interrupted
 
 class Doomed:
     def __del__(self):

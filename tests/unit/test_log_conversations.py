@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from schemas.log_mapping import LogMapping, MessageMapping
+from schemas.recipes.log_mapping import LogMapping, MessageMapping
 from tasks.logs.messages import THE_END, Conversation, conversation_of, value_at
 from tasks.logs.traces import conversation_in_trace, spans_of, trace_of
 

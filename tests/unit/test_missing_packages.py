@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from infra.environments.by_name import open_environment
-from schemas.environments import AlfworldRecipe, MiniwobRecipe, PluginRecipe, ScienceworldRecipe
 from schemas.errors import InputError
+from schemas.recipes.environments import AlfworldRecipe, MiniwobRecipe, PluginRecipe, ScienceworldRecipe
 
 _WEBARENA = "browsergym.webarena:browsergym/webarena.{number}"
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from infra.outbox import Outbox
+from infra.tracking.outbox import Outbox
 from schemas.errors import StorageError
 
 

@@ -5,10 +5,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.groups import ScoredGroup
-from models.grpo import action_logprobs
-from models.packed import forward, forward_groups
-from models.transformer import logits_of, weights_of
+from models.methods.groups import ScoredGroup
+from models.network.packed import forward, forward_groups
+from models.network.transformer import logits_of, weights_of
+from models.training.policy_trainer import action_logprobs
 from schemas.records import Tokens
 from tests.unit.tiny import tiny_network
 

@@ -5,9 +5,9 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from models.gate import judge, judge_succession
-from models.power import advice, power
-from schemas.recipe import GateRecipe
+from models.measurement.gate import judge, judge_succession
+from models.measurement.power import advice, power
+from schemas.recipes.recipe import GateRecipe
 from tests.simulated import PERFECT, TestTasks, by_task
 
 ASKED = GateRecipe()

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from models.engine import engine_weights
-from models.precision import matmul_dtype
+from models.generation.torch_engine import engine_weights
+from models.network.precision import matmul_dtype
 from tests.unit.tiny import tiny_network
 
 

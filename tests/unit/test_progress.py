@@ -3,12 +3,12 @@ from types import SimpleNamespace
 
 from rich.console import Console
 
-from infra.progress import Display
+from infra.tracking.progress import Display
 
 
 def test_the_time_left_leaves_out_what_was_done_before(monkeypatch):
     seconds = iter([0, 5, 25, 45])
-    monkeypatch.setattr("infra.progress.time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr("infra.tracking.progress.time", SimpleNamespace(monotonic=lambda: next(seconds)))
     written = StringIO()
     with Display(Console(file=written)).stage("experience model") as report:
         report(100, 200, "loss 1")  # five seconds after it began, taken over from a run that was cut off

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.authors import LanguageModelAuthor
-from models.backbone import load_model
-from models.engine import TorchEngine, engine_weights
-from models.experience_model import Dream, DreamOptions, ExperienceModel, parse_prediction
-from models.prompts import PromptFormat, Situation, without_markers
+from models.experience.experience_model import Dream, DreamOptions, ExperienceModel, parse_prediction
+from models.experience.predictors import LanguageModelAuthor
+from models.generation.torch_engine import TorchEngine, engine_weights
+from models.network.language_model import load_model
+from models.text.prompts import PromptFormat, Situation, without_markers
 from schemas.records import AgentTask, Failure, Step
-from tasks.pins import SHIPPED
+from tasks.running.pins import SHIPPED
 
 TASK = AgentTask("t", "recipe: carrot fried diced", "train", "f")
 SITUATION = Situation(TASK, "- you: kitchen\n- carrot: counter raw uncut", "take carrot from counter")

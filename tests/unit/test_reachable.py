@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from infra.reachable import prefect_is_away
+from infra.running.reachable import prefect_is_away
 
 ASKED = httpx.Request("GET", "http://127.0.0.1:9/api")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from flows.load_recipe import SHIPPED, load_recipe
-from flows.plan import plan_of
+from flows.planning.load_recipe import SHIPPED, load_recipe
+from flows.planning.plan import plan_of
 from schemas.errors import RecipeError
 
 

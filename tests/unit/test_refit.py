@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from models.refit import sampling_shares, transition_errors
+from models.rollout.refit_sampling import sampling_shares, transition_errors
 from schemas.records import AgentTask, Step, Trajectory, Turn
-from tasks.fit_experience_model import new_and_replayed
+from tasks.learning.fit_experience_model import new_and_replayed
 
 
 def step(state: str, *, done=False, success=False) -> Step:

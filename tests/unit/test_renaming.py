@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.prompts import Situation
-from models.renaming import Aliases, invented_names, renamed, renamed_situation, renamer
+from models.text.prompts import Situation
+from models.text.renaming import Aliases, invented_names, renamed, renamed_situation, renamer
 from schemas.records import AgentTask, Step, Trajectory, Turn
 
 TASK = AgentTask("t", "recipe: red apple fried diced", "train", "f", initial_state="- red apple: counter raw uncut")

@@ -1,8 +1,8 @@
 import numpy as np
 
-from models.encoders import HashingEncoder
-from models.prompts import Situation
-from models.retrieval import Remembered, ReplayIndex, join
+from models.experience.encoders import HashingEncoder
+from models.experience.retrieval import Remembered, ReplayIndex, join
+from models.text.prompts import Situation
 from schemas.records import AgentTask
 
 ENCODER = HashingEncoder()

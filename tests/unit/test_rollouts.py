@@ -3,14 +3,14 @@
 import pytest
 
 from infra.environments.by_name import open_environment
-from models.backbone import load_model
-from models.engine import TorchEngine, engine_weights
-from models.examples import policy_examples
-from models.renaming import Aliases
-from models.rollouts import Rollout, RolloutOptions
-from schemas.environments import CookingRecipe
+from models.generation.torch_engine import TorchEngine, engine_weights
+from models.network.language_model import load_model
+from models.rollout.rollouts import Rollout, RolloutOptions
+from models.text.renaming import Aliases
+from models.training.examples import policy_examples
+from schemas.recipes.environments import CookingRecipe
 from schemas.sampling import Sampled
-from tasks.pins import SHIPPED
+from tasks.running.pins import SHIPPED
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from models.encoders import HashingEncoder
+from models.experience.encoders import HashingEncoder
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
-from tasks.rows import Provenance, rows_of
+from tasks.data.rows import Provenance, rows_of
 
 TASK = AgentTask("t", "do it", "train", "f")
 

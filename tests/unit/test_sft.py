@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from models.sft import Example, backward
+from models.training.sft import Example, backward
 from tests.unit.tiny import tiny_network
 
 BATCH = [Example.of((list(range(1, 20 + n)), False), (list(range(20, 24 + 5 * n)), True)) for n in range(5)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flows.show_run import print_results
+from flows.reports.show_run import print_results
 
 SUMMARY = {
     "run_id": "tiny-0001",

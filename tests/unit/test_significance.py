@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, permutation_test, ttest_1samp
 
-from models.significance import holm, sign_flip
+from models.measurement.significance import holm, sign_flip
 
 shares = st.integers(-6, 6).map(lambda sixths: sixths / 6)
 

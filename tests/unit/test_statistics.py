@@ -3,8 +3,8 @@
 import pytest
 from scipy.stats import ttest_rel
 
-from models.curriculum import draw_tasks, reward_entropy, tasks_to_vary
-from models.intervals import Interval, mean_over_seeds, paired_gain, success_rate
+from models.measurement.intervals import Interval, mean_over_seeds, paired_gain, success_rate
+from models.methods.curriculum import draw_tasks, reward_entropy, tasks_to_vary
 from schemas.records import AgentTask
 
 

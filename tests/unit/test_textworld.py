@@ -5,7 +5,7 @@ import random
 import pytest
 
 from infra.environments.cooking.environment import CookingEnvironment
-from models.behaviours import collect
+from models.rollout.behaviour_policies import collect
 from schemas.records import Failure
 from schemas.state_text import lines_of
 

@@ -1,6 +1,6 @@
 """What a cycle has cost, over the processes that worked on it."""
 
-from infra.timesheet import Timesheet
+from infra.tracking.costs import Timesheet
 
 
 class Clock:

@@ -5,23 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from schemas import digests
-from schemas.digests import digest_of
 from schemas.errors import DreamGymError
 from schemas.plain import plain, references_in, restored
-from schemas.recipe import ExperienceRecipe, GrpoRecipe, Recipe, StartRecipe
+from schemas.recipes import digests
+from schemas.recipes.digests import digest_of
+from schemas.recipes.recipe import ExperienceRecipe, GrpoRecipe, Recipe, StartRecipe
 from schemas.records import Reference
-from tasks import cache_key, device, import_closure
-from tasks.cache_key import code_and_packages, key_parts
-from tasks.import_closure import closure_of
-from tasks.versioned import versioned_task
+from tasks.running import cache_key, device, import_closure
+from tasks.running.cache_key import code_and_packages, key_parts
+from tasks.running.import_closure import closure_of
+from tasks.running.versioned import versioned_task
 
 MODEL = Reference("folder/a", "a" * 64, "model", {"round": 1})
 TEXTWORLD = Recipe(name="a").environment
 MINIWOB = Recipe.model_validate({"name": "a", "environment": {"name": "miniwob"}}).environment
 
 
-def key(task="train", module="tasks.train_policy", **inputs) -> str:
+def key(task="train", module="tasks.learning.train_policy", **inputs) -> str:
     return key_parts(task, module, {"policy": MODEL, "recipe": GrpoRecipe(), "round": 0} | inputs).key
 
 
@@ -29,7 +29,7 @@ def key(task="train", module="tasks.train_policy", **inputs) -> str:
     "change",
     [
         {"task": "dream"},
-        {"module": "tasks.judge"},
+        {"module": "tasks.judging.judge"},
         {"round": 1},
         {"recipe": GrpoRecipe(group_size=4)},
         {"policy": Reference("folder/a", "b" * 64, "model")},
@@ -89,13 +89,13 @@ def test_another_environments_code_counts_only_where_that_is_played(checkout):
 
 def test_code_that_carries_results_is_no_part_of_a_key():
     carried = {
-        "infra/tracking.py",
-        "infra/ledger.py",
-        "infra/replay_store.py",
-        "schemas/recipe.py",
-        "tasks/versioned.py",
+        "infra/tracking/tracker.py",
+        "infra/promotion/ledger.py",
+        "infra/storage/replay_store.py",
+        "schemas/recipes/recipe.py",
+        "tasks/running/versioned.py",
     }
-    assert not carried & closure_of(["flows.cycle"]).code.keys()
+    assert not carried & closure_of(["flows.loop.cycle"]).code.keys()
 
 
 def test_a_file_counts_however_it_is_imported(tmp_path, monkeypatch):
@@ -111,20 +111,20 @@ def test_a_file_counts_however_it_is_imported(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("package", "touched"), [("torch", True), ("textworld", True), ("alfworld", False)])
 def test_another_version_of_a_package_counts_where_its_code_is_run(package, touched, monkeypatch):
-    before = code_and_packages("tasks.dream", TEXTWORLD)[1]
+    before = code_and_packages("tasks.playing.dream", TEXTWORLD)[1]
     version = cache_key._version
     monkeypatch.setattr(cache_key, "_version", lambda name: "0.0" if name == package else version(name))
-    assert (code_and_packages("tasks.dream", TEXTWORLD)[1] != before) == touched
+    assert (code_and_packages("tasks.playing.dream", TEXTWORLD)[1] != before) == touched
     assert not {"prefect", "mlflow", "boto3", "lancedb"} & before.keys()
 
 
 @pytest.mark.parametrize("changed", [{"device": "cuda"}, {"matmul": "float16"}])
 def test_another_kind_of_device_or_precision_counts_where_networks_compute(changed, monkeypatch):
-    train, judge = key(), key(module="tasks.judge")
+    train, judge = key(), key(module="tasks.judging.judge")
     settings = device.number_settings()
     monkeypatch.setattr(cache_key, "number_settings", lambda: settings | changed)
     assert key() != train
-    assert key(module="tasks.judge") == judge
+    assert key(module="tasks.judging.judge") == judge
 
 
 def test_a_new_field_at_its_default_changes_no_digest_and_another_default_does():
@@ -145,7 +145,7 @@ def test_a_new_field_at_its_default_changes_no_digest_and_another_default_does()
 
 
 def test_every_default_is_recorded():
-    assert digests.unrecorded() == {}, "python -m schemas.digests"
+    assert digests.unrecorded() == {}, "python -m schemas.recipes.digests"
 
 
 def test_an_input_without_a_digest_is_an_error_and_not_a_silent_miss():

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.prompts import PromptFormat
-from models.vocabulary import train_tokenizer
+from models.network.tokenizer import train_tokenizer
+from models.text.prompts import PromptFormat
 
 FORMAT = PromptFormat(train_tokenizer([" take creditcard 1 from sidetable 12\n- sidetable 12: creditcard 2"] * 10, 512))
 

@@ -8,7 +8,7 @@ asked for is said at most turns, mostly no, and not only where it wins: a model 
 Example, of `move mug 1 to desk 1`: at desk 1, asked. holding mug 1, asked. mug 1: is cleaned. desk 1: pen 2. accepted.
 mug asked. desk asked. is cleaned. wins.
 
-Differs: the paper asks a strong teacher LLM; models/teacher.py does that.
+Differs: the paper asks a strong teacher LLM; models/experience/teacher.py does that.
 """
 
 import re

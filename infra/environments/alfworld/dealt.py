@@ -7,7 +7,7 @@ beginning of what is left. Test tasks are of a split of their own.
 from collections.abc import Mapping, Sequence
 
 from infra.environments.alfworld.files import GameFiles
-from schemas.environments import AlfworldRecipe
+from schemas.recipes.environments import AlfworldRecipe
 
 
 def deal(recipe: AlfworldRecipe, files: GameFiles, split: str) -> list[tuple[str, str]]:

@@ -7,8 +7,8 @@ from infra.environments.alfworld.files import GameFiles
 from infra.environments.alfworld.view import actions_in, generated_task_error, near_misses_in
 from infra.environments.games_in_processes import GamesInProcesses
 from infra.environments.processes import Game
-from schemas.environments import AlfworldRecipe
 from schemas.errors import InputError
+from schemas.recipes.environments import AlfworldRecipe
 from schemas.records import AgentTask
 from schemas.state_text import lines_of
 

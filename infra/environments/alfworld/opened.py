@@ -3,9 +3,9 @@
 from functools import lru_cache
 from importlib.util import find_spec
 
-from schemas.environments import AlfworldRecipe
 from schemas.errors import InputError
 from schemas.ports import RealEnvironment
+from schemas.recipes.environments import AlfworldRecipe
 
 
 @lru_cache(maxsize=1)

@@ -17,8 +17,8 @@ from infra.environments.gymnasium_ids import require_packages
 from infra.environments.opened_games import OpenedGames
 from infra.environments.processes import Game
 from infra.environments.verdicts import verdict
-from schemas.environments import PluginRecipe
 from schemas.errors import InputError
+from schemas.recipes.environments import PluginRecipe
 from schemas.records import AgentTask, Trajectory, Turn
 from schemas.state_text import lines_of
 

@@ -1,7 +1,7 @@
 """Open TextWorld's cooking games."""
 
 from infra.environments.cooking.environment import CookingEnvironment
-from schemas.environments import CookingRecipe
+from schemas.recipes.environments import CookingRecipe
 
 
 def open_environment(recipe: CookingRecipe) -> CookingEnvironment:

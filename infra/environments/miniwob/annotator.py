@@ -7,7 +7,7 @@ Where a task is lost, it says what was wrong.
 
 Example, of `click [11]`: [11] button: "Login", asked. [7] textbox: "keneth", asked. [10] textbox: "91", not asked, wrong. loses.
 
-Differs: the paper asks a strong teacher LLM; models/teacher.py does that.
+Differs: the paper asks a strong teacher LLM; models/experience/teacher.py does that.
 """
 
 import re

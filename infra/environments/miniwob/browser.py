@@ -60,7 +60,7 @@ class Browser:
         """
         driver, browser = require_browser()
         self._process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "infra.guard", driver, "--port=0"],
+            [sys.executable, "-m", "infra.running.guard", driver, "--port=0"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

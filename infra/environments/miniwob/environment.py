@@ -6,7 +6,7 @@ from infra.environments.miniwob.names import names_on
 from infra.environments.miniwob.view import KEYS, put, text_in
 from infra.environments.opened_games import OpenedGames
 from infra.environments.processes import Game
-from schemas.environments import MiniwobRecipe, MiniwobTask
+from schemas.recipes.environments import MiniwobRecipe, MiniwobTask
 from schemas.records import AgentTask
 from schemas.state_text import lines_of
 

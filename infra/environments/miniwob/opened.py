@@ -3,9 +3,9 @@
 from functools import lru_cache
 from importlib.util import find_spec
 
-from schemas.environments import MiniwobRecipe
 from schemas.errors import InputError
 from schemas.ports import RealEnvironment
+from schemas.recipes.environments import MiniwobRecipe
 
 
 @lru_cache(maxsize=1)

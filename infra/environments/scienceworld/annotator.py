@@ -7,7 +7,7 @@ holds, what one focused on last, and if that is the place: there it says whether
 Example, of `open door to kitchen`: in hallway. door to kitchen closed. works.
 Of `move dove egg to red box`: in kitchen. dove egg. red box. focus dove egg, moved. red box, asked. wins.
 
-Differs: the paper asks a strong teacher LLM; models/teacher.py does that.
+Differs: the paper asks a strong teacher LLM; models/experience/teacher.py does that.
 """
 
 import re

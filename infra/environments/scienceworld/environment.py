@@ -3,7 +3,7 @@
 from infra.environments.opened_games import OpenedGames
 from infra.environments.processes import Game
 from infra.environments.scienceworld.plan import about_others
-from schemas.environments import ScienceworldRecipe
+from schemas.recipes.environments import ScienceworldRecipe
 from schemas.records import AgentTask
 
 _GAMES_PER_JAVA = 200

@@ -4,9 +4,9 @@ from functools import lru_cache
 from importlib.util import find_spec
 from shutil import which
 
-from schemas.environments import ScienceworldRecipe
 from schemas.errors import InputError
 from schemas.ports import RealEnvironment
+from schemas.recipes.environments import ScienceworldRecipe
 
 
 @lru_cache(maxsize=1)

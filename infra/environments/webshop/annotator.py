@@ -2,7 +2,7 @@
 
 Example, of `click[buy now]`: accepted. chosen: red; large. asked: find me a red dress, size large. loses.
 
-Differs: the paper asks a strong teacher LLM; models/teacher.py does that. Here nothing says why a purchase was wrong.
+Differs: the paper asks a strong teacher LLM; models/experience/teacher.py does that. Here nothing says why a purchase was wrong.
 """
 
 from collections.abc import Sequence

@@ -5,8 +5,8 @@ from functools import lru_cache
 from infra.environments.webshop.environment import WebshopEnvironment
 from infra.environments.webshop.server import WebshopServer
 from infra.settings import settings
-from schemas.environments import WebshopRecipe
 from schemas.errors import InputError
+from schemas.recipes.environments import WebshopRecipe
 
 
 def open_environment(recipe: WebshopRecipe) -> WebshopEnvironment:

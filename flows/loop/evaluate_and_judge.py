@@ -1,0 +1,151 @@
+"""Prove a policy in the real environment: evaluate it on test tasks, let the gate judge it, and offer it as champion."""
+
+from typing import Any
+
+from flows.loop.lineage import Lineage, evaluated, log
+from infra.context import blobs
+from infra.context import cycle as running
+from infra.orchestration.announcements import CALIBRATION_ALARM, announce
+from infra.promotion.panels import take_panel
+from schemas.errors import GateRefused, Overtaken
+from schemas.plain import references_in
+from schemas.recipes.digests import digest_of
+from schemas.recipes.recipe import Recipe
+from schemas.records import Reference
+from tasks.data.verify_rows import verify_rows
+from tasks.judging.judge import judge_candidate
+from tasks.judging.promote import champion_to_beat, is_in_force, is_open, objections, promote, record_judgement
+
+_BETWEEN_PANELS = 100_000
+"""Test tasks from the first of one panel to the first of the next."""
+
+
+def prove(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
+    """Judge what the dream taught, against the starting policy and the champion, and record the judgement.
+
+    Args:
+        recipe: Of the run.
+        made: Its models; evaluations and verdict are added.
+        anew: Although the run judged it before: against today's champion, on a panel of its own.
+
+    Raises:
+        IntegrityError: rows that the run stored are not what was written.
+    """
+    verify_rows(references_in(made.references))
+    made.references.pop("champion", None)
+    champion = champion_to_beat(made.references["dream"], anew=anew)
+    if champion:
+        made.references["champion"] = champion
+    policies = {name: made.references[name] for name in ("start", "dream", "champion") if name in made.references}
+    panel = panel_of(recipe, "dream", anew=anew)
+    made.evaluations |= all_held_out(recipe, made, policies, panel)
+    made.gate = judged(recipe, made, "dream", "start", made.evaluations, champion, panel)
+    if not made.gate["calibrated"]:
+        alarm(made.evaluations["dream"])
+
+
+def prove_fine_tuned(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
+    """Judge what sim-to-real made, against the policy that it went on from and the champion."""
+    candidate, first = made.references["sim_to_real"], made.references["dream"]
+    champion = champion_to_beat(candidate, anew=anew)
+    policies = {"dream": first, "sim_to_real": candidate} | ({"champion": champion} if champion else {})
+    panel = panel_of(recipe, "sim_to_real", anew=anew)
+    evaluations = all_held_out(recipe, made, policies, panel)
+    made.evaluations["sim_to_real"] = evaluations["sim_to_real"]
+    made.real_gate = judged(recipe, made, "sim_to_real", "dream", evaluations, champion, panel)
+
+
+def judged(
+    recipe: Recipe,
+    made: Lineage,
+    name: str,
+    baseline: str,
+    evaluations: dict[str, dict[str, Any]],
+    champion: Reference | None,
+    panel: int,
+) -> dict[str, Any]:
+    """The gate's verdict on a policy, in the ledger and the registry."""
+    candidate = made.references[name]
+    gate = judge_candidate(
+        candidate,
+        evaluations[name],
+        made.references[baseline],
+        evaluations[baseline],
+        recipe.gate,
+        champion,
+        evaluations.get("champion"),
+        {"number": panel, "fresh": has_fresh_panels(recipe), "pinned": recipe.evaluation.panel == "pinned"},
+    )
+    gain = gate["gain"]
+    stage = "gate" if name == "dream" else f"gate {name}"
+    log(stage, {"gain": gain["mean"], "gain_low": gain["low"], "passed": float(gate["passed"])})
+    # Where no group taught anything, the candidate is its baseline, which is registered and judged already.
+    if candidate.sha256 == made.references[baseline].sha256:
+        made.versions[name] = made.versions.get(baseline) or record_judgement(candidate, gate)
+    else:
+        tags = {"fine_tuned_from": made.versions[baseline]} if baseline in made.versions else {}
+        made.versions[name] = record_judgement(candidate, gate, **tags)
+    return gate
+
+
+def panel_of(recipe: Recipe, name: str, *, anew: bool = False) -> int:
+    """The number of the panel of test tasks that a policy of this run is judged on; pinned ones are the first."""
+    if recipe.evaluation.panel == "pinned":
+        return 0
+    test_tasks = recipe.environment.model_dump(mode="json")
+    for of_others in ("num_train_tasks", "num_valid_tasks", "num_test_tasks", "max_steps"):
+        test_tasks.pop(of_others)
+    judgement = f"{running().run_id}/{name}{f'/{running().steps.started_utc}' if anew else ''}"
+    return take_panel(blobs(), digest_of(test_tasks)[:16], judgement)
+
+
+def has_fresh_panels(recipe: Recipe) -> bool:
+    """Whether each judgement has test tasks of its own."""
+    return recipe.evaluation.panel == "fresh" and recipe.environment.has_endless_tasks
+
+
+def all_held_out(
+    recipe: Recipe, made: Lineage, policies: dict[str, Reference], panel: int
+) -> dict[str, dict[str, Any]]:
+    """Several policies on the same test tasks; one that stands under two names is played once."""
+    measured: dict[str, dict[str, Any]] = {}
+    for name, policy in policies.items():
+        if policy.sha256 not in measured:
+            measured[policy.sha256] = held_out(recipe, made, name, policy, panel)
+    return {name: measured[policy.sha256] for name, policy in policies.items()}
+
+
+def held_out(recipe: Recipe, made: Lineage, name: str, policy: Reference, panel: int) -> dict[str, Any]:
+    """A policy on a panel of test tasks, for real.
+
+    Where the tasks are always the same, a greedy policy would only repeat itself, so that it is the same evaluation.
+    """
+    fresh = has_fresh_panels(recipe)
+    first = panel * _BETWEEN_PANELS if fresh else 0
+    number = panel if fresh or recipe.evaluation.temperature > 0 else 0
+    num_tasks = recipe.environment.num_test_tasks
+    return evaluated(recipe, made, f"evaluate {name}", policy, "test", num_tasks, number, first)
+
+
+def offer(recipe: Recipe, made: Lineage, name: str, gate: dict[str, Any]) -> None:
+    """Promote a candidate that nothing and nobody has to be asked about; else say what it waits for."""
+    say, candidate = running().display.say, made.references[name]
+    if is_in_force(candidate):
+        made.promoted = name
+    elif reasons := objections(gate):
+        say(f"{name} is not promoted: {'; '.join(reasons)}")
+    elif recipe.gate.needs_approval:
+        if is_open(candidate, gate["report"]):
+            say(f"{name} waits for approval: dreamgym promote {running().run_id}")
+    else:
+        try:
+            promote(candidate, gate["report"], running().run_id)
+            made.promoted = name
+        except (GateRefused, Overtaken) as refused:
+            say(f"{name} is not promoted: {refused}")
+
+
+def alarm(measured: dict[str, Any]) -> None:
+    """Announce that dreams do not hold for real, so that a schedule can be paused."""
+    facts = {name: measured[name] for name in ("dream_real_gap", "outcome_agreement")}
+    announce(CALIBRATION_ALARM, running().run_id, {"run_id": running().run_id, **facts})

@@ -1,0 +1,100 @@
+"""Sim-to-real: go on with a policy in the real environment; and its baseline, which never dreamt."""
+
+from typing import Any
+
+from prefect import flow
+
+from flows.loop.evaluate_and_judge import held_out, offer, prove_fine_tuned
+from flows.loop.lineage import Lineage, evaluated, log, show_rollouts
+from schemas.errors import GateRefused, IntegrityError
+from schemas.recipes.recipe import GrpoRecipe, Recipe
+from schemas.records import Reference
+from tasks.judging.promote import is_in_force
+from tasks.learning.train_policy import train_policy
+from tasks.playing.play_real_groups import play_real_groups
+from tasks.running.pins import with_encoder_pinned
+
+_ROUNDS_OF_THE_BASELINE = 10
+"""For each round of sim-to-real."""
+
+
+def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
+    """A few rounds of the same GRPO in the real environment, from the policy that was promoted; judged, and offered."""
+    first = made.references["dream"]
+    policy, num_steps = train_for_real(recipe, recipe.real_grpo, made, first, recipe.real.num_rounds)
+    made.references["sim_to_real"], made.real_interactions["sim_to_real"] = policy, num_steps
+    prove_fine_tuned(recipe, made)
+    if made.promoted and policy.sha256 != first.sha256:
+        offer(recipe, made, "sim_to_real", made.real_gate)
+
+
+@flow(name="sim-to-real", validate_parameters=False)
+def sim_to_real(recipe: Recipe, references: dict[str, Any], promoted: str) -> Lineage:
+    """Go on with the promoted policy of a finished run, exactly that one; nothing before it is trained again.
+
+    Args:
+        recipe: Of the run.
+        references: What the run made.
+        promoted: Digest of the policy.
+
+    Raises:
+        IntegrityError: the run's policy is another one.
+        GateRefused: it is not in force: nobody promoted it, or a rollback took it back.
+    """
+    policy = references["dream"]
+    if policy.sha256 != promoted:
+        raise IntegrityError(
+            f"policy {promoted[:12]} was promoted, and the run's is {policy.sha256[:12]}: nothing is trained"
+        )
+    if not is_in_force(policy):
+        raise GateRefused(f"policy {promoted[:12]} is not in force: `dreamgym history` shows what was decided")
+    recipe, made = with_encoder_pinned(recipe), Lineage.of_finished(references)
+    made.promoted = "dream"
+    fine_tune_for_real(recipe, made)
+    return made
+
+
+@flow(name="real-only", validate_parameters=False)
+def real_only(recipe: Recipe, references: dict[str, Any]) -> dict[str, Any]:
+    """The baseline of sim-to-real: GRPO in the real environment alone, from the starting policy, with ten times the rounds."""
+    made, recipe = Lineage(references=references), with_encoder_pinned(recipe)
+    num_rounds = _ROUNDS_OF_THE_BASELINE * recipe.real.num_rounds
+    policy, num_steps = train_for_real(recipe, recipe.grpo, made, references["start"], num_rounds)
+    return {**held_out(recipe, made, "real_only", policy, 0), "real_interactions": num_steps}
+
+
+def train_for_real(
+    recipe: Recipe, grpo: GrpoRecipe, made: Lineage, first: Reference, num_rounds: int
+) -> tuple[Reference, int]:
+    """Rounds of GRPO in the real environment: the policy that does best on valid tasks, and the steps of all rounds."""
+    policy = best = first
+    best_success, num_steps = success_on_valid(recipe, made, first, 0) if num_rounds else 0.0, 0
+    for round in range(num_rounds):
+        groups = play_real_groups(
+            made.references["pool"],
+            made.entropies,
+            policy,
+            recipe.play,
+            recipe.curriculum,
+            grpo,
+            "real rollouts",
+            round,
+        )
+        show_rollouts("real training", groups, round)
+        num_steps += int(groups.notes["num_transitions"])
+        trained = train_policy(policy, first, groups, grpo, recipe.training, "real", round)
+        policy = trained["policy"]
+        made.entropies |= trained["entropies"]
+        log("real training", trained["metrics"], round)
+        if (round + 1) % recipe.dream.calibrate_every == 0 or round + 1 == num_rounds:
+            success = success_on_valid(recipe, made, policy, round + 1)
+            if success >= best_success:
+                best, best_success = policy, success
+    return best, num_steps
+
+
+def success_on_valid(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> float:
+    """Real success on valid tasks, without dreams beside it."""
+    real = recipe.model_copy(update={"evaluation": recipe.evaluation.without_dreams})
+    num_tasks = recipe.environment.num_valid_tasks
+    return evaluated(real, made, "real validation", policy, "valid", num_tasks, round)["real_success"]

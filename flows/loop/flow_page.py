@@ -1,0 +1,42 @@
+"""What the Prefect page of a flow run shows: the lines that a person is told, and who is champion before and after."""
+
+from prefect import get_run_logger
+from prefect.artifacts import create_table_artifact
+from prefect.exceptions import MissingContextError
+
+from flows.loop.lineage import Lineage
+from infra.context import cycle as running
+from infra.context import ledger
+from schemas.records import Reference
+
+_NOBODY = "nobody"
+
+
+def log_to_page() -> None:
+    """Let the flow run's logs have what is said; without a flow run there are none."""
+    try:
+        running().display.log = get_run_logger().info
+    except MissingContextError:
+        return
+
+
+def show_champion(made: Lineage) -> None:
+    """A table of the champion before and after the run, with the real success of each as this run measured it."""
+    before, after = made.left_behind.champion, ledger().history().champion
+    rows = [_row("before", before, made), _row("after", after, made)]
+    create_table_artifact(key="champion", table=rows, description=f"Champion before and after run {running().run_id}")
+
+
+def _row(when: str, policy: Reference | None, made: Lineage) -> dict[str, str]:
+    measured = (
+        one["real_success"]
+        for name, one in made.evaluations.items()
+        if policy and name in made.references and made.references[name].sha256 == policy.sha256
+    )
+    success = next(measured, None)
+    return {
+        "when": when,
+        "champion": policy.sha256[:12] if policy else _NOBODY,
+        "real success": "not measured" if success is None else f"{success:.1%}",
+        "run": running().run_id,
+    }

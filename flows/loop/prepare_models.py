@@ -1,0 +1,108 @@
+"""From logs to the starting policy and the experience model."""
+
+from flows.loop.lineage import Lineage, log
+from infra.context import cycle as running
+from infra.orchestration.announcements import TRANSITIONS_COMMITTED, announce
+from schemas.recipes.recipe import Recipe
+from schemas.records import Reference
+from tasks.data.annotate import annotate
+from tasks.data.ingest import ingest
+from tasks.data.recall import recall
+from tasks.judging.measure_fidelity import measure_fidelity
+from tasks.judging.promote import require_stored
+from tasks.learning.backbone_from_logs import backbone_from_logs
+from tasks.learning.clone_policy import clone_policy
+from tasks.learning.fetch_backbone import fetch_backbone
+from tasks.learning.fit_experience_model import cut_off, fit_experience_model
+from tasks.logs.files import log_files
+from tasks.playing.play_policy import play_policy
+from tasks.running.pins import folder_digest
+
+
+def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
+    """Logs, reasoning, the starting policy, its mistakes, and the experience model."""
+    logs = ingest(recipe.environment, recipe.ingest, recipe.retrieval, recipe.seed, log_files(recipe.ingest.path))
+    made.references["logs"] = logs
+    log("ingest", logs.notes)
+    if only_ingest:
+        announce(TRANSITIONS_COMMITTED, logs.sha256, committed(logs))
+        return
+    demonstrations = explained(recipe, made, logs)
+    backbone = backbone_of(recipe, demonstrations[0])
+    start = starting_policy(recipe, made, backbone, demonstrations)
+    refit = recipe.experience
+    played = play_policy(
+        start, recipe.real_play, refit.num_refit_episodes, refit.refit_temperatures, recipe.grpo.renamed_share
+    )
+    own = annotate(played, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, start.sha256)
+    experience = [*demonstrations, own]
+    model = experience_model(recipe, made, backbone, experience)
+    if warning := cut_off(model, refit.max_new_tokens):
+        running().display.say(warning)
+    made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
+    made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.grpo.temperature)
+    log("experience model fidelity", made.fidelity)
+
+
+def explained(recipe: Recipe, made: Lineage, logs: Reference) -> list[Reference]:
+    """The logs with reasoning, and the real episodes that earlier runs left in the store, if the recipe reads them."""
+    annotated = annotate(logs, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed)
+    tag = made.left_behind.table_tag
+    if not (recipe.ingest.from_store and tag):
+        return [annotated]
+    recalled = recall(tag, logs, recipe.environment)
+    return [
+        annotated,
+        annotate(recalled, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, store=False),
+    ]
+
+
+def backbone_of(recipe: Recipe, logs: Reference) -> Reference:
+    """What policy and experience model start from: a model that is there, or one made of the logs."""
+    asked, shown = recipe.backbone, recipe.experience
+    if asked.scratch is None:
+        backbone = fetch_backbone(asked, folder_digest(asked))
+    else:
+        backbone = backbone_from_logs(
+            logs, asked.scratch, recipe.retrieval, shown.history_length, shown.with_reasoning, recipe.seed
+        )
+    return fitted(recipe, backbone, [logs]) if asked.learn_transitions else backbone
+
+
+def starting_policy(recipe: Recipe, made: Lineage, backbone: Reference, demonstrations: list[Reference]) -> Reference:
+    """The policy that training begins with, as `start.from` says."""
+    champion = made.left_behind.champion
+    if recipe.start.from_ == "champion" and champion:
+        require_stored(champion)
+        return champion
+    if recipe.start.from_ == "champion":
+        running().display.say("there is no champion yet: the starting policy is cloned from demonstrations")
+    if recipe.start.from_ == "base":
+        return backbone
+    return clone_policy(backbone, demonstrations, recipe.start, recipe.training, recipe.environment, recipe.seed)
+
+
+def experience_model(recipe: Recipe, made: Lineage, backbone: Reference, experience: list[Reference]) -> Reference:
+    """Fitted anew on all experience, or the last run's, gone on with on what is new since."""
+    left, asked = made.left_behind, recipe.experience
+    if asked.start_from == "last" and left.experience_model and not asked.endpoint_model:
+        if left.experience_model.kind == backbone.kind and left.backbone and left.backbone.sha256 == backbone.sha256:
+            return fitted(recipe, left.experience_model, experience, left.experience)
+        running().display.say("the last run's experience model has another backbone: this one is fitted anew")
+    return fitted(recipe, backbone, experience)
+
+
+def fitted(
+    recipe: Recipe, model: Reference, experience: list[Reference], learnt: list[Reference] | None = None
+) -> Reference:
+    """A model, fitted to predict the transitions of some experience; of what it has learnt before, a share again."""
+    asked, training = recipe.experience.as_fitted, recipe.training
+    return fit_experience_model(
+        model, experience, learnt or [], asked, training, recipe.retrieval, recipe.environment, recipe.seed
+    )
+
+
+def committed(logs: Reference) -> dict[str, str | int]:
+    """What a commit of transitions is known by."""
+    count = int(logs.notes["num_transitions"])
+    return {"table": "transitions", "version": str(logs.notes["table_tag"]), "count": count, "digest": logs.sha256}

@@ -1,0 +1,105 @@
+"""The results of a run as plain data: what the table shows and what `show --json` prints."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from flows.loop.lineage import Lineage
+from infra.tracking.costs import Timesheet
+from schemas.records import Reference
+
+_HEADLINE = (
+    "outcome_agreement",
+    "dream_real_gap",
+    "seconds",
+    "overhead_share",
+    "endpoint_requests",
+    "endpoint_tokens",
+)
+
+
+DREAM_TRAINING, REAL_TRAINING = ("dream", "vary tasks", "train dream"), ("real rollouts", "train real")
+"""Stages in which a policy is trained, rollouts and updates."""
+
+
+def training_seconds(stage_seconds: Mapping[str, float], stages: Sequence[str]) -> float:
+    """What a training took, without what it was measured by."""
+    return round(sum(stage_seconds.get(stage, 0.0) for stage in stages), 1)
+
+
+def results_of(made: Lineage, time: Timesheet) -> dict[str, Any]:
+    """Real success with interval, interactions trained on, and dream success, for each policy of the run.
+
+    Args:
+        made: What the run made and measured.
+        time: What the run took; what no stage was at work in, and storage, is overhead.
+    """
+    results: dict[str, Any] = {
+        name: policy_results(evaluation, made.real_interactions.get(name, 0))
+        for name, evaluation in made.evaluations.items()
+    }
+    for measure in ("outcome_agreement", "state_agreement", "dream_real_gap"):
+        results[measure] = made.evaluations["dream"][measure] if "dream" in made.evaluations else None
+    results["offline_interactions"] = _offline(made)
+    results["calibration_interactions"] = _measured(made.calibrations)
+    results["evaluation_interactions"] = _measured(made.evaluations.values())
+    results["seconds"] = round(seconds := time.seconds, 1)
+    results["overhead_share"] = round(1 - time.working_seconds / seconds, 4)
+    asked = time.endpoint_costs.values()
+    results["endpoint_requests"] = sum(cost["num_requests"] for cost in asked)
+    results["endpoint_tokens"] = sum(cost["num_prompt_tokens"] + cost["num_completion_tokens"] for cost in asked)
+    return results
+
+
+def headline(results: dict[str, Any]) -> dict[str, float]:
+    """The few numbers that runs are compared by: metrics of the run's own MLflow run."""
+    by_policy = {
+        f"{name}_{measure}": value[measure]
+        for name, value in results.items()
+        if isinstance(value, dict)
+        for measure in ("real_success", "dream_success")
+    }
+    measured = {name: results[name] for name in _HEADLINE}
+    return {name: float(value) for name, value in (by_policy | measured).items() if value is not None}
+
+
+def gain_metrics(gate: dict[str, Any]) -> dict[str, float]:
+    """Real gain over the starting policy with its interval, for a run that was judged."""
+    if not gate:
+        return {}
+    gain = gate["gain"]
+    return {"gain": gain["mean"], "gain_low": gain["low"], "gain_high": gain["high"], "passed": float(gate["passed"])}
+
+
+def lineage_tags(made: Lineage) -> dict[str, str]:
+    """Which data and models by digest, so that runs can be filtered by them: tags of the run's own MLflow run."""
+    made_of = {name: value if isinstance(value, list) else [value] for name, value in made.references.items()}
+    return {f"lineage.{name}": " ".join(one.sha256[:16] for one in several) for name, several in made_of.items()}
+
+
+def datasets(made: Lineage) -> dict[str, Reference]:
+    """The logs, and what the experience model was fitted on: datasets of the run's own MLflow run."""
+    fitted = {f"experience {number}": one for number, one in enumerate(made.references.get("experience", ()))}
+    return {"logs": made.references["logs"], **fitted}
+
+
+def policy_results(evaluation: dict[str, Any], real_interactions: int) -> dict[str, Any]:
+    """One policy's evaluation, as the table shows it."""
+    return {
+        "real_success": evaluation["real_success"],
+        "interval": [evaluation["interval_low"], evaluation["interval_high"]],
+        "real_interactions": real_interactions,
+        "dream_success": evaluation["dream_success"],
+        "outcome_agreement": evaluation["outcome_agreement"],
+        "dream_real_gap": evaluation["dream_real_gap"],
+        "num_tasks": len(evaluation["successes"]),
+    }
+
+
+def _measured(evaluations: Iterable[dict[str, Any]]) -> int:
+    """Real steps that were played only to measure."""
+    return sum(int(one["num_steps"]) + int(one["num_replayed_steps"]) for one in evaluations)
+
+
+def _offline(made: Lineage) -> int:
+    """Real steps in the logs, the starting policy's own included."""
+    return sum(int(one.notes.get("num_transitions", 0)) for one in made.references.get("experience", []))

@@ -1,0 +1,74 @@
+"""Work on a run: alone, with every door open, and with an end that is told truthfully."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from prefect import Flow, State
+from prefect.client.schemas import FlowRun
+
+from infra.context import Cycle, begin, blobs
+from infra.context import cycle as running
+from infra.orchestration.prefect_server import await_prefect
+from infra.running.reachable import prefect_is_away
+from infra.settings import settings
+from infra.storage.blobs import require_conditional_puts
+from infra.storage.lease import Lease
+from infra.tracking.code_tags import code_tags
+from infra.tracking.progress import Display
+from infra.tracking.reaper import FLOW_RUN_TAG, close_abandoned_runs
+from infra.tracking.tracker import Tracker, mlflow_is_away
+from schemas.errors import StorageError
+from schemas.recipes.recipe import Recipe
+
+
+@contextmanager
+def at_work(recipe: Recipe, run_id: str, display: Display, *, reopen: bool = True) -> Iterator[Tracker]:
+    """Work on a run, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens.
+
+    Args:
+        recipe: Of the run.
+        run_id: Its id.
+        display: Shows how far it is.
+        reopen: Its MLflow runs that ended go on; else they stay as they ended.
+
+    Raises:
+        StorageError: Prefect or MLflow went away for longer than its client is patient.
+    """
+    require_conditional_puts(blobs())
+    with Lease(blobs(), run_id, display.say), _outages_told():
+        tracker = _open_doors(recipe, run_id, display, reopen)
+        try:
+            yield tracker
+        except BaseException as error:
+            with suppress(Exception):  # what went wrong matters more than that MLflow could not hear of it
+                tracker.close("FAILED" if isinstance(error, Exception) else "KILLED")
+            raise
+        tracker.close("FINISHED")
+
+
+@contextmanager
+def _outages_told() -> Iterator[None]:
+    """Errors of the clients of servers that are away, as one of ours that says what to do."""
+    try:
+        yield
+    except Exception as error:
+        server = "MLflow" if mlflow_is_away(error) else "Prefect" if prefect_is_away(error) else ""
+        if not server:
+            raise
+        raise StorageError(f"{server} went away: {error}. Run the same command again when it answers") from error
+
+
+def _open_doors(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> Tracker:
+    """The tracker of a run."""
+    tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
+    display.time.keep_in(settings().home / "journal" / run_id / "time.json")
+    tracker = Tracker(settings(), run_id, tags, reopen=reopen)
+    begin(Cycle(run_id, recipe.digest, tracker, display))
+    await_prefect()
+    close_abandoned_runs(tracker.client, tracker.experiment_id, blobs(), run_id)
+    return tracker
+
+
+def note_flow_run(flow: Flow, flow_run: FlowRun, state: State) -> None:
+    """From a run in MLflow to its flow run in Prefect."""
+    running().tracker.cycle().set_tags({FLOW_RUN_TAG: str(flow_run.id)})

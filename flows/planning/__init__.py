@@ -1,0 +1,1 @@
+"""Before a run: load the recipe, plan and price it, check that its services are there."""

@@ -1,0 +1,98 @@
+"""How much of a run is left to do: which steps of the last run would be taken over, and the first that would not.
+
+A step is taken over if its code, packages, settings, recipe sections and inputs are the same, and nothing it reads would be
+made again. What a step reads is known by the digests of what the others made.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from infra.storage.run_records import records, steps_of
+from schemas.recipes.digests import digest_of
+from schemas.recipes.recipe import Recipe
+from tasks.logs.files import log_files
+from tasks.running.cache_key import code_and_packages
+from tasks.running.device import number_settings
+from tasks.running.pins import folder_digest, with_encoder_pinned
+
+
+@dataclass(frozen=True, slots=True)
+class Foresight:
+    """What would be taken over from which run."""
+
+    run_id: str
+    num_steps: int
+    """Of that run."""
+    num_taken_over: int
+    first_to_do: str
+    """The first step that would run again, and why; empty if none would."""
+
+
+def foresee(recipe: Recipe) -> Foresight | None:
+    """What the last run of a recipe left to take over; None if there was none that says."""
+    mine = [one for one in records() if one["recipe"]["name"] == recipe.name and one["key"]]
+    told = ((one["run_id"], steps_of(one["run_id"])) for one in reversed(mine))
+    run_id, stored = next(((name, steps) for name, steps in told if steps["steps"]), ("", {"steps": []}))
+    if not run_id:
+        return None
+    pinned = with_encoder_pinned(recipe)
+    sections, plain = {digest_of(one) for one in _sections(pinned)}, _plain_inputs(pinned)
+    made_again: set[str] = set()
+    reasons: list[str] = []
+    for step in stored["steps"]:
+        if reason := _reason(step, stored, sections, plain, made_again, recipe):
+            made_again |= set(step["made"])
+            reasons.append(f"{step['task']}: {reason}")
+    num_steps = len(stored["steps"])
+    return Foresight(run_id, num_steps, num_steps - len(reasons), reasons[0] if reasons else "")
+
+
+def _reason(
+    step: dict[str, Any],
+    stored: dict[str, Any],
+    sections: set[str],
+    plain: dict[str, Any],
+    made_again: set[str],
+    recipe: Recipe,
+) -> str:
+    """Why a step would run again; empty if it would not."""
+    parts = stored["step_tasks"][step["task"]]
+    now = [code_and_packages(parts["module"]), code_and_packages(parts["module"], recipe.environment)]
+    if parts["code"] not in [code for code, _ in now]:  # the environment's own counts if the step was given it
+        return "its code changed"
+    if (parts["code"], parts["packages"]) not in now:
+        return "a package has another version"
+    if parts["settings"] and parts["settings"] != number_settings():
+        return "the device or its precision is another"
+    inputs = step["inputs"]
+    if any(value in stored["step_sections"] and value not in sections for value in _digests(inputs)):
+        return "the recipe changed"
+    if changed := [name for name, value in plain.items() if name in inputs and inputs[name] != value]:
+        return f"{changed[0].replace('_', ' ')} changed"
+    return "what it reads is made again" if made_again & set(_digests(inputs)) else ""
+
+
+def _digests(value: Any) -> Iterator[str]:
+    """All texts among a step's inputs."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _digests(item)
+
+
+def _sections(recipe: Recipe) -> Iterator[Any]:
+    """Every section that a step may be given, as the flow gives it."""
+    yield from (getattr(recipe, name) for name in type(recipe).model_fields)
+    yield from (recipe.play, recipe.real_play, recipe.experience.as_fitted, recipe.backbone.scratch or recipe.backbone)
+    yield from (recipe.real_grpo, recipe.evaluation.without_dreams)
+
+
+def _plain_inputs(recipe: Recipe) -> dict[str, Any]:
+    """What steps are given of the recipe beside sections, by argument."""
+    return {
+        "seed": recipe.seed,
+        "log_files": log_files(recipe.ingest.path),
+        "files_sha256": folder_digest(recipe.backbone),
+    }

@@ -1,0 +1,138 @@
+"""What a recipe would do and what it would cost, before anything happens."""
+
+from rich.console import Console
+from rich.table import Table
+
+from flows.planning.foresee import Foresight
+from infra.storage.run_records import records
+from models.measurement.power import Advice, advice
+from schemas.errors import EnvironmentLost, InputError
+from schemas.recipes.recipe import Recipe
+from tasks.planning.estimate import Estimate, estimated
+
+_GAIN = 0.1
+"""In real success, that `check` tells the power for."""
+_UNKNOWN_START = 0.5
+
+
+def plan_of(recipe: Recipe) -> dict[str, int]:
+    """Counts of what a run would do, from the recipe alone; episodes count at their longest."""
+    environment, grpo = recipe.environment, recipe.grpo
+    episodes_per_round = grpo.groups_per_round * grpo.group_size
+    logged, own = environment.num_train_tasks * recipe.ingest.episodes_per_task, recipe.experience.num_refit_episodes
+    num_calibrations = 1 + -(-recipe.dream.num_rounds // recipe.dream.calibrate_every)
+    num_evaluated = 3 * environment.num_test_tasks + (num_calibrations + 1) * environment.num_valid_tasks
+    return {
+        "logged_episodes": logged,
+        "own_episodes": own,
+        "dream_rounds": recipe.dream.num_rounds,
+        "dreamt_episodes": recipe.dream.num_rounds * episodes_per_round,
+        "max_dreamt_steps": recipe.dream.num_rounds * episodes_per_round * environment.max_steps,
+        "policy_updates": (recipe.dream.num_rounds + recipe.real.num_rounds) * grpo.updates_per_round,
+        "real_training_episodes": recipe.real.num_rounds * episodes_per_round,
+        "max_real_training_steps": recipe.real.num_rounds * episodes_per_round * environment.max_steps,
+        "real_evaluation_episodes": num_evaluated * recipe.evaluation.episodes_per_task,
+        "max_steps_per_episode": environment.max_steps,
+        "max_teacher_requests": (logged + own) * (recipe.annotate.annotator == "teacher"),
+    }
+
+
+def seconds_last_time(recipe: Recipe) -> float | None:
+    """What the latest run of a recipe of this name took in this home; None if there was none."""
+    mine = [one for one in records() if one["recipe"]["name"] == recipe.name and "results" in one]
+    took = [one["results"]["seconds"] for one in mine]
+    return took[-1] if took else None
+
+
+def seen_by_the_gate(recipe: Recipe) -> Advice:
+    """How often a gain of ten points would pass, from the real success of the last run's start; half, if there was none."""
+    mine = [one for one in records() if one["recipe"]["name"] == recipe.name and "start" in one.get("results", {})]
+    start = mine[-1]["results"]["start"]["real_success"] if mine else _UNKNOWN_START
+    measured, num_tasks = recipe.evaluation, recipe.environment.num_test_tasks
+    gain = min(_GAIN, 1 - start)
+    return advice(num_tasks, measured.episodes_per_task, measured.temperature, start, gain, recipe.gate)
+
+
+def estimate_of(recipe: Recipe, plan: dict[str, int]) -> Estimate | str:
+    """What it takes of this machine, or why that is not known: backbone or environment may not be to be had here."""
+    try:
+        return estimated(recipe, plan)
+    except (InputError, EnvironmentLost) as error:
+        return str(error)
+
+
+def require_memory(recipe: Recipe, estimate: Estimate | str) -> None:
+    """Refuse what is known not to fit.
+
+    Raises:
+        InputError: it does not, and what to change.
+    """
+    if isinstance(estimate, str) or estimate.fits:
+        return
+    training = recipe.training
+    changes = {
+        "training.gradient_checkpointing=true": not training.gradient_checkpointing,
+        "training.lora_rank=16": training.lora_rank == 0,
+        f"training.tokens_per_batch={training.tokens_per_batch // 4}": training.tokens_per_batch >= 2048,
+    }
+    open_to = ", ".join(f"--set {change}" for change, is_open in changes.items() if is_open)
+    raise InputError(
+        f"{recipe.name} takes {_gib(estimate.needed)} of memory, and {estimate.device} has {_gib(estimate.available)}: "
+        f"try {open_to or 'a smaller backbone'}, or train on more ranks (DREAMGYM_NUM_RANKS)"
+    )
+
+
+def print_plan(
+    recipe: Recipe,
+    plan: dict[str, int],
+    seconds: float | None,
+    estimate: Estimate | str,
+    left: Foresight | None,
+    seen: Advice,
+) -> None:
+    """The resolved recipe, the plan, what is left to do, what it takes of time and memory, and what the gate can see."""
+    console = Console()
+    console.print_json(data=recipe.model_dump(mode="json"))
+    table = Table(title=f"{recipe.name}: nothing was started ({recipe.digest[:12]})")
+    table.add_column("what")
+    table.add_column("count", justify="right")
+    for name, count in plan.items():
+        table.add_row(name.replace("_", " "), f"{count:,}")
+    console.print(table)
+    console.print(f"memory  not known: {estimate}" if isinstance(estimate, str) else _memory_table(estimate))
+    console.print(f"time    {f'{seconds:.0f} s last time' if seconds else 'not known: no run of it ran here yet'}")
+    console.print(f"left    {_left(left)}", soft_wrap=True)
+    console.print(f"gate    {seen.sentence}", soft_wrap=True)
+    if not isinstance(estimate, str):
+        console.print(f"        {_least(estimate.least_seconds)}", soft_wrap=True)
+    console.print(f"next    dreamgym run {recipe.name}")
+
+
+def _left(left: Foresight | None) -> str:
+    if left is None:
+        return "everything: no run of this recipe is here to take over from"
+    told = f"{left.num_taken_over} of {left.num_steps} steps would be taken over from run {left.run_id}"
+    return f"{told}; the first to run again is {left.first_to_do}" if left.first_to_do else f"{told}: nothing is new"
+
+
+def _least(seconds: dict[str, float]) -> str:
+    longest = sorted(seconds, key=lambda stage: -seconds[stage])[:3]
+    most = ", ".join(f"{stage} {seconds[stage]:.0f} s" for stage in longest)
+    return f"matrix products alone: {sum(seconds.values()):.0f} s, if episodes are at their longest ({most})"
+
+
+def _memory_table(estimate: Estimate) -> Table:
+    table = Table(
+        title=f"Memory on {estimate.device}, at most: {_gib(estimate.needed)} of {_gib(estimate.available)}",
+        caption="lengths are those of an expert's episodes",
+    )
+    for column in ("stage", "weights", "gradients", "optimiser", "for a moment", "in all"):
+        table.add_column(column, justify="left" if column == "stage" else "right")
+    for name, one in {"models kept": estimate.kept, **estimate.stages}.items():
+        parts = (one.weights, one.gradients, one.optimizer, one.activations, one.total)
+        table.add_row(name, *map(_gib, parts))
+    return table
+
+
+def _gib(num_bytes: int) -> str:
+    return f"{num_bytes / 2**30:.2f} GiB"

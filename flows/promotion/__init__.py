@@ -1,0 +1,1 @@
+"""Promotion: judge a policy again, ask for approval, promote, roll back, export."""

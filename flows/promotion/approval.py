@@ -1,0 +1,63 @@
+"""A person's approval of what passed its gate: the flow run is suspended, and the Prefect page asks with a form."""
+
+from typing import Any
+
+from prefect.client.orchestration import get_client
+from prefect.flow_runs import suspend_flow_run
+from prefect.input import RunInput
+from prefect.runtime import flow_run
+
+from flows.promotion.promote_run import promote_judged
+from flows.reports.show_run import with_interval
+from schemas.plain import restored
+from schemas.policies import PolicyName
+from tasks.judging.promote import decline, is_open, objections
+
+_PATIENCE_S = 7 * 24 * 3600
+"""A run that nobody answers for so long fails; `dreamgym promote` still works afterwards."""
+
+
+class Approval(RunInput):
+    """Whether a policy becomes champion."""
+
+    approve: bool = False
+    """Make it champion; else it is declined, and the champion stays."""
+    name: str
+    """Of who decides, for the ledger."""
+    reason: str = ""
+    """For the ledger."""
+
+
+def needs_approval(summary: dict[str, Any]) -> bool:
+    """Whether a judged run waits for a person's word."""
+    gate = summary["gate"]
+    if not gate or not summary["recipe"]["gate"]["needs_approval"] or objections(gate):
+        return False
+    return is_open(restored(summary["lineage"]["dream"]), restored(gate["report"]))
+
+
+def was_suspended() -> bool:
+    """Whether the present flow run was suspended before, and goes on now. Prefect does not count that as another run of it."""
+    if not flow_run.id:
+        return False
+    with get_client(sync_client=True) as client:
+        return bool(client.read_flow_run(flow_run.id).empirical_policy.pause_keys)
+
+
+def ask(summary: dict[str, Any]) -> str:
+    """Suspend this flow run until a person answers, then do as they say. Returns what came of it, in one line.
+
+    On resuming, the whole flow runs again, so it must come here with the same summary: another verdict is asked about anew.
+    """
+    report = restored(summary["gate"]["report"])
+    gain = with_interval(summary["gate"]["gain"])
+    question = f"{summary['run_id']} passed its gate with a real gain of {gain}. Shall its policy become champion?"
+    answer = suspend_flow_run(
+        wait_for_input=Approval.with_initial_data(description=question),
+        timeout=_PATIENCE_S,
+        key=f"gate-{report.sha256[:12]}",
+    )
+    if answer.approve:
+        return promote_judged(summary, PolicyName.DREAM, answer.name)
+    decline(restored(summary["lineage"]["dream"]), report, answer.name, answer.reason)
+    return f"declined by {answer.name}: {answer.reason or 'no reason given'}"

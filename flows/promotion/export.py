@@ -1,0 +1,37 @@
+"""Export a policy as a Hugging Face folder with a model card: what transformers and inference engines load."""
+
+from pathlib import Path
+
+from flows.reports.model_card import model_card
+from flows.runs.find_policy import FoundPolicy
+from infra.files.whole_folder import whole_folder
+from schemas.errors import IntegrityError, StorageError
+from tasks.running.artifacts import fetch_merged_model
+
+
+def export_policy(found: FoundPolicy, folder: Path) -> None:
+    """Write weights with adapters merged, configuration, tokenizer and README.md; all of it, or nothing.
+
+    Args:
+        found: Every file of it is verified.
+        folder: New or empty.
+
+    Raises:
+        InputError: the folder is not empty.
+        StorageError: a file of the policy is not in the object store any more.
+        IntegrityError: a file is not what its digest says.
+    """
+    with whole_folder(folder) as partial:
+        try:
+            fetch_merged_model(found.reference, partial)
+        except (StorageError, IntegrityError) as error:
+            raise type(error)(f"{found.title} cannot be exported: {error}. {_remedy(found)}") from error
+        (partial / "README.md").write_text(model_card(found))
+
+
+def _remedy(found: FoundPolicy) -> str:
+    """How to come by what is missing."""
+    restore = "Restore it from a backup of the object store"
+    if found.summary is None:
+        return f"{restore}, or export another policy: `dreamgym history` lists them"
+    return f"{restore}, or run the recipe {found.summary['recipe']['name']} again, which makes anew what is missing"

@@ -1,0 +1,44 @@
+"""Judge a policy of a finished run anew, against who is champion today."""
+
+from typing import Any
+
+from prefect import flow
+
+from flows.loop.evaluate_and_judge import prove, prove_fine_tuned
+from flows.loop.lineage import Lineage
+from flows.loop.run_session import at_work
+from infra.storage.run_records import record_of, save_record
+from infra.tracking.progress import Display
+from schemas.plain import plain, restored
+from schemas.policies import GATES, PolicyName
+from schemas.recipes.recipe import Recipe
+from schemas.recipes.stored_recipes import stored_recipe
+from schemas.runs import Record
+from tasks.running.pins import with_encoder_pinned
+
+
+def judge_run(record: Record, policy: PolicyName, display: Display) -> Record:
+    """Evaluate a policy and the champion on a panel of their own; the run's record with the new verdict, which is kept.
+
+    Args:
+        record: Of the run, which has that policy.
+        policy: `dream` or `sim-to-real`.
+        display: Shows what happens.
+    """
+    run_id, recipe = record["run_id"], stored_recipe(record["recipe"])
+    with at_work(recipe, run_id, display, reopen=False):
+        flow = judgement.with_options(flow_run_name=f"judge {run_id}")
+        made = flow(recipe, restored(record["lineage"]), policy)
+    verdict = {GATES[policy]: plain(getattr(made, GATES[policy]))}
+    judged = {**record_of(run_id), **verdict, "versions": record["versions"] | made.versions}
+    save_record(judged)
+    return judged
+
+
+@flow(name="judgement", validate_parameters=False)
+def judgement(recipe: Recipe, references: dict[str, Any], policy: PolicyName) -> Lineage:
+    """Evaluate and judge what a run made."""
+    recipe, made = with_encoder_pinned(recipe), Lineage.of_finished(references)
+    prove_anew = prove if policy is PolicyName.DREAM else prove_fine_tuned
+    prove_anew(recipe, made, anew=True)
+    return made

@@ -1,0 +1,128 @@
+"""Make a policy of a finished run champion, or take the champion back.
+
+A recorded verdict against today's champion is not passed again. So promoting takes seconds: what evaluates policies, and
+Prefect, are imported only where a policy has to be judged anew.
+"""
+
+import getpass
+import socket
+
+from infra.orchestration.prefect_server import is_server_named
+from infra.storage.run_records import record_of, save_record
+from infra.tracking.progress import Display
+from schemas.errors import InputError
+from schemas.plain import references_in, restored
+from schemas.policies import GATES, PolicyName
+from schemas.runs import Record
+from tasks.data.verify_rows import verify_rows
+from tasks.judging.promote import is_judged, objections, promote, roll_back
+
+
+def promote_run(record: Record, policy: PolicyName | None, display: Display, *, again: bool = False) -> str:
+    """Let the gate judge a policy, if it has not against today's champion, and make it champion; say so in one line.
+
+    Args:
+        record: Of the run.
+        policy: `dream` or `sim-to-real`; None: the best one that the gate lets through.
+        display: Shows what happens.
+        again: Even though it was rolled back before.
+
+    Raises:
+        GateRefused: the gate said no, or the policy was rolled back before.
+        InputError: the run has no such policy, or it may not become champion.
+        IntegrityError: rows that the verdict rests on, or the policy, are not what was written.
+    """
+    name = policy or best_policy(record)
+    require_candidate(record, name)
+    if _is_judged(record, name):
+        verify_rows(references_in(restored(record["lineage"])))
+    else:
+        record = _judged_anew(record, name, display)
+    return promote_judged(record, name, person(), again=again)
+
+
+def best_policy(record: Record) -> PolicyName:
+    """What sim-to-real made, where its gate let it through; else what the dream taught."""
+    gate = record.get("real_gate")
+    return PolicyName.SIM_TO_REAL if gate and not objections(restored(gate)) else PolicyName.DREAM
+
+
+def require_candidate(record: Record, name: PolicyName) -> None:
+    """Refuse a policy that a run does not have, or that was made for an experiment only.
+
+    Raises:
+        InputError: it is one of these.
+    """
+    run_id = record["run_id"]
+    if name not in GATES:
+        raise InputError(f"the {name} policy of run {run_id} is not judged: --policy dream or --policy sim-to-real")
+    if name.key not in record.get("lineage", {}):
+        raise InputError(f"run {run_id} has no {name} policy yet: run it further first, with `dreamgym run`")
+    if name is PolicyName.SIM_TO_REAL and not record["promoted"]:
+        raise InputError(
+            f"the {name} policy of run {run_id} goes on from one that the gate refused: it was an experiment, and cannot "
+            "become champion"
+        )
+
+
+def _is_judged(record: Record, name: PolicyName) -> bool:
+    gate = restored(record.get(GATES[name]) or {})
+    return bool(gate) and is_judged(restored(record["lineage"][name.key]), gate["report"])
+
+
+def _judged_anew(record: Record, name: PolicyName, display: Display) -> Record:
+    from infra.orchestration.embedded_prefect import open_prefect
+    from infra.settings import settings
+
+    open_prefect(settings())
+    from flows.promotion.judge_run import judge_run
+
+    return judge_run(record, name, display)
+
+
+def promote_judged(judged: Record, name: PolicyName, by: str, *, again: bool = False) -> str:
+    """Make a policy champion that was judged before; say so in one line.
+
+    Raises:
+        GateRefused: the gate said no, or the policy was rolled back before.
+        Overtaken: somebody else became champion since.
+    """
+    candidate, report = restored(judged["lineage"][name.key]), restored(judged[GATES[name]]["report"])
+    new = promote(candidate, report, by, again=again)
+    save_record({**record_of(judged["run_id"]), "promoted": name.key})
+    if name is PolicyName.DREAM:
+        # Where it is champion already, too: whoever announced it before may have died of it.
+        announce_promotion(judged["run_id"], candidate.sha256)
+    told = (
+        f"version {judged['versions'][name.key]} ({candidate.sha256[:12]}), the {name} policy of run {judged['run_id']}"
+    )
+    return f"champion is now {told}" if new else f"{told}, is champion already"
+
+
+def announce_promotion(run_id: str, policy: str) -> None:
+    """Tell deployments that fine-tune promoted policies; embedded Prefect has none."""
+    if is_server_named():
+        from infra.orchestration.announcements import POLICY_PROMOTED, announce
+
+        announce(POLICY_PROMOTED, policy, {"run_id": run_id, "policy": policy})
+
+
+def roll_back_champion(reason: str, run: Record | None = None) -> str:
+    """Bring back a champion; say so in one line.
+
+    Args:
+        reason: For the ledger.
+        run: Whose champion comes back; None: the one before the present one.
+
+    Raises:
+        InputError: there is no champion, or none before it is the run's.
+    """
+    made = restored(run["lineage"]) if run else {}
+    to = {made[one.key].sha256 for one in GATES if one.key in made} if run else None
+    back = roll_back(person(), reason, to).policy
+    return f"champion is {back.sha256[:12]} again" if back else "there is no champion any more"
+
+
+def person() -> str:
+    """Who acts, for the ledger."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"

@@ -1,0 +1,1 @@
+"""Results for people: tables, pages, model cards, stored episodes."""

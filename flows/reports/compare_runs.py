@@ -1,0 +1,151 @@
+"""Cycles side by side: only what differs in recipe and data, results with paired differences, and what they cost."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from infra.settings import settings
+from infra.storage.blobs import open_blobs
+from infra.storage.object_store import ObjectStore
+from infra.tracking.html_pages import write_page
+from models.measurement.intervals import paired_gain
+from schemas.policies import POLICY_LABELS
+from schemas.recipes.recipe import flat_fields
+from schemas.records import Reference
+
+_TEMPLATE = Path(__file__).with_name("compare.html.jinja")
+_MEASURES = (
+    "outcome_agreement",
+    "dream_real_gap",
+    "seconds",
+    "offline_interactions",
+    "evaluation_interactions",
+    "endpoint_requests",
+    "endpoint_tokens",
+)
+_MISSING = "not run"
+
+Summary = dict[str, Any]
+
+
+def comparison(summaries: list[Summary]) -> dict[str, Any]:
+    """What differs between runs, as plain data; a list has one item per run, the first is what others differ from."""
+    fields = [flat_fields(one["recipe"]) for one in summaries]
+    digests = [_digests(one["lineage"]) for one in summaries]
+    successes = [_successes(one) for one in summaries]
+    return {
+        "runs": [one["run_id"] for one in summaries],
+        "recipe_differences": _different(fields),
+        "data_differences": _different(digests),
+        "results": [one["results"] for one in summaries],
+        "paired_differences": {
+            policy: [_paired(successes[0].get(policy), theirs.get(policy)) for theirs in successes[1:]]
+            for policy in POLICY_LABELS
+        },
+        "tokens": [sum(one["stage_tokens"].values()) for one in summaries],
+    }
+
+
+def _different(of_each: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Of several flat records, the fields whose values are not all the same."""
+    names = sorted({name for one in of_each for name in one})
+    columns = {name: [one.get(name) for one in of_each] for name in names}
+    return {name: values for name, values in columns.items() if any(value != values[0] for value in values)}
+
+
+def _digests(lineage: dict[str, Any]) -> dict[str, str]:
+    """Short digests of what a run was made of and made, by name."""
+    several = {name: value if isinstance(value, list) else [value] for name, value in lineage.items()}
+    return {
+        name: " ".join(one["__reference__"]["sha256"][:12] for one in values)
+        for name, values in several.items()
+        if name != "successes"
+    }
+
+
+def _successes(summary: Summary) -> dict[str, dict[str, float]]:
+    """Real success by task of each policy that the run evaluated."""
+    kept = summary["lineage"].get("successes")
+    return ObjectStore(open_blobs(settings())).get_json(Reference(**kept["__reference__"])) if kept else {}
+
+
+def _paired(first: dict[str, float] | None, other: dict[str, float] | None) -> dict[str, Any] | None:
+    """Difference on the tasks that both were evaluated on; None where there are none."""
+    shared = sorted(first.keys() & other.keys()) if first and other else []
+    if not shared or not first or not other:
+        return None
+    gain = paired_gain([other[task] for task in shared], [first[task] for task in shared])
+    return {**asdict(gain), "num_tasks": len(shared)}
+
+
+def print_comparison(table: dict[str, Any], page: Path) -> None:
+    """The same as tables, and where the page is."""
+    console = Console()
+    for title, rows in rows_of(table).items():
+        shown = Table("", *table["runs"], title=title)
+        for name, cells in rows:
+            shown.add_row(name, *cells)
+        console.print(shown)
+    console.print(f"page    {page}", soft_wrap=True)
+
+
+def page_of(table: dict[str, Any]) -> Path:
+    """One self-contained HTML page of the comparison; where it is."""
+    return write_page("-".join(["compare", *table["runs"]]), _TEMPLATE, runs=table["runs"], tables=rows_of(table))
+
+
+def rows_of(table: dict[str, Any]) -> dict[str, list[tuple[str, list[str]]]]:
+    """What terminal and page show: by title, rows of a name and one cell per run."""
+    return {
+        "Recipes: what differs": _plain_rows(table["recipe_differences"]),
+        "Data and models: what differs": _plain_rows(table["data_differences"]),
+        "Real success on held-out tasks": _success_rows(table),
+        "Measures and cost": _measure_rows(table),
+    }
+
+
+def _plain_rows(differences: dict[str, list[Any]]) -> list[tuple[str, list[str]]]:
+    rows = [
+        (name, [_MISSING if value is None else str(value) for value in values]) for name, values in differences.items()
+    ]
+    return rows or [("nothing", [])]
+
+
+def _success_rows(table: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    rows: list[tuple[str, list[str]]] = []
+    for policy, label in POLICY_LABELS.items():
+        cells = [_success(result.get(policy)) for result in table["results"]]
+        if any(cell != _MISSING for cell in cells):
+            rows.append((label, cells))
+            rows.append(("  paired difference", ["", *map(_difference, table["paired_differences"][policy])]))
+    return rows
+
+
+def _measure_rows(table: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    rows = [
+        (measure.replace("_", " "), [_number(result.get(measure)) for result in table["results"]])
+        for measure in _MEASURES
+    ]
+    return [*rows, ("tokens", [f"{tokens:,}" for tokens in table["tokens"]])]
+
+
+def _success(policy: dict[str, Any] | None) -> str:
+    if policy is None:
+        return _MISSING
+    low, high = policy["interval"]
+    return f"{policy['real_success']:.1%} ({low:.1%} to {high:.1%})"
+
+
+def _difference(paired: dict[str, Any] | None) -> str:
+    if paired is None:
+        return "no task in common"
+    return f"{paired['mean']:+z.1%} ({paired['low']:+z.1%} to {paired['high']:+z.1%}) on {paired['num_tasks']} tasks"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return _MISSING
+    return f"{value:,}" if isinstance(value, int) or value >= 1000 else f"{value:.3g}"

@@ -1,0 +1,51 @@
+"""The model card of an exported policy: what it is, what was measured, what it was made of, how to prompt it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from flows.reports.show_run import with_interval
+from flows.runs.find_policy import FoundPolicy
+from models.rollout.rollouts import RolloutOptions
+from schemas.plain import references_in, restored
+from schemas.policies import POLICY_LABELS
+
+_TEMPLATE = Path(__file__).with_name("model_card.md.jinja")
+_INTRODUCTION = (
+    "A language agent, trained with DreamGym: by reinforcement learning in a learnt model of its environment."
+)
+
+
+def model_card(found: FoundPolicy) -> str:
+    """Markdown with the YAML header that the Hugging Face hub reads; it names no address and no secret."""
+    environment = jinja2.Environment(
+        autoescape=False,  # noqa: S701 - Markdown, not HTML
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    template = environment.from_string(_TEMPLATE.read_text())
+    return template.render(found=found, introduction=_INTRODUCTION, **_facts(found.summary))
+
+
+def _facts(summary: dict[str, Any] | None) -> dict[str, Any]:
+    """What the template shows of a run."""
+    if summary is None:
+        return {"run": None, "base_model": ""}
+    recipe, results = summary["recipe"], summary["results"]
+    return {
+        "run": summary,
+        "base_model": recipe["backbone"]["model"] if recipe["backbone"]["revision"] else "",
+        "measured": [(label, results[key]) for key, label in POLICY_LABELS.items() if key in results],
+        "gain": with_interval(summary["gate"]["gain"]) if summary["gate"] else "",
+        "lineage": _digests(summary["lineage"]),
+        "recipe": json.dumps(recipe, indent=1),
+        "max_action_tokens": RolloutOptions().max_action_tokens,
+    }
+
+
+def _digests(lineage: dict[str, Any]) -> dict[str, list[str]]:
+    """Digests by name; where things lie is nobody's business but this home's."""
+    return {name: [one.sha256 for one in references_in([restored(value)])] for name, value in lineage.items()}

@@ -1,0 +1,51 @@
+"""Print the ledger of promotions."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from infra.promotion.ledger import Ledger
+from infra.settings import settings
+from infra.storage.blobs import open_blobs
+
+
+def history_rows() -> list[dict[str, Any]]:
+    """The ledger's entries as plain data, oldest first.
+
+    Raises:
+        IntegrityError: the ledger is not what was written.
+    """
+    history = Ledger(open_blobs(settings())).history()
+    return [
+        {
+            "fence": fence,
+            "time_utc": entry.time_utc,
+            "decision": str(entry.decision),
+            "policy": entry.policy.sha256 if entry.policy else None,
+            "gate": entry.gate,
+            "passed": entry.passed,
+            "by": entry.by,
+            "reason": entry.reason,
+        }
+        for fence, entry in enumerate(history.entries, 1)
+    ]
+
+
+def print_history(rows: list[dict[str, Any]]) -> None:
+    """The same as a table."""
+    table = Table(title="Judgements, promotions and rollbacks; who was promoted last is champion")
+    for heading in ("", "time (UTC)", "what", "policy", "gate"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("by", overflow="fold")
+    for row in rows:
+        verdict = f"{row['decision']}: {'passed' if row['passed'] else 'refused'}"
+        table.add_row(
+            str(row["fence"]),
+            row["time_utc"][:16].replace("T", " "),
+            verdict if row["decision"] == "judged" else row["decision"],
+            (row["policy"] or "nobody")[:8],
+            row["gate"][:8],
+            f"{row['by']}: {row['reason']}" if row["reason"] else row["by"],
+        )
+    Console().print(table)

@@ -1,0 +1,152 @@
+"""Begin a run that has a reason, resume one that was interrupted, or say that nothing is new."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from flows.runs.run_key import differences, run_key
+from flows.stage import Stage
+from infra.promotion.ledger import Ledger
+from infra.settings import settings
+from infra.storage.blobs import open_blobs
+from infra.storage.run_records import create_record, records
+from schemas.plain import restored
+from schemas.recipes.recipe import Recipe
+from schemas.runs import LeftBehind, Record, RunHead, RunKey, Status, Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run to work on, or the earlier one that has done everything already."""
+
+    recipe: Recipe
+    record: Record
+    nothing_new: bool = False
+
+    @property
+    def nothing_new_told(self) -> str:
+        """For a person."""
+        return f"nothing is new since run {self.record['run_id']}. To run the next seed: --again"
+
+
+def begin_run(
+    recipe: Recipe, until: Stage, trigger: Trigger, say: Callable[[str], None], *, again: bool = False
+) -> Begun:
+    """The run of a recipe that is to be worked on now.
+
+    Args:
+        recipe: What to run.
+        until: The last stage that is asked for.
+        trigger: Who asks.
+        say: Tells a person what was decided.
+        again: Begin a run without another reason, with the next seed.
+    """
+    while True:
+        stored = records()
+        mine = [one for one in stored if one["recipe"]["name"] == recipe.name]
+        if again:
+            recipe = _with_next_seed(recipe, mine)
+        key = run_key(recipe)
+        if same := [one for one in mine if one["key"] and RunKey.model_validate(one["key"]) == key]:
+            return _of_the_same_key(recipe, same[-1], until, say)
+        head = _head(recipe, key, stored, mine, until, trigger, again=again)
+        if create_record(record := head.model_dump(mode="json")):
+            say(f"run {head.run_id}: {'; '.join(head.reasons)}")
+            _tell_what_is_odd(head, mine, say)
+            return Begun(recipe, record)
+
+
+def _tell_what_is_odd(head: RunHead, mine: list[Record], say: Callable[[str], None]) -> None:
+    """A log that is not what a finished run read, and a clock that was set back."""
+    if any(reason.startswith(("changed: ", "gone: ")) for reason in head.reasons):
+        say(f"run {mine[-1]['run_id']} keeps what it read: its transitions are pinned")
+    if later := [one for one in mine if one["started_utc"] > head.started_utc]:
+        began = later[-1]["started_utc"]
+        say(f"the clock says {head.started_utc}, and run {later[-1]['run_id']} began at {began}: runs keep their order")
+
+
+def _of_the_same_key(recipe: Recipe, record: Record, until: Stage, say: Callable[[str], None]) -> Begun:
+    """Nothing is new where the run reached the stage that is asked for; else it goes on."""
+    if has_reached(record, until):
+        return Begun(recipe, record, nothing_new=True)
+    why = {
+        Status.FINISHED: f"stopped after {record['reached']}",
+        Status.RUNNING: "is worked on by another process",
+        Status.FAILED: "failed",
+    }.get(record["status"], "was interrupted")
+    say(f"run {record['run_id']} {why}: going on from its last finished step")
+    return Begun(recipe, record)
+
+
+def has_reached(record: Record, until: Stage) -> bool:
+    """Whether a run came to the end of a stage; not to that of real training, if its policy was promoted only later."""
+    if not record["reached"] or Stage(record["reached"]).place < until.place:
+        return False
+    waits = record.get("promoted") == "dream" and "sim_to_real" not in record["lineage"]
+    return not (until is Stage.REAL and waits)
+
+
+def _with_next_seed(recipe: Recipe, mine: list[Record]) -> Recipe:
+    """The seed after all that were run; that of the last run if it was begun in the same way and interrupted."""
+    if not mine:
+        return recipe
+    last = mine[-1]
+    if last["asked_again"] and last["status"] != Status.FINISHED:
+        return recipe.model_copy(update={"seed": last["recipe"]["seed"]})
+    return recipe.model_copy(update={"seed": max(one["recipe"]["seed"] for one in mine) + 1})
+
+
+def _head(
+    recipe: Recipe,
+    key: RunKey,
+    stored: list[Record],
+    mine: list[Record],
+    until: Stage,
+    trigger: Trigger,
+    *,
+    again: bool,
+) -> RunHead:
+    number, day = _next_number_and_day(stored)
+    taken = {one["run_id"] for one in mine}
+    name = next(name for n in range(1, len(taken) + 2) if (name := f"{recipe.name}-{day:%Y%m%d}-{n}") not in taken)
+    return RunHead(
+        run_id=name,
+        number=number,
+        recipe=recipe.model_dump(mode="json"),
+        recipe_digest=recipe.digest,
+        trigger=trigger,
+        reasons=_reasons(key, mine, again=again),
+        asked_again=again,
+        until=until,
+        started_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+        key=key,
+        left_behind=_left_behind(mine),
+    )
+
+
+def _next_number_and_day(stored: list[Record]) -> tuple[int, datetime]:
+    """After all runs of this home. Where the clock was set back, the day is that of the latest run."""
+    days = [datetime.fromisoformat(one["started_utc"]) for one in stored]
+    return max((one["number"] for one in stored), default=0) + 1, max([datetime.now(UTC), *days])
+
+
+def _reasons(key: RunKey, mine: list[Record], *, again: bool) -> list[str]:
+    compared = [one for one in mine if one["key"]]
+    if again:
+        return [f"asked for again, with seed {key.recipe.get('seed', 0)}"]
+    if not compared:
+        return ["the first run of this recipe here"]
+    found = differences(RunKey.model_validate(compared[-1]["key"]), key)
+    return found or ["the latest run of this recipe had another seed"]
+
+
+def _left_behind(mine: list[Record]) -> LeftBehind:
+    lineages = [restored(one["lineage"]) for one in mine if one.get("lineage")]
+    last: dict[str, Any] = next((one for one in reversed(lineages) if "experience_model" in one), {})
+    return LeftBehind(
+        champion=Ledger(open_blobs(settings())).history().champion,
+        experience_model=last.get("experience_model"),
+        experience=last.get("experience", []),
+        backbone=last.get("backbone"),
+    )

@@ -1,0 +1,36 @@
+"""The note of a run in MLflow: what came of it, in a few lines of Markdown."""
+
+from flows.reports.show_run import with_interval
+from schemas.policies import POLICY_LABELS
+from schemas.runs import Record
+
+
+def note_of(record: Record) -> str:
+    """Why the run was begun, its results, the verdict, and where to look on."""
+    results = record["results"]
+    rows = [
+        f"| {label} | {one['real_success']:.1%} | {_interval(one['interval'])} | {_share(one['dream_success'])} |"
+        for name, label in POLICY_LABELS.items()
+        if (one := results.get(name))
+    ]
+    table = ["| policy | real | 95% interval | dream |", "|---|---|---|---|", *rows] if rows else []
+    lines = [f"**{record['run_id']}**: {record['trigger']}, {'; '.join(record['reasons'])}", "", *table]
+    return "\n".join([*lines, "", *_verdict(record), f"Report: `{record.get('report', '')}`"])
+
+
+def _verdict(record: Record) -> list[str]:
+    gate = record["gate"]
+    if not gate:
+        return []
+    told = "passed" if gate["passed"] else f"refused: {'; '.join(gate['reasons'])}"
+    promoted = f"; {record['promoted'].replace('_', '-')} promoted" if record["promoted"] else ""
+    return [f"Gate {told}, real gain {with_interval(gate['gain'])}{promoted}", ""]
+
+
+def _interval(bounds: list[float]) -> str:
+    low, high = bounds
+    return f"{low:.1%} to {high:.1%}"
+
+
+def _share(success: float | None) -> str:
+    return "" if success is None else f"{success:.1%}"

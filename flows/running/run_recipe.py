@@ -1,0 +1,191 @@
+"""Run a recipe in this process, and write down what came of it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from flows.loop.cycle import cycle
+from flows.loop.fine_tune import real_only, sim_to_real
+from flows.loop.lineage import Lineage
+from flows.loop.results import (
+    REAL_TRAINING,
+    datasets,
+    gain_metrics,
+    headline,
+    lineage_tags,
+    policy_results,
+    results_of,
+    training_seconds,
+)
+from flows.loop.run_session import at_work, note_flow_run
+from flows.planning.check_services import require_servers
+from flows.promotion.promote_run import announce_promotion
+from flows.running.begin_run import Begun, begin_run, has_reached
+from flows.running.run_note import note_of
+from flows.stage import Stage
+from infra.context import cycle as running
+from infra.context import ledger, objects, replay_store
+from infra.storage.run_records import record_of, save_record, save_steps, steps_of
+from infra.tracking.costs import Timesheet
+from infra.tracking.progress import Display
+from infra.tracking.tracker import Tracker
+from schemas.errors import InputError
+from schemas.plain import plain, restored
+from schemas.recipes.recipe import Recipe, flat_fields
+from schemas.recipes.stored_recipes import stored_recipe
+from schemas.records import Reference
+from schemas.runs import LeftBehind, Record, Status, Trigger
+from tasks.judging.report import write_report
+
+
+def run_recipe(
+    recipe: Recipe, until: Stage, display: Display, trigger: Trigger = Trigger.HAND, *, again: bool = False
+) -> Record:
+    """Run a recipe to the end of a stage, if there is a reason to, and return the run's record.
+
+    Args:
+        recipe: What to run.
+        until: The last stage.
+        display: Shows what happens.
+        trigger: Who began it.
+        again: Without another reason, with the next seed.
+    """
+    require_servers(recipe)
+    return work_on(begin_run(recipe, until, trigger, display.say, again=again), until, display)
+
+
+def work_on(begun: Begun, until: Stage, display: Display) -> Record:
+    """Do what is left to do of a run, and return its record; nothing, where nothing is new."""
+    run_id = begun.record["run_id"]
+    if begun.nothing_new:
+        display.say(begun.nothing_new_told)
+        return {**begun.record, "nothing_new": True}
+    with at_work(begun.recipe, run_id, display) as tracker, _ending_told(run_id):
+        record = record_of(run_id)  # another process may have worked on it while this one waited
+        if has_reached(record, until):
+            display.say(f"run {run_id} was finished by another process meanwhile")
+            return record
+        furthest = max(Stage(record["until"]), until, key=lambda stage: stage.place)
+        record = {**record, "status": Status.RUNNING.value, "until": furthest.value}
+        save_record(record)
+        keep_steps(run_id)
+        record = _with_store_pinned(begun.recipe, record)
+        flow = cycle.with_options(flow_run_name=run_id, on_running=[note_flow_run])
+        made = flow(begun.recipe, until, LeftBehind.model_validate(record["left_behind"]))
+        return _written_down(begun.recipe, {**record, "reached": until.value}, made, tracker, display)
+
+
+def keep_steps(run_id: str) -> None:
+    """Keep the steps of the present run as they are done, so that a killed run has them, too."""
+    running().steps.on_change = lambda: save_steps(run_id, running().steps.plain())
+
+
+def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
+    """Go on with the promoted policy of a finished run in the real environment, exactly that one; the run's new record.
+
+    Args:
+        record: Of the run.
+        policy: Digest of the promoted policy; empty: today's champion must be the run's.
+        display: Shows what happens.
+
+    Raises:
+        InputError: the run has no policy yet.
+        IntegrityError: the run's policy is not the promoted one.
+    """
+    run_id, made_of = record["run_id"], restored(record.get("lineage", {}))
+    if "dream" not in made_of:
+        raise InputError(f"run {run_id} has no policy yet: dreamgym run it to the end first")
+    if "sim_to_real" in made_of:
+        display.say(f"run {run_id} has gone on in the real environment already")
+        return record
+    champion = ledger().history().champion
+    policy = policy or (champion.sha256 if champion else "")
+    recipe = stored_recipe(record["recipe"])
+    with at_work(recipe, run_id, display) as tracker, _ending_told(run_id):
+        record = {**record_of(run_id), "until": Stage.REAL.value, "reached": Stage.REAL.value}
+        running().steps.go_on_from(steps_of(run_id))
+        flow = sim_to_real.with_options(flow_run_name=run_id, on_running=[note_flow_run])
+        return _written_down(recipe, record, flow(recipe, made_of, policy), tracker, display)
+
+
+def _with_store_pinned(recipe: Recipe, record: Record) -> Record:
+    """The record with the version of the transitions that the run reads, pinned once and for good."""
+    left_behind = record["left_behind"]
+    if not recipe.ingest.from_store or left_behind["table_tag"] or not replay_store().holds("transitions"):
+        return record
+    tag = f"{record['run_id']}-read"
+    replay_store().pin("transitions", tag)
+    record = {**record, "left_behind": {**left_behind, "table_tag": tag}}
+    save_record(record)
+    return record
+
+
+@contextmanager
+def _ending_told(run_id: str) -> Iterator[None]:
+    """Say in the record of a run that did not finish what became of it."""
+    try:
+        yield
+    except BaseException as error:
+        status = Status.FAILED if isinstance(error, Exception) else Status.KILLED
+        save_record({**record_of(run_id), "status": status.value, "error": str(error)[:500]})
+        if len(running().steps.steps) > len(steps_of(run_id)["steps"]):
+            save_steps(run_id, running().steps.plain())
+        raise
+
+
+def _written_down(recipe: Recipe, record: Record, made: Lineage, tracker: Tracker, display: Display) -> Record:
+    """The record with what the run has come to, kept; in MLflow and in a report, too."""
+    run_id = record["run_id"]
+    tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
+    record = {**record, **_ending(made, display.time)}
+    tracker.cycle().log_summary(headline(record["results"]) | gain_metrics(record["gate"]))
+    tracker.cycle().set_tags(lineage_tags(made))
+    tracker.cycle().log_datasets(datasets(made))
+    record["report"] = str(write_report(recipe, record, made))
+    tracker.cycle().set_tags({"mlflow.note.content": note_of(record)})
+    save_steps(run_id, running().steps.plain())
+    save_record(record)
+    if taken_over := running().steps.taken_over():
+        display.say(taken_over)
+    if made.promoted == "dream":
+        announce_promotion(run_id, made.references["dream"].sha256)
+    return record
+
+
+def run_real_only(recipe: Recipe, record: Record, display: Display) -> dict[str, Any]:
+    """The real-only baseline beside a run that is finished: its success and what it cost."""
+    run_id = f"{record['run_id']}-real-only"
+    with at_work(recipe, run_id, display):
+        flow = real_only.with_options(flow_run_name=run_id, on_running=[note_flow_run])
+        evaluation = flow(recipe, restored(record["lineage"]))
+        seconds = training_seconds(display.time.stage_seconds, REAL_TRAINING)
+    return policy_results(evaluation, evaluation["real_interactions"]) | {"training_seconds": seconds}
+
+
+def _ending(made: Lineage, time: Timesheet) -> dict[str, Any]:
+    """What `show` and `compare` read of a run that is finished."""
+    return {
+        "status": Status.FINISHED.value,
+        "finished_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "results": results_of(made, time),
+        "stage_seconds": time.stage_seconds,
+        "stage_tokens": time.stage_tokens,
+        "stage_failures": time.stage_failures,
+        "endpoint_costs": time.endpoint_costs,
+        "lineage": plain(made.references | _kept(made)),
+        "gate": plain(made.gate),
+        "real_gate": plain(made.real_gate),
+        "promoted": made.promoted,
+        "fidelity": made.fidelity,
+        "versions": made.versions,
+    }
+
+
+def _kept(made: Lineage) -> dict[str, Reference]:
+    """What was measured, for whoever goes on with the run, and real success by task, to compare runs on the same tasks."""
+    successes = {name: evaluation["successes"] for name, evaluation in made.evaluations.items()}
+    return {
+        "measured": objects().put_json(plain(made.measured), "measured"),
+        **({"successes": objects().put_json(successes, "successes")} if successes else {}),
+    }

@@ -1,0 +1,83 @@
+"""List the runs of a home: when, why, what became of them."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from infra.storage.blobs import open_blobs
+from infra.promotion.ledger import Ledger
+from infra.storage.run_records import records
+from infra.settings import settings
+from schemas.ledger import Decision, History
+from schemas.plain import restored
+from schemas.runs import Record
+
+_POLICIES = {"start": "start", "dream": "dream", "sim_to_real": "real"}
+"""Headings by policy."""
+
+
+def run_rows() -> list[dict[str, Any]]:
+    """Every run as plain data, oldest first."""
+    history = Ledger(open_blobs(settings())).history()
+    return [_row(record, history) for record in records()]
+
+
+def _row(record: Record, history: History) -> dict[str, Any]:
+    return {
+        "run_id": record["run_id"],
+        "recipe": record["recipe"]["name"],
+        "seed": record["recipe"]["seed"],
+        "status": record["status"],
+        "trigger": record["trigger"],
+        "reasons": record["reasons"],
+        "started_utc": record["started_utc"],
+        "finished_utc": record["finished_utc"],
+        "until": record["until"],
+        "real_success": {name: _success(record, name) for name in _POLICIES},
+        "verdict": verdict_of(record, history),
+        "error": record.get("error", ""),
+    }
+
+
+def _success(record: Record, policy: str) -> float | None:
+    return record.get("results", {}).get(policy, {}).get("real_success")
+
+
+def verdict_of(record: Record, history: History) -> str:
+    """Whether a run's policy was promoted, or refused and why; empty before it is judged."""
+    made = restored(record.get("lineage", {}))
+    own = {made[name].sha256 for name in ("dream", "sim_to_real") if name in made}
+    if history.champion and history.champion.sha256 in own:
+        real = (record.get("real_gate") or {}).get("reasons")
+        return f"champion; sim-to-real refused: {'; '.join(real)}" if real else "champion"
+    if own & history.withdrawn:
+        return "rolled back"
+    if any(one.decision is Decision.PROMOTED and one.policy and one.policy.sha256 in own for one in history.entries):
+        return "promoted"
+    gate = record.get("gate") or {}
+    succession = gate.get("over_champion") or {"reasons": []}
+    reasons = [*gate.get("reasons", ()), *succession["reasons"]]
+    return f"refused: {'; '.join(reasons)}" if reasons else "passed, not promoted" if gate else ""
+
+
+def _why(row: dict[str, Any]) -> str:
+    """Who began a run, and the first reason; `dreamgym why` tells them all."""
+    first, *more = row["reasons"] or ["not known"]
+    return f"{row['trigger']}: {first}{f' and {len(more)} more' if more else ''}"
+
+
+def print_runs(rows: list[dict[str, Any]]) -> None:
+    """The same as a table, and what to do next."""
+    table = Table(title="Runs of this home")
+    table.add_column("run", no_wrap=True)
+    for heading in ("why", "status", *_POLICIES.values(), "verdict"):
+        table.add_column(heading, overflow="fold", justify="right" if heading in _POLICIES.values() else "left")
+    for row in rows:
+        success = ["" if one is None else f"{one:.1%}" for one in row["real_success"].values()]
+        table.add_row(row["run_id"], _why(row), row["status"], *success, row["verdict"])
+    console = Console()
+    console.print(table)
+    console.print(
+        "next    dreamgym show RUN    or    dreamgym why RUN" if rows else "next    dreamgym run textworld-tiny"
+    )

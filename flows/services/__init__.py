@@ -1,0 +1,1 @@
+"""Services: deployments, the server stack, web pages, the served experience model, maintenance."""

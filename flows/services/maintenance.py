@@ -1,0 +1,16 @@
+"""Maintenance by hand or by deployment: compact tables, drop old versions, results and what nothing names."""
+
+from datetime import timedelta
+
+from infra.context import blobs, replay_store
+from tasks.running.maintain import Maintenance, maintain
+
+
+def tidy_up(keep_days: int) -> str:
+    """Maintain the stores of this home; say in one line what went."""
+    gone: Maintenance = maintain(blobs(), replay_store(), timedelta(days=keep_days))
+    versions = sum(gone.num_versions.values())
+    return (
+        f"removed {gone.num_objects} objects ({gone.num_bytes / 1e6:.1f} MB) that nothing names, {gone.num_results} results "
+        f"older than {keep_days} days and {versions} versions of tables"
+    )

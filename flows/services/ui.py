@@ -1,0 +1,59 @@
+"""The MLflow and Prefect pages on what is stored, on loopback."""
+
+import os
+import sys
+import time
+
+from infra.running.guard import started
+from infra.settings import settings
+from schemas.errors import DreamGymError, InputError
+
+
+def serve_pages(mlflow_port: int, prefect_port: int) -> None:
+    """Start both servers and wait until Ctrl-C or until one of them ends.
+
+    Raises:
+        InputError: a server keeps what is stored, and serves its pages itself.
+    """
+    home = settings()
+    if home.tracking.startswith("http"):
+        raise InputError(
+            f"what is stored is kept by servers: their pages are {home.tracking_shown} and "
+            f"{os.environ.get('PREFECT_API_URL', '').removesuffix('/api')} (`dreamgym up` starts those of this home)"
+        )
+    mlflow = [
+        sys.executable,
+        "-m",
+        "mlflow",
+        "server",
+        "--workers",
+        "1",
+        "--default-artifact-root",
+        (home.home.absolute() / "artifacts").as_uri(),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(mlflow_port),
+    ]
+    prefect = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(prefect_port)]
+    # The page asks the server where its API is, and the server would say the default port.
+    told = {
+        **os.environ,
+        "PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{prefect_port}/api",
+        "MLFLOW_BACKEND_STORE_URI": home.tracking,  # not as an argument, which every user of the machine could read
+    }
+    servers = [started(command, told) for command in (mlflow, prefect)]
+    sys.stderr.write(
+        f"MLflow  http://127.0.0.1:{mlflow_port}\nPrefect http://127.0.0.1:{prefect_port}\nCtrl-C stops both\n"
+    )
+    try:
+        while all(server.poll() is None for server in servers):
+            time.sleep(0.5)
+        raise DreamGymError("one of the two servers ended, see above; is its port taken? --mlflow-port, --prefect-port")
+    except KeyboardInterrupt:
+        return
+    finally:
+        for server in servers:
+            server.terminate()
+        for server in servers:
+            server.communicate(timeout=20)

@@ -1,0 +1,142 @@
+"""Any OpenAI-compatible endpoint: several questions at a time, retried, answers kept on disk, tokens counted."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from infra.files.durable_files import write_durably
+from infra.settings import Settings
+from schemas.chat import IsFine, Question
+from schemas.errors import EngineError, InputError
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI  # takes a second to import, which only those who ask should wait
+
+_RETRIES = 5
+"""Of a request that got no answer, which the client sends again after a while that grows and is drawn by chance."""
+_ANSWER_WITHIN_S = 120
+
+
+@dataclass
+class Cost:
+    """What was asked of the endpoint; kept answers cost nothing."""
+
+    num_requests: int = 0
+    num_prompt_tokens: int = 0
+    num_completion_tokens: int = 0
+    num_cached: int = 0
+
+
+class Endpoint:
+    """One model at the endpoint of DREAMGYM_ENDPOINT_URL; see the port ChatModel."""
+
+    def __init__(self, settings: Settings, model: str, spent: Callable[[Cost], None]) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            settings: Say where the endpoint is, and how much may be asked of it at once.
+            model: Its name there.
+            spent: Told what each call of `answer` has cost, also of one that failed.
+
+        Raises:
+            InputError: the settings name no endpoint.
+        """
+        require_endpoint(settings, [model])
+        self._url, self._concurrency = settings.endpoint_url, settings.endpoint_concurrency
+        self._key = settings.endpoint_api_key.get_secret_value() if settings.endpoint_api_key else "none"
+        self._kept = settings.home / "endpoint-answers"
+        self._model, self._spent = model, spent
+        self._cost = Cost()
+
+    def answer(self, questions: Sequence[Question], is_fine: IsFine, num_attempts: int = 1) -> list[str]:
+        """See the port.
+
+        Raises:
+            EngineError: it refuses, or does not answer.
+        """
+        try:
+            return asyncio.run(self._answer_all(questions, is_fine, num_attempts))
+        finally:
+            self._spent(self._cost)
+            self._cost = Cost()
+
+    async def _answer_all(self, questions: Sequence[Question], is_fine: IsFine, num_attempts: int) -> list[str]:
+        from openai import AsyncOpenAI
+
+        places = asyncio.Semaphore(self._concurrency)
+        client = AsyncOpenAI(base_url=self._url, api_key=self._key, max_retries=_RETRIES, timeout=_ANSWER_WITHIN_S)
+
+        async def answered(number: int, question: Question) -> str:
+            async with places:
+                return await self._answer(client, question, partial(is_fine, number), num_attempts)
+
+        async with client:
+            return await asyncio.gather(*(answered(*one) for one in enumerate(questions)))
+
+    async def _answer(
+        self, client: "AsyncOpenAI", question: Question, is_fine: Callable[[str], bool], num_attempts: int
+    ) -> str:
+        kept = self._kept / f"{self._digest(question)}.json"
+        if kept.exists():
+            self._cost.num_cached += 1
+            return json.loads(kept.read_text())
+        text = ""
+        for _ in range(num_attempts):
+            text = await self._ask(client, question)
+            if is_fine(text):
+                _keep(kept, text)
+                break
+        return text
+
+    def _digest(self, question: Question) -> str:
+        return hashlib.sha256(json.dumps([self._url, self._model, asdict(question)]).encode()).hexdigest()
+
+    async def _ask(self, client: "AsyncOpenAI", question: Question) -> str:
+        from openai import OpenAIError
+
+        messages: list[Any] = [
+            {"role": "system", "content": question.system},
+            {"role": "user", "content": question.user},
+        ]
+        drawn: dict[str, Any] = (
+            {}
+            if question.temperature is None
+            else {"temperature": question.temperature, "top_p": question.top_p, "seed": question.seed}
+        )
+        try:
+            answer = await client.chat.completions.create(
+                model=self._model, messages=messages, response_format={"type": "json_object"}, **drawn
+            )
+        except OpenAIError as error:
+            raise EngineError(f"{self._model} at {self._url} failed: {type(error).__name__}") from error
+        choices = getattr(answer, "choices", None)
+        if not choices:
+            raise EngineError(f"{self._model} at {self._url} answered with something else than a chat completion")
+        self._count(answer.usage)
+        return choices[0].message.content or ""
+
+    def _count(self, usage: Any) -> None:
+        self._cost.num_requests += 1
+        if usage is not None:
+            self._cost.num_prompt_tokens += usage.prompt_tokens
+            self._cost.num_completion_tokens += usage.completion_tokens
+
+
+def require_endpoint(settings: Settings, models: Sequence[str]) -> None:
+    """Refuse to ask models at an endpoint that there is none of.
+
+    Raises:
+        InputError: the settings name no endpoint.
+    """
+    if models and not settings.endpoint_url:
+        raise InputError(f"the recipe asks {', '.join(models)} at an endpoint, but DREAMGYM_ENDPOINT_URL is not set")
+
+
+def _keep(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(file, json.dumps(text).encode())

@@ -1,0 +1,1 @@
+"""Prefect: the embedded server, stored results, automations, events."""

@@ -1,0 +1,50 @@
+"""Embedded Prefect, for a process that is told of no server. Call before Prefect is imported."""
+
+import os
+from pathlib import Path
+
+from infra.orchestration.prefect_server import start_prefect
+from infra.running.interrupts import heed_interrupts
+from infra.running.thread_waiting import thread_waiting
+from infra.settings import Settings
+
+
+def embed_prefect(settings: Settings) -> None:
+    """Keep Prefect's database and results in home, and call nobody.
+
+    A variable that is already set stays as it is: PREFECT_API_URL, say, names a real server.
+    """
+    folder = settings.home.absolute() / "prefect"
+    defaults = {
+        "PREFECT_HOME": str(folder),
+        "PREFECT_LOCAL_STORAGE_PATH": str(folder / "results"),
+        "PREFECT_SERVER_EPHEMERAL_ENABLED": "true",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY": "false",
+        "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+        "PREFECT_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_LOGGING_LOGGERS_PREFECT_FLOW_RUNS_LEVEL": "INFO",  # for the page of the flow run, and not for the console
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+        "PREFECT_LOGGING_HANDLERS_CONSOLE_FLOW_RUNS_LEVEL": "CRITICAL",
+        "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+        "DO_NOT_TRACK": "1",
+        "MLFLOW_LOGGING_LEVEL": "ERROR",
+        **thread_waiting(),
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "TRANSFORMERS_VERBOSITY": "error",
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+    Path(os.environ["PREFECT_HOME"]).mkdir(parents=True, exist_ok=True)
+
+
+def open_prefect(settings: Settings) -> None:
+    """For a process that runs flows: embedded Prefect, starting beside the imports, and Ctrl-C heeded.
+
+    Raises:
+        StorageError: a server is named, but it does not answer.
+    """
+    embed_prefect(settings)
+    heed_interrupts()
+    start_prefect()

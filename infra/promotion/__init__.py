@@ -1,0 +1,1 @@
+"""Promotion: the ledger, the model registry, panels of test tasks."""

@@ -1,0 +1,1 @@
+"""Running processes: guards, interrupts, ranks, Ray, health."""

@@ -1,0 +1,1 @@
+"""Storage: objects, tables, records of runs, leases."""

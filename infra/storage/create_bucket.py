@@ -1,0 +1,10 @@
+"""Make the bucket of the object store if it is not there, and refuse a store that ignores conditional puts."""
+
+from infra.settings import settings
+from infra.storage.blobs import BucketBlobs, open_blobs, require_conditional_puts
+
+if __name__ == "__main__":
+    blobs = open_blobs(settings())
+    if isinstance(blobs, BucketBlobs):
+        blobs.ensure_bucket()
+    require_conditional_puts(blobs)

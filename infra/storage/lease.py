@@ -1,0 +1,162 @@
+"""A lease on a name: one process works on a run at a time, on however many machines, and a dead one loses its lease.
+
+Holder n is whoever created `leases/<name>/<n>.json`, which the store lets one do. While it lives it writes a beat
+beside it. Who finds the holder dead creates n + 1; a holder that was only slow sees that and stops.
+"""
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from infra.running.interrupts import stop_soon
+from infra.storage.blobs import Blobs
+from schemas.errors import StorageError
+
+BEAT_EVERY_S = 10.0
+_DEAD_AFTER_S = 60.0
+"""Silence of a holder on another machine, by the waiting one's own clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A process, for certain: process numbers are given again, and so are they after a restart of the machine."""
+
+    host: str
+    boot: str
+    pid: int
+    started: str
+    id: str
+
+    @classmethod
+    def me(cls) -> "Holder":
+        """This process."""
+        return cls(socket.gethostname(), _boot(), os.getpid(), _started(os.getpid()), uuid4().hex)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it runs, or ran, on this machine since it was started."""
+        return (self.host, self.boot) == (socket.gethostname(), _boot())
+
+    @property
+    def lives_here(self) -> bool:
+        """Whether it is one of the processes of this machine now."""
+        return self.is_here and _started(self.pid) == self.started
+
+    def __str__(self) -> str:
+        """For a person."""
+        return f"process {self.pid} on {self.host}"
+
+
+class Lease:
+    """Use it as a context: it waits until the name is free, and frees it at the end."""
+
+    def __init__(self, blobs: Blobs, name: str, say: Callable[[str], None]) -> None:
+        """A lease that is not held yet."""
+        self._blobs, self._name, self._say = blobs, name, say
+        self._me, self._number = Holder.me(), 0
+        self._done = threading.Event()
+        self._beating = threading.Thread(target=self._beat_on, name=f"lease {name}", daemon=True)
+
+    def __enter__(self) -> "Lease":
+        """Wait until nobody else holds the lease, and hold it."""
+        while not self._taken():
+            self._wait_for_present_holder()
+        self._beat()
+        self._beating.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Free it."""
+        self._done.set()
+        self._beating.join()
+        self._write_beat({"released": True})
+
+    def _taken(self) -> bool:
+        """Try to be the next holder; False if the present one is not known to be gone."""
+        number = last_number(self._blobs, self._name)
+        if number and not is_free(self._blobs, self._name, number):
+            return False
+        self._number = number + 1
+        return self._blobs.create(_key(self._name, self._number), json.dumps(asdict(self._me)).encode())
+
+    def _wait_for_present_holder(self) -> None:
+        """Until it frees the lease, or is silent for too long and another number is due."""
+        number = last_number(self._blobs, self._name)
+        self._say(f"{self._name} is worked on by {holder(self._blobs, self._name, number)}: waiting for it")
+        seen, since = b"", time.monotonic()
+        while number == last_number(self._blobs, self._name) and not is_free(self._blobs, self._name, number):
+            beat = _beat(self._blobs, self._name, number)
+            if beat != seen:
+                seen, since = beat, time.monotonic()
+            elif time.monotonic() - since > _DEAD_AFTER_S:
+                self._blobs.write(_beat_key(self._name, number), b'{"released": true, "by": "silence"}')
+            time.sleep(1)
+
+    def _beat_on(self) -> None:
+        while not self._done.wait(BEAT_EVERY_S):
+            with suppress(StorageError):  # a store that is away for a while: the next beat may get through
+                self._beat()
+
+    def _beat(self) -> None:
+        if self._number != last_number(self._blobs, self._name):
+            stop_soon(f"{self._name} was taken over by another process, which held this one for dead")
+        else:
+            self._write_beat({"time": time.time()})
+
+    def _write_beat(self, beat: dict[str, Any]) -> None:
+        self._blobs.write(_beat_key(self._name, self._number), json.dumps(beat).encode())
+
+
+def last_number(blobs: Blobs, name: str) -> int:
+    """Of the last holder of a lease; 0 if nobody ever held it."""
+    return sum(key.endswith(".json") for key in blobs.keys(f"leases/{name}/"))
+
+
+def holder(blobs: Blobs, name: str, number: int) -> Holder:
+    """Who it was."""
+    return Holder(**json.loads(blobs.read(_key(name, number))))
+
+
+def is_free(blobs: Blobs, name: str, number: int) -> bool:
+    """Whether a holder freed its lease, or is dead for certain: a process of this machine that is not there."""
+    beat = _beat(blobs, name, number)
+    if beat and json.loads(beat).get("released"):
+        return True
+    held_by = holder(blobs, name, number)
+    return held_by.is_here and not held_by.lives_here
+
+
+def _beat(blobs: Blobs, name: str, number: int) -> bytes:
+    key = _beat_key(name, number)
+    return blobs.read(key) if blobs.holds(key) else b""
+
+
+def _key(name: str, number: int) -> str:
+    return f"leases/{name}/{number:06d}.json"
+
+
+def _beat_key(name: str, number: int) -> str:
+    return f"leases/{name}/{number:06d}.beat"
+
+
+def _boot() -> str:
+    """Of this start of the machine; empty where the system does not say."""
+    path = Path("/proc/sys/kernel/random/boot_id")
+    return path.read_text().strip() if path.exists() else ""
+
+
+def _started(pid: int) -> str:
+    """When a process started, in ticks since the machine did; empty if it is not there, or is only a shadow."""
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if after_name[0] == "Z" else after_name[19]

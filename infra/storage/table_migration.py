@@ -1,0 +1,51 @@
+"""Tables of earlier schema versions are migrated when a store is opened; those of later ones are refused.
+
+1 -> 2   rows say which run wrote them; empty for rows of before. Logged episodes are named by their ids in place of their
+         content: their rows are renamed when the logs are ingested again (tasks/data/store_rows.py).
+
+Versions that tags pin stay as they were.
+"""
+
+import json
+from typing import Any
+
+from infra.storage.blobs import Blobs
+from schemas.errors import StorageError
+from schemas.tables import SCHEMA_VERSION
+
+_MARK = "schema-version.json"
+_WITHOUT_RUNS = 1
+_ROWS_WITHOUT_PROVENANCE = ("quarantine",)
+
+
+def migrate(database: Any, files: Blobs, uri: str) -> None:
+    """Bring the tables of a store to the present schema.
+
+    Raises:
+        StorageError: a later version of dreamgym wrote them.
+    """
+    names = list(database.list_tables(limit=100).tables)
+    version = _version(files, has_tables=bool(names))
+    if version > SCHEMA_VERSION:
+        raise StorageError(
+            f"the replay store {uri} has schema version {version}, and this dreamgym knows {SCHEMA_VERSION}: upgrade "
+            "dreamgym, or use another DREAMGYM_HOME. Nothing was changed"
+        )
+    if version == _WITHOUT_RUNS:
+        for name in names:
+            _say_runs(database.open_table(name))
+    if version < SCHEMA_VERSION or not files.holds(_MARK):
+        files.write(_MARK, json.dumps({"schema_version": SCHEMA_VERSION}).encode())
+
+
+def _version(files: Blobs, *, has_tables: bool) -> int:
+    """Of a store; the first version left no mark."""
+    if files.holds(_MARK):
+        return int(json.loads(files.read(_MARK))["schema_version"])
+    return _WITHOUT_RUNS if has_tables else SCHEMA_VERSION
+
+
+def _say_runs(table: Any) -> None:
+    """Add the column, once: whoever was killed while migrating begins anew."""
+    if table.name not in _ROWS_WITHOUT_PROVENANCE and "run" not in table.schema.names:
+        table.add_columns({"run": "''"})

@@ -1,0 +1,1 @@
+"""Tracking: MLflow runs, traces, costs, progress, pages."""

@@ -1,0 +1,103 @@
+"""What a cycle has cost so far: seconds, tokens and failed episodes by stage, over all processes that worked on it."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+
+from infra.files.durable_files import write_durably
+
+_STORAGE = "storage"
+"""A stage that is no work of its own, but what orchestration costs."""
+
+
+class Timesheet:
+    """Counts up, in a file, so that what a killed process had counted is there for the next one."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """An empty sheet, kept nowhere.
+
+        Args:
+            clock: Says how many seconds it is since some moment.
+        """
+        self._now = clock
+        self.stage_seconds: dict[str, float] = {}
+        self.stage_tokens: dict[str, int] = {}
+        self.stage_failures: dict[str, dict[str, int]] = {}
+        """Episodes without an outcome, by reason."""
+        self.endpoint_costs: dict[str, dict[str, int]] = {}
+        """Requests, kept answers and tokens, by model at the endpoint."""
+        self.working_seconds = 0.0
+        """In which at least one stage was at work: stages of several threads overlap. Storage is none."""
+        self._file: Path | None = None
+        self._earlier_s = 0.0
+        self._started = self._now()
+        self._num_at_work, self._at_work_since = 0, 0.0
+        self._one_at_a_time = RLock()
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of the cycle."""
+        return self._earlier_s + self._now() - self._started
+
+    def keep_in(self, file: Path) -> None:
+        """Begin the sheet of a cycle, or go on with it if it was begun before."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        earlier = json.loads(file.read_text()) if file.exists() else {}
+        self.stage_seconds, self.stage_tokens = earlier.get("stage_seconds", {}), earlier.get("stage_tokens", {})
+        self.stage_failures, self.endpoint_costs = earlier.get("stage_failures", {}), earlier.get("endpoint_costs", {})
+        self.working_seconds = earlier.get("working_seconds", 0.0)
+        self._earlier_s, self._started = earlier.get("seconds", 0.0), self._now()
+        self._file = file
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the seconds that a stage takes."""
+        started = self._now()
+        self._count(name, +1, started)
+        try:
+            yield
+        finally:
+            self._count(name, -1, self._now())
+            self._worked(name, self._now() - started)
+
+    def _count(self, name: str, change: int, now: float) -> None:
+        if name == _STORAGE:
+            return
+        with self._one_at_a_time:
+            if self._num_at_work:
+                self.working_seconds += now - self._at_work_since
+            self._num_at_work, self._at_work_since = self._num_at_work + change, now
+
+    def _worked(self, name: str, seconds: float) -> None:
+        with self._one_at_a_time:
+            self.stage_seconds[name] = self.stage_seconds.get(name, 0.0) + seconds
+            self._save()
+
+    def used(self, stage: str, num_tokens: int) -> None:
+        """Add tokens that a stage computed."""
+        with self._one_at_a_time:
+            self.stage_tokens[stage] = self.stage_tokens.get(stage, 0) + num_tokens
+            self._save()
+
+    def failed(self, stage: str, failures: Mapping[str, int]) -> None:
+        """Add episodes of a stage that have no outcome, by reason; a stage without any gets no entry."""
+        if failures:
+            self._add(self.stage_failures, stage, failures)
+
+    def asked(self, model: str, cost: Mapping[str, int]) -> None:
+        """Add what a model at the endpoint was asked."""
+        self._add(self.endpoint_costs, model, cost)
+
+    def _add(self, counts: dict[str, dict[str, int]], name: str, more: Mapping[str, int]) -> None:
+        with self._one_at_a_time:
+            earlier = counts.get(name, {})
+            counts[name] = earlier | {of: earlier.get(of, 0) + number for of, number in more.items()}
+            self._save()
+
+    def _save(self) -> None:
+        if self._file is not None:
+            names = ("seconds", "working_seconds", "stage_seconds", "stage_tokens", "stage_failures", "endpoint_costs")
+            write_durably(self._file, json.dumps({name: getattr(self, name) for name in names}).encode())

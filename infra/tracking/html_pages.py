@@ -1,0 +1,19 @@
+"""Self-contained HTML pages, written to home."""
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from infra.files.durable_files import write_durably
+from infra.settings import settings
+
+
+def write_page(name: str, template: Path, **shown: Any) -> Path:
+    """Fill a template, in which everything that is not marked safe is escaped; where the page is."""
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    page = environment.from_string(template.read_text()).render(shown)
+    path = settings().home.absolute() / "reports" / f"{name}.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_durably(path, page.encode())
+    return path

@@ -1,0 +1,33 @@
+"""What a worker would log: it reaches no MLflow, so that its notes go to whoever called it, who logs them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from infra.tracking.tracker import Tracker
+
+
+@dataclass
+class Notes:
+    """Metrics by stage, in the place of a tracker."""
+
+    entries: list[tuple[str, dict[str, float], int]] = field(default_factory=list)
+
+    def stage(self, name: str) -> "_Stage":
+        """The notes of a stage."""
+        return _Stage(self, name)
+
+    def log_into(self, tracker: Tracker) -> None:
+        """Log them all."""
+        for name, metrics, step in self.entries:
+            tracker.stage(name).log_metrics(metrics, step)
+
+
+@dataclass(frozen=True)
+class _Stage:
+    notes: Notes
+    name: str
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
+        finite = {key: value for key, value in metrics.items() if math.isfinite(value)}
+        self.notes.entries.append((self.name, finite, step))

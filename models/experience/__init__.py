@@ -1,0 +1,1 @@
+"""The experience model: prediction, reasoning traces, retrieval."""

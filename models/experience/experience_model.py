@@ -1,0 +1,204 @@
+"""The experience model: a reasoning LM that plays the environment (paper, section 4.1, Eq. 4).
+
+predict   situations -> reasoning, changed lines, outcome, parsed under constraint
+Dream     an Environment made of predictions, for as many episodes at once as there are slots
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from models.experience.predictors import Author
+from models.text.prompts import Situation, has_markers, last_actions
+from schemas.errors import InputError
+from schemas.ports import Demonstrations, Listed
+from schemas.records import AgentTask, Failure, Step
+from schemas.state_text import apply_changes
+
+_PREDICTION = re.compile(
+    r"(?:\[think\] ?(?P<reasoning>.*?))?\[next\]\n?(?P<changes>.*?)\[outcome\] ?(?P<outcome>continue|success|failure)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DreamOptions:
+    """How the experience model is asked."""
+
+    num_demonstrations: int = 1
+    """k of Eq. 4; 0 dreams without retrieval."""
+    history_length: int = 1
+    """Earlier actions shown."""
+    temperature: float = 0.0
+    """0 takes the likeliest transition."""
+    num_votes: int = 1
+    """A dreamt success counts only if this many predictions, of which the first is the one that is voted on, all say so:
+    pessimism where the model disagrees with itself. What cannot be parsed, or refuses what its state accepts, is no vote. 1 asks
+    once."""
+    num_retries: int = 3
+    """How often an unparsable prediction is sampled again before it counts as a failure, and one that refuses what its state
+    accepts before it stands."""
+    batch_size: int = 256
+
+
+class ExperienceModel:
+    """Predicts what an environment would answer.
+
+    Differs: it keeps its own word. What a dreamt state lists as accepted or not is held to: an action that it does not accept
+    is refused without asking, and a prediction that refuses what it does accept is written anew. A small model says rightly
+    that a drawer is empty and then grants what is taken from it, and a policy in training finds such places at once.
+    """
+
+    def __init__(
+        self, author: Author, demonstrations: Demonstrations | None, options: DreamOptions, listed: Listed | None = None
+    ) -> None:
+        """A model ready to predict what its author writes.
+
+        Args:
+            author: Writes.
+            demonstrations: Where to retrieve; without, the model is not grounded.
+            options: How it is asked.
+            listed: How to read what states accept; None where they do not list it.
+        """
+        self._author, self._demonstrations, self.options = author, demonstrations, options
+        self._listed = listed
+
+    def ground(self, situations: Sequence[Situation]) -> list[Situation]:
+        """The situations with k retrieved demonstrations each, never from their own trajectory."""
+        if self._demonstrations is None or self.options.num_demonstrations == 0:
+            return list(situations)
+        found = self._demonstrations.retrieve(situations, self.options.num_demonstrations)
+        return [replace(s, demonstrations=tuple(demos)) for s, demos in zip(situations, found, strict=True)]
+
+    def predict(self, situations: Sequence[Situation]) -> list[Step]:
+        """One step per situation; an unparsable prediction is a step with a typed failure."""
+        foretold = [self._foretold(situation) for situation in situations]
+        asked = [situation for situation, step in zip(situations, foretold, strict=True) if step is None]
+        predicted = iter(self._predicted(self.ground(asked)) if asked else [])
+        return [step or next(predicted) for step in foretold]
+
+    def _foretold(self, situation: Situation) -> Step | None:
+        """What needs no prediction: that which the state does not accept."""
+        state = situation.state
+        if self._listed is None or self._listed.accepts(state, situation.action) is not False:
+            return None
+        return _refused(self._listed.refused(state), "not listed")
+
+    def _predicted(self, situations: list[Situation]) -> list[Step]:
+        steps = self._steps(situations, self.options.temperature)
+        self._retry_wrong(situations, steps)
+        if self.options.num_votes > 1:
+            self._vote_on_successes(situations, steps)
+        return steps
+
+    def _retry_wrong(self, situations: list[Situation], steps: list[Step]) -> None:
+        """Sample anew what could not be parsed, or refuses what the state accepts: what is still wrong, again."""
+        wrong: Sequence[int] = range(len(steps))
+        for _ in range(self.options.num_retries):
+            wrong = [i for i in wrong if self._is_wrong(situations[i], steps[i])]
+            again = self._steps([situations[i] for i in wrong], temperature=1.0)
+            for i, step in zip(wrong, again, strict=True):
+                steps[i] = step
+
+    def _is_wrong(self, situation: Situation, step: Step) -> bool:
+        state, listed = situation.state, self._listed
+        refuses = listed and listed.accepts(state, situation.action) and step.state == listed.refused(state)
+        return bool(step.failure or refuses)
+
+    def _vote_on_successes(self, situations: list[Situation], steps: list[Step]) -> None:
+        """Put the sampled prediction that denies a success in its place: it says whether that was a loss or goes on."""
+        for _ in range(self.options.num_votes - 1):
+            claimed = [i for i, step in enumerate(steps) if step.success]
+            votes = self._steps([situations[i] for i in claimed], temperature=1.0)
+            for i, vote in zip(claimed, votes, strict=True):
+                if not (vote.success or self._is_wrong(situations[i], vote)):
+                    steps[i] = vote
+
+    def _steps(self, situations: Sequence[Situation], temperature: float) -> list[Step]:
+        """What is predicted of each; the likeliest of equal situations, of which groups are full, is written once."""
+        asked = situations if temperature > 0 else list(dict.fromkeys(situations))
+        steps: list[Step] = []
+        for start in range(0, len(asked), self.options.batch_size):
+            batch = asked[start : start + self.options.batch_size]
+            texts = self._author.predict(batch, temperature)
+            steps += [parse_prediction(s, text) for s, text in zip(batch, texts, strict=True)]
+        if temperature > 0:
+            return steps
+        likeliest = dict(zip(asked, steps, strict=True))
+        return [likeliest[situation] for situation in situations]
+
+
+def parse_prediction(situation: Situation, text: str) -> Step:
+    """A step from what the model wrote; a typed failure if it is not of the agreed form."""
+    broken = Step(situation.state, 0.0, done=True, success=False, reasoning=text, failure=Failure.UNPARSABLE)
+    match = _PREDICTION.fullmatch(text)
+    if match is None or has_markers((match["reasoning"] or "") + match["changes"]):
+        return broken
+    try:
+        state = apply_changes(situation.state, match["changes"])
+    except ValueError:
+        return broken
+    success = match["outcome"] == "success"
+    return Step(
+        state,
+        float(success),
+        done=match["outcome"] != "continue",
+        success=success,
+        reasoning=(match["reasoning"] or "").strip(),
+        demonstrations=situation.demonstrations,
+    )
+
+
+def is_well_formed(action: str) -> bool:
+    """Whether an action is a line of text, without the markers that structure a prompt."""
+    return bool(action) and "\n" not in action and not has_markers(action)
+
+
+def _refused(state: str, why: str) -> Step:
+    """A refusal that the model was not asked about."""
+    return Step(state, 0.0, done=False, success=False, reasoning=f"{why}: refused.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Episode:
+    task: AgentTask
+    state: str
+    actions: tuple[str, ...] = ()
+
+
+class Dream:
+    """An environment that the experience model imagines.
+
+    Differs: an action that is not a line of text is refused without asking the model.
+    """
+
+    def __init__(self, model: ExperienceModel) -> None:
+        """An environment with no episode yet."""
+        self._model = model
+        self._episodes: dict[int, _Episode] = {}
+
+    def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
+        """Start from each task's recorded or generated first state."""
+        for slot, task in tasks.items():
+            if not task.initial_state:
+                raise InputError(
+                    f"agent task {task.task_id} has no initial state to dream from: ingest a trajectory of it"
+                )
+            self._episodes[slot] = _Episode(task, task.initial_state)
+        return {slot: task.initial_state for slot, task in tasks.items()}
+
+    def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
+        """Predict what each action leads to."""
+        understood = {slot: action for slot, action in actions.items() if is_well_formed(action)}
+        predicted = self._model.predict([self._situation(slot, action) for slot, action in understood.items()])
+        steps = dict(zip(understood, predicted, strict=True))
+        for slot, action in actions.items():
+            episode = self._episodes[slot]
+            step = steps.setdefault(slot, _refused(episode.state, "not an action"))
+            self._episodes[slot] = replace(episode, state=step.state, actions=(*episode.actions, action))
+        return {slot: steps[slot] for slot in actions}
+
+    def _situation(self, slot: int, action: str) -> Situation:
+        episode = self._episodes[slot]
+        shown = last_actions(episode.actions, self._model.options.history_length)
+        return Situation(episode.task, episode.state, action, shown)

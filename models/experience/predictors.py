@@ -1,0 +1,46 @@
+"""Authors: who writes what the experience model predicts, and the variations of tasks."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from models.text.prompts import PromptFormat, Situation
+from schemas.ports import Engine
+from schemas.records import AgentTask
+from schemas.sampling import Sampling
+
+
+class Author(Protocol):
+    """Writes in the form of models/text/prompts.py."""
+
+    def predict(self, situations: Sequence[Situation], temperature: float) -> list[str]:
+        """`[think] reasoning [next] changes [outcome] continue|success|failure` for each situation."""
+        ...
+
+    def vary(self, tasks: Sequence[AgentTask], temperature: float) -> list[str]:
+        """`instruction [state] s0` of a variation of each task."""
+        ...
+
+
+class LanguageModelAuthor:
+    """A network that was taught the form."""
+
+    def __init__(self, engine: Engine, format: PromptFormat, max_new_tokens: int, top_p: float = 1.0) -> None:
+        """An author whom an engine samples from."""
+        self._engine, self._format, self._max_new_tokens, self._top_p = engine, format, max_new_tokens, top_p
+
+    def predict(self, situations: Sequence[Situation], temperature: float) -> list[str]:
+        """See Author."""
+        return self._complete([self._format.situation(one) for one in situations], temperature)
+
+    def vary(self, tasks: Sequence[AgentTask], temperature: float) -> list[str]:
+        """See Author."""
+        return self._complete([self._format.variation_prompt(one, one.initial_state) for one in tasks], temperature)
+
+    def _complete(self, prompts: Sequence[list[int]], temperature: float) -> list[str]:
+        """The text that the model writes after each prompt, without the end marker; cut-off texts keep none."""
+        rows = range(len(prompts))
+        streams = self._engine.open(len(prompts), max(map(len, prompts)))
+        streams.extend(rows, prompts)
+        sampling = Sampling(self._max_new_tokens, self._format.end_id, temperature, self._top_p)
+        sampled = streams.generate(rows, sampling)
+        return [self._format.decode(one.ids[:-1] if one.ended else one.ids) for one in sampled]

@@ -1,0 +1,122 @@
+"""Retrieval of past experience from memory (paper, section 4.1: top-k by cosine of phi(s, a)).
+
+The vector of a transition joins three encodings: of its task, of its state, of its action. The cosine
+of two such vectors is the weighted sum of the three cosines, so what another episode of the same task
+did in a like state comes first: it knows, say, what is in the closed fridge.
+
+Shapes: N stored transitions, Q queries, D dimensions of a joined vector.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import faiss
+import numpy as np
+
+from models.text.prompts import demonstration_text
+from schemas.ports import DemonstrationQuery, Encoder
+
+TASK_WEIGHT, STATE_WEIGHT, ACTION_WEIGHT = 0.35, 0.25, 0.4
+_GRAPH_FROM = 20_000
+"""Stored vectors from which a graph index is worth its building."""
+_BEAM, _BEAM_AT = 32, 100_000
+"""Candidates that a search of the graph keeps, for so many vectors; they grow with the root of their number. Nineteen of twenty
+nearest are found so among 100,000 and among a million."""
+_SPARE = 16
+"""Neighbours looked at beyond k, so that some can be passed over."""
+_CROWD = 64
+"""Times as many are looked at where these are too few: many dreams of one moment may stand before what is real."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the index knows of a stored transition."""
+
+    trajectory_id: str
+    dreamt: bool
+    text: str
+    """How it is shown to the experience model."""
+
+    @staticmethod
+    def of(trajectory_id: str, dreamt: bool, action: str, changes: str) -> "Remembered":
+        """The entry of one transition."""
+        return Remembered(trajectory_id, dreamt, demonstration_text(action, changes))
+
+
+def join(encoder: Encoder, instructions: Sequence[str], states: Sequence[str], actions: Sequence[str]) -> np.ndarray:
+    """Unit vectors [N, 3 * encoder.num_dimensions] of transitions."""
+    parts = ((TASK_WEIGHT, instructions), (STATE_WEIGHT, states), (ACTION_WEIGHT, actions))
+    return np.concatenate([np.sqrt(w, dtype=np.float32) * encoder.encode(texts) for w, texts in parts], axis=1)
+
+
+class ReplayIndex:
+    """Stored transitions in memory, ready to be searched and to grow."""
+
+    def __init__(self, encoder: Encoder, max_dreamt_share: float = 0.5) -> None:
+        """An empty index.
+
+        Args:
+            encoder: The same that made the stored vectors.
+            max_dreamt_share: Bound on the share of dreamt transitions among the k of a query.
+        """
+        self._encoder = encoder
+        self._max_dreamt_share = max_dreamt_share
+        self._size = 3 * encoder.num_dimensions
+        self._index: faiss.Index = faiss.IndexFlatIP(self._size)
+        self._entries: list[Remembered] = []
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, vectors_ND: np.ndarray, entries: Sequence[Remembered]) -> None:
+        """Store transitions with their vectors."""
+        if len(self) < _GRAPH_FROM <= len(self) + len(entries):
+            self._index = _graph_over(self._index, self._size)
+        self._index.add(np.ascontiguousarray(vectors_ND, dtype=np.float32))
+        self._entries += entries
+        if isinstance(self._index, faiss.IndexHNSWFlat):
+            self._index.hnsw.efSearch = round(_BEAM * max(1, len(self) / _BEAM_AT) ** 0.5)
+
+    def search(self, vectors_QD: np.ndarray, k: int) -> np.ndarray:
+        """Row numbers of the k nearest, [Q, k], nearest first; -1 where there are fewer."""
+        return self._index.search(np.ascontiguousarray(vectors_QD, dtype=np.float32), k)[1]
+
+    def retrieve(self, queries: Sequence[DemonstrationQuery], k: int) -> list[list[str]]:
+        """Up to k demonstrations per query, never from its own trajectory, few of them dreamt."""
+        if not self._entries or k == 0:
+            return [[] for _ in queries]
+        vectors = join(
+            self._encoder,
+            [q.task.instruction for q in queries],
+            [q.state for q in queries],
+            [q.action for q in queries],
+        )
+        found = self.search(vectors, k + _SPARE)
+        chosen = [self._choose(rows, query, k) for rows, query in zip(found, queries, strict=True)]
+        short = [number for number, texts in enumerate(chosen) if len(texts) < k]
+        if short:
+            wider = self.search(vectors[short], _CROWD * (k + _SPARE))
+            for number, rows in zip(short, wider, strict=True):
+                chosen[number] = self._choose(rows, queries[number], k)
+        return chosen
+
+    def _choose(self, rows: np.ndarray, query: DemonstrationQuery, k: int) -> list[str]:
+        chosen: list[str] = []
+        dreamt_left = int(self._max_dreamt_share * k)
+        for row in rows:
+            if len(chosen) == k or row < 0:
+                break
+            entry = self._entries[row]
+            if entry.trajectory_id == query.trajectory_id or (entry.dreamt and dreamt_left == 0):
+                continue
+            dreamt_left -= entry.dreamt
+            chosen.append(entry.text)
+        return chosen
+
+
+def _graph_over(flat: faiss.Index, size: int) -> faiss.Index:
+    graph = faiss.IndexHNSWFlat(size, 32, faiss.METRIC_INNER_PRODUCT)
+    graph.hnsw.efConstruction = 80
+    if flat.ntotal:
+        graph.add(flat.reconstruct_n(0, flat.ntotal))
+    return graph

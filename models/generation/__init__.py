@@ -1,0 +1,1 @@
+"""Generation: the torch engine, and one that follows newer weights."""

@@ -1,0 +1,1 @@
+"""Measurement: fidelity, calibration, the gate and its statistics."""

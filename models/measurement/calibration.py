@@ -1,0 +1,105 @@
+"""Calibration: does the dream agree with the real environment? (paper, appendix B: epsilon_R and epsilon_P).
+
+Two measures, because each is blind to what the other sees. Replaying dreamt actions for real shows where
+a dream grants or refuses wrongly, but not that it ended an episode too early; the gap between dreamt and
+real success of the same policy on the same tasks shows that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from models.measurement.agreement import Outcomes
+from schemas.ports import Environment
+from schemas.records import Step, Trajectory
+
+_NUM_SLOTS = 128
+"""Episodes that are replayed at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Dream against real on the same tasks; shares between 0 and 1."""
+
+    outcome_agreement: float
+    """Dreamt episodes whose real replay ends with the same success: 1 - epsilon_R."""
+    outcome_kappa: float
+    """That agreement beyond chance: where success is rare, dreams that know nothing agree, too."""
+    outcome_kappa_high: float
+    """The largest that is plausible, with so few episodes: what the gate asks for."""
+    win_precision: float | None
+    """Dreamt wins whose replay wins; None without one."""
+    win_recall: float | None
+    """Replays that win whose dream did; None without one."""
+    state_agreement: float
+    """Dreamt steps whose state the real replay confirms: 1 - epsilon_P."""
+    dream_success: float
+    real_success: float
+    """Of the same policy, in all episodes that it played for real."""
+    dream_real_gap: float
+    """Dream minus real success where the dream did not break; positive: the dream is too kind."""
+    num_replayed_steps: int
+
+    def metrics(self) -> dict[str, float]:
+        """What could be measured, for tracking."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def replay(dreamt: Sequence[Trajectory], environment: Environment) -> list[list[Step]]:
+    """The real steps that the dreamt actions lead to, each episode until it is really done."""
+    starts = range(0, len(dreamt), _NUM_SLOTS)
+    return [steps for start in starts for steps in _replayed(dreamt[start : start + _NUM_SLOTS], environment)]
+
+
+def _replayed(dreamt: Sequence[Trajectory], environment: Environment) -> list[list[Step]]:
+    environment.reset({slot: trajectory.task for slot, trajectory in enumerate(dreamt)})
+    replays: list[list[Step]] = [[] for _ in dreamt]
+    for turn in range(max(len(t.turns) for t in dreamt)):
+        running = {
+            slot: t.turns[turn].action
+            for slot, t in enumerate(dreamt)
+            if turn < len(t.turns) and not (replays[slot] and replays[slot][-1].done)
+        }
+        for slot, step in environment.step(running).items():
+            replays[slot].append(step)
+    return replays
+
+
+def failed(replay: Sequence[Step]) -> bool:
+    """Whether the real environment failed in a replay, which then says nothing about its dream."""
+    return bool(replay) and replay[-1].failure is not None
+
+
+def calibrate(
+    dreamt: Sequence[Trajectory], replays: Sequence[Sequence[Step]], real: Sequence[Trajectory]
+) -> Calibration:
+    """Compare dreamt episodes with their replays, and with real episodes of the same policy on the same tasks.
+
+    Broken dreams are left out of the agreement and of dream success, and so are the real episodes beside them of the gap:
+    what breaks a dream is seldom an easy task. Replays in which the real environment failed are left out of the agreement.
+
+    Args:
+        dreamt: Dreamt episodes.
+        replays: For each the real steps that its actions lead to.
+        real: For each the real episode of the same task, in the same order; then any others.
+    """
+    whole = [place for place, one in enumerate(dreamt) if not one.failure]
+    told = [(dreamt[place], replays[place]) for place in whole if not failed(replays[place])]
+    outcomes = Outcomes.count((one.success, any(step.success for step in steps)) for one, steps in told)
+    states = [turn.step.state == step.state for t, steps in told for turn, step in zip(t.turns, steps, strict=False)]
+    dream_success = _success([dreamt[place] for place in whole])
+    return Calibration(
+        outcome_agreement=outcomes.agreement,
+        outcome_kappa=outcomes.kappa,
+        outcome_kappa_high=outcomes.kappa_high,
+        win_precision=outcomes.win_precision,
+        win_recall=outcomes.win_recall,
+        state_agreement=sum(states) / max(1, len(states)),
+        dream_success=dream_success,
+        real_success=_success(real),
+        dream_real_gap=dream_success - _success([real[place] for place in whole]),
+        num_replayed_steps=sum(map(len, replays)),
+    )
+
+
+def _success(episodes: Sequence[Trajectory]) -> float:
+    return sum(one.success for one in episodes) / max(1, len(episodes))

@@ -1,0 +1,1 @@
+"""RL methods: groups, advantages, objective, curriculum."""

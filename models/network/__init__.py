@@ -1,0 +1,1 @@
+"""Networks: a lean transformer, LoRA, packing, precision, sharding, tokenizer."""

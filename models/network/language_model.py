@@ -1,0 +1,133 @@
+"""The network that policy and experience model start from: a Hugging Face causal LM, or a tiny one of our own.
+
+Weights are safetensors, remote code is never run, and a hub model needs a pinned revision. Transformers takes seconds to
+import, and is imported when a model is loaded or made.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from models.text.prompts import PromptFormat
+from schemas.errors import InputError
+
+
+@dataclass
+class LanguageModel:
+    """A causal LM with its tokenizer and prompt format."""
+
+    network: Any
+    tokenizer: Any
+    format: PromptFormat
+
+    @property
+    def num_parameters(self) -> int:
+        """Distinct weights, adapters among them."""
+        return sum(p.numel() for p in self.network.parameters())
+
+    def save(self, folder: Path) -> None:
+        """Write safetensors, configuration and tokenizer into a folder; of a network with adapters, only these."""
+        self.network.save_pretrained(folder, safe_serialization=True)
+        self.tokenizer.save_pretrained(folder)
+
+
+def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_init: bool = False) -> LanguageModel:
+    """A model from a folder or a hub id.
+
+    Args:
+        folder_or_id: Folder with config.json, *.safetensors and tokenizer, or a hub id.
+        revision: Commit of the hub model; required for a hub id, so that a run can be repeated.
+        random_init: Take only architecture and tokenizer, and random weights.
+
+    Raises:
+        InputError: nothing there, no safetensors, a tokenizer of another model, or a hub id without revision.
+    """
+    from transformers import AutoTokenizer
+
+    is_folder = Path(folder_or_id).is_dir()
+    if not is_folder and revision is None:
+        raise InputError(
+            f"backbone {folder_or_id!r} is no folder here, and a hub model needs backbone.revision: "
+            "give the commit hash so that the run can be repeated"
+        )
+    arguments = {"revision": revision, "trust_remote_code": False}
+    with _told(folder_or_id):
+        tokenizer = AutoTokenizer.from_pretrained(folder_or_id, **arguments)
+        network = _network(folder_or_id, random_init, arguments)
+    _require_match(folder_or_id, tokenizer, network.config)
+    return LanguageModel(network.eval(), tokenizer, PromptFormat(tokenizer))
+
+
+def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) -> tuple[Any, PromptFormat]:
+    """A model's configuration and prompt format, without its weights.
+
+    Raises:
+        InputError: they cannot be loaded.
+    """
+    from transformers import AutoConfig, AutoTokenizer
+
+    arguments = {"revision": revision, "trust_remote_code": False}
+    with _told(folder_or_id):
+        config = AutoConfig.from_pretrained(folder_or_id, **arguments)
+        tokenizer = AutoTokenizer.from_pretrained(folder_or_id, **arguments)
+    _require_match(folder_or_id, tokenizer, config)
+    return config, PromptFormat(tokenizer)
+
+
+@contextmanager
+def _told(folder_or_id: str | Path) -> Iterator[None]:
+    """What transformers raises when it loads, as an error of ours."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise InputError(f"backbone {str(folder_or_id)!r} cannot be loaded: {error}") from error
+
+
+def _require_match(folder_or_id: str | Path, tokenizer: Any, config: Any) -> None:
+    last = max(tokenizer.get_vocab().values())
+    if last >= config.vocab_size:
+        raise InputError(
+            f"backbone {str(folder_or_id)!r}: its tokenizer has a token {last}, its network knows {config.vocab_size} "
+            "tokens from 0: tokenizer and weights are of different models"
+        )
+    if tokenizer.eos_token_id is None:
+        raise InputError(f"backbone {str(folder_or_id)!r}: its tokenizer has no token that ends a text (eos_token)")
+
+
+def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, Any]) -> nn.Module:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    if random_init:
+        torch.manual_seed(0)
+        return AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder_or_id, **arguments))
+    return AutoModelForCausalLM.from_pretrained(folder_or_id, use_safetensors=True, dtype=torch.float32, **arguments)
+
+
+def new_tiny_model(
+    tokenizer: Any, *, hidden_size: int, num_layers: int, num_heads: int, max_positions: int, seed: int
+) -> LanguageModel:
+    """A Qwen3 of about a million weights, from random initialisation."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    torch.manual_seed(seed)
+    config = Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=hidden_size,
+        intermediate_size=3 * hidden_size,
+        num_hidden_layers=num_layers,
+        num_attention_heads=num_heads,
+        num_key_value_heads=max(1, num_heads // 2),
+        head_dim=hidden_size // num_heads,
+        max_position_embeddings=max_positions,
+        tie_word_embeddings=True,
+        initializer_range=hidden_size**-0.5,  # the usual 0.02 is for wide models; a narrow one would start very slowly
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+    )
+    return LanguageModel(Qwen3ForCausalLM(config).eval(), tokenizer, PromptFormat(tokenizer))

@@ -1,0 +1,150 @@
+"""Forward passes for training: tokens of all rows one after the other, none of them padding; side by side only to attend.
+
+Shapes: N tokens of all rows, R rows side by side, T tokens of the longest, H heads, D head size, E hidden size.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.nn import functional as F
+
+from models.network.transformer import Layer, Weights, attend, bias_of, finish_block, norm, project, rotations
+
+Row = Sequence[int]
+
+_ROUND_TO = 16
+_SHAPES_PER_OCTAVE = 32
+"""Numbers of tokens are rounded up to few: the CPU kernels are compiled once per shape."""
+
+
+def forward(weights: Weights, rows: Sequence[Row]) -> Tensor:
+    """Hidden states after the last norm, without a cache.
+
+    Args:
+        weights: From weights_of.
+        rows: Token ids.
+
+    Returns:
+        Hidden states [N, E] in the dtype of the weights, row after row; what follows is filler.
+    """
+    return forward_groups(weights, rows, [])
+
+
+def forward_groups(weights: Weights, prefixes: Sequence[Row], suffixes: Sequence[Sequence[Row]]) -> Tensor:
+    """Hidden states of groups of rows that start alike; the common start is computed once per group.
+
+    Args:
+        weights: From weights_of.
+        prefixes: Common starts.
+        suffixes: Continuations of each of them; or none of any.
+
+    Returns:
+        Hidden states [N, E]: of the prefixes one after the other, then of the suffixes; what follows is filler.
+    """
+    first, then = list(prefixes), list(chain(*suffixes))
+    owners = [owner for owner, group in enumerate(suffixes) for _ in group]
+    filler = _filler([*first, *then])
+    if then:
+        then, owners = then + filler, owners + [0] * len(filler)
+    else:
+        first += filler
+    groups = _Groups(weights, first, then, owners)
+    spin = rotations(weights, groups.positions_1N)
+    x_NE = F.embedding(groups.ids_N, weights.embedding)
+
+    def compute(layer: Layer, x_NE: Tensor) -> Tensor:
+        return finish_block(weights, layer, x_NE, groups.attended(*project(weights, layer, x_NE[None], *spin)))
+
+    for block in weights.blocks:
+        x_NE = block(compute, x_NE)
+    return norm(x_NE, weights.norm_E, weights.epsilon, weights.dtype)
+
+
+def _filler(rows: Sequence[Row]) -> list[Row]:
+    """Rows that nobody looks at, none longer than the longest."""
+    count, longest = sum(map(len, rows)), max(map(len, rows))
+    step = max(_ROUND_TO, 1 << max(0, count.bit_length() - _SHAPES_PER_OCTAVE.bit_length()))
+    return [[0] * min(longest, missing) for missing in range(-count % step, 0, -longest)]
+
+
+class _Groups:
+    """Where the tokens of groups lie, and what they look at: rows, and others that continue them."""
+
+    def __init__(self, weights: Weights, first: list[Row], then: list[Row], owners: list[int]) -> None:
+        device, dtype = weights.device, weights.dtype
+        starts = [len(first[owner]) for owner in owners]
+        positions = chain(*map(_positions, first, [0] * len(first)), *map(_positions, then, starts))
+        self.positions_1N = torch.tensor([[*positions]], device=device)
+        self.ids_N = torch.tensor([*chain(*first, *then)], device=device)
+        self._first = _Rows(first, device)
+        self._first_bias = bias_of(self._first.causal_TT, dtype)
+        self._then = _Rows(then, device) if then else None
+        if self._then:
+            self._owners_R = torch.tensor(owners, device=device)
+            seen = self._first.inside_RT[self._owners_R][:, None].expand(-1, self._then.longest, -1)
+            own = self._then.causal_TT.expand(len(then), -1, -1)
+            self._then_bias = bias_of(torch.cat([seen, own], dim=2), dtype)[:, None]
+
+    def attended(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """What each token sees, [N, H * D]; of queries [1, H, N, D], and of keys and values of as many heads as they have."""
+        cut = self._first.num_tokens
+        queries, keys, values = (self._first.side_by_side(t[0, :, :cut]) for t in (query, key, value))
+        attended = self._first.one_by_one(attend(queries, keys, values, self._first_bias))
+        if self._then is None:
+            return attended
+        queries, own_keys, own_values = (self._then.side_by_side(t[0, :, cut:]) for t in (query, key, value))
+        keys = torch.cat([keys[self._owners_R], own_keys], dim=2)
+        values = torch.cat([values[self._owners_R], own_values], dim=2)
+        return torch.cat([attended, self._then.one_by_one(attend(queries, keys, values, self._then_bias))])
+
+
+def _positions(row: Row, start: int) -> range:
+    return range(start, start + len(row))
+
+
+class _Rows:
+    """Tokens of rows, one after the other and side by side."""
+
+    def __init__(self, rows: list[Row], device: torch.device) -> None:
+        lengths_R1 = torch.tensor([len(row) for row in rows])[:, None]
+        self.num_tokens = int(lengths_R1.sum())
+        self.longest = -(-int(lengths_R1.max()) // _ROUND_TO) * _ROUND_TO
+        inside_RT = torch.arange(self.longest) < lengths_R1
+        self._place_of_token = inside_RT.flatten().nonzero()[:, 0].to(device)
+        self._token_of_place = (inside_RT.flatten().cumsum(0) - 1).clamp(min=0).to(device)  # padding: of the one before
+        self.inside_RT = inside_RT.to(device)
+        self.causal_TT = torch.ones(self.longest, self.longest, dtype=torch.bool, device=device).tril()
+
+    def side_by_side(self, x_HND: Tensor) -> Tensor:
+        """Rows padded to the longest, [R, H, T, D]. What stands in the padding is of no importance."""
+        num_heads, num_tokens, head_size = x_HND.shape
+        x_NX = x_HND.transpose(0, 1).flatten(1)
+        if num_tokens:
+            x_NX = _Moved.apply(x_NX, self._token_of_place, self._place_of_token, None)
+        else:
+            x_NX = x_NX.new_zeros(self.inside_RT.numel(), x_NX.shape[1])
+        return x_NX.view(*self.inside_RT.shape, num_heads, head_size).transpose(1, 2)
+
+    def one_by_one(self, x_RTX: Tensor) -> Tensor:
+        """Their tokens without the padding, [N, X]."""
+        return _Moved.apply(x_RTX.flatten(0, 1), self._place_of_token, self._token_of_place, self.inside_RT)
+
+
+class _Moved(Function):
+    """Rows of a matrix in other places, each of them at most once that counts: gradients are moved back, not added up."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, there: Tensor, back: Tensor, counts: Tensor | None) -> Tensor:
+        """Args: x [A, X]; of which row of it each new row is, [B]; the other way round, [A]; which of these count, if not all."""
+        ctx.save_for_backward(back, counts)
+        return x.index_select(0, there)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        back, counts = ctx.saved_tensors
+        moved = grad.index_select(0, back)
+        return (moved if counts is None else moved * counts.view(-1, 1)), None, None, None

@@ -1,0 +1,248 @@
+"""A lean forward pass over the weights of a Llama-family network (Llama, Qwen2, Qwen3).
+
+Hugging Face holds, loads and saves the weights; this file only computes with them: fused projections,
+half the element-wise work, and a cache of one's own. Training and generation share it.
+
+Shapes: B rows, T new tokens, S cached tokens, H query heads, K key-value heads, D head size, E hidden size.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+from models.network.lora import adapter_of
+from models.network.sharding import gathered
+from schemas.errors import InputError
+
+SUPPORTED = ("llama", "qwen2", "qwen3")
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """Linear maps of one input, fused, and what low-rank adapters add to them."""
+
+    weight: Tensor
+    bias: Tensor | None
+    adapter: tuple[Tensor, Tensor] | None
+    """The adapters' way down, and their scaled way up again."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """What comes out, one map after the other on the last axis."""
+        out = F.linear(x, self.weight, self.bias)
+        if self.adapter is None:
+            return out
+        down, up = self.adapter
+        return out + F.linear(F.linear(x, down), up)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Weights of one block, projections fused."""
+
+    norm_in_E: Tensor
+    qkv: Projection
+    qk_norm_HD: Tensor | None
+    """One row per query head, then one per key head, [H + K, 1, D]."""
+    out: Projection
+    norm_mlp_E: Tensor
+    gate_up: Projection
+    down: Projection
+
+
+Block = Callable[..., Any]
+"""One block of a network: called with what is to be computed of its Layer and other inputs, and with these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A network laid out for computing; gradients flow back into the network's own parameters."""
+
+    embedding: Tensor
+    blocks: list[Block]
+    norm_E: Tensor
+    head: Tensor
+    num_heads: int
+    num_kv_heads: int
+    head_size: int
+    epsilon: float
+    inverse_frequencies: Tensor
+    dtype: torch.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Where everything is computed."""
+        return self.embedding.device
+
+
+def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) -> Weights:
+    """A network's weights, which are fused and cast block by block.
+
+    Args:
+        network: Of the Llama family, with or without low-rank adapters.
+        dtype: Of the matrix products.
+        for_sampling: Lay every block out at once, with its adapters added to its weights: for weights that are used
+            often and trained never. Else it is done when a block computes, and again in its backward pass if its
+            activations are computed anew.
+
+    Raises:
+        InputError: an architecture outside the Llama family, or one that scales its positions.
+    """
+    config = network.config
+    if config.model_type not in SUPPORTED:
+        raise InputError(f"architecture {config.model_type!r} is not supported: choose one of {', '.join(SUPPORTED)}")
+    rotary = network.model.rotary_emb
+    moving = rotary.rope_type in ("dynamic", "longrope")
+    if moving or rotary.attention_scaling != 1 or getattr(config, "sliding_window", None):
+        raise InputError("a network that scales its positions or looks through a sliding window is not supported")
+    if _plain(network.model.layers[0].self_attn.o_proj).bias is not None or getattr(config, "mlp_bias", False):
+        raise InputError("a network with biases after attention or in its MLP is not supported")
+    return Weights(
+        embedding=network.model.embed_tokens.weight,
+        blocks=[(_ready if for_sampling else _on_demand)(block, network, dtype) for block in network.model.layers],
+        norm_E=network.model.norm.weight,
+        head=network.lm_head.weight,
+        num_heads=config.num_attention_heads,
+        num_kv_heads=config.num_key_value_heads,
+        head_size=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
+        epsilon=config.rms_norm_eps,
+        inverse_frequencies=rotary.inv_freq,
+        dtype=dtype,
+    )
+
+
+def _ready(block: Any, _: Any, dtype: torch.dtype) -> Block:
+    layer = _layer(block, dtype, merge_adapters=True)
+    return lambda compute, *inputs: compute(layer, *inputs)
+
+
+def _on_demand(block: Any, network: Any, dtype: torch.dtype) -> Block:
+    """A block that is trained: its activations are kept for the backward pass, or computed anew if the network says so."""
+
+    def lay_out_and(compute: Callable[..., Any], *inputs: Any) -> Any:
+        return compute(_layer(block, dtype, merge_adapters=False), *inputs)
+
+    def run(compute: Callable[..., Any], *inputs: Any) -> Any:
+        if network.is_gradient_checkpointing and torch.is_grad_enabled():
+            return checkpoint(lay_out_and, compute, *inputs, use_reentrant=False)
+        return lay_out_and(compute, *inputs)
+
+    return partial(gathered, block, run)
+
+
+def _layer(block: Any, dtype: torch.dtype, merge_adapters: bool) -> Layer:
+    attention, mlp = block.self_attn, block.mlp
+
+    def fused(*linears: Any) -> Projection:
+        return _fused(linears, dtype, merge_adapters)
+
+    return Layer(
+        norm_in_E=block.input_layernorm.weight,
+        qkv=fused(attention.q_proj, attention.k_proj, attention.v_proj),
+        qk_norm_HD=_head_norms(attention).to(dtype) if hasattr(attention, "q_norm") else None,
+        out=fused(attention.o_proj),
+        norm_mlp_E=block.post_attention_layernorm.weight,
+        gate_up=fused(mlp.gate_proj, mlp.up_proj),
+        down=fused(mlp.down_proj),
+    )
+
+
+def _fused(linears: Sequence[Any], dtype: torch.dtype, merge_adapters: bool) -> Projection:
+    plain = [_plain(one) for one in linears]
+    weight = torch.cat([one.weight for one in plain])
+    bias = torch.cat([one.bias for one in plain]).to(dtype) if plain[0].bias is not None else None
+    if not hasattr(linears[0], "lora_A"):
+        return Projection(weight.to(dtype), bias, None)
+    down, up = adapter_of(linears)
+    if merge_adapters:
+        return Projection((weight + up @ down).to(dtype), bias, None)
+    return Projection(weight.to(dtype), bias, (down.to(dtype), up.to(dtype)))
+
+
+def _plain(linear: Any) -> Any:
+    """Without its adapter, if it has one."""
+    return getattr(linear, "base_layer", linear)
+
+
+def _head_norms(attention: Any) -> Tensor:
+    size = attention.head_dim
+    heads = [
+        norm.weight.expand(_plain(projection).weight.shape[0] // size, 1, size)
+        for norm, projection in ((attention.q_norm, attention.q_proj), (attention.k_norm, attention.k_proj))
+    ]
+    return torch.cat(heads)
+
+
+def rotations(weights: Weights, positions_BT: Tensor) -> tuple[Tensor, Tensor]:
+    """Cosines and sines of the rotary embedding, [B, 1, T, D]."""
+    angles = positions_BT[:, None, :, None].float() * weights.inverse_frequencies
+    cos, sin = angles.cos().to(weights.dtype), angles.sin().to(weights.dtype)
+    return torch.cat([cos, cos], dim=-1), torch.cat([sin, sin], dim=-1)
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    half = x.shape[-1] // 2
+    return x * cos + torch.cat([-x[..., half:], x[..., :half]], dim=-1) * sin
+
+
+def norm(x: Tensor, weight: Tensor, epsilon: float, dtype: torch.dtype) -> Tensor:
+    """RMSNorm over the last axis, computed in the input's precision."""
+    return F.rms_norm(x, (x.shape[-1],), weight.to(x.dtype), epsilon).to(dtype)
+
+
+def project(weights: Weights, layer: Layer, x_BTE: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries [B, H, T, D], keys and values [B, K, T, D] of one block, rotated."""
+    hidden = norm(x_BTE, layer.norm_in_E, weights.epsilon, weights.dtype)
+    fused = layer.qkv(hidden).unflatten(-1, (-1, weights.head_size)).transpose(1, 2)
+    spun, value = fused.split([weights.num_heads + weights.num_kv_heads, weights.num_kv_heads], dim=1)
+    if layer.qk_norm_HD is not None:
+        spun = F.rms_norm(spun, (weights.head_size,), eps=weights.epsilon) * layer.qk_norm_HD
+    query, key = _rotate(spun, cos, sin).split([weights.num_heads, weights.num_kv_heads], dim=1)
+    return query, key, value
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+    """Grouped-query attention, [B, T, H * D].
+
+    Written out for a CPU, where the fused kernel takes two to four times as long: its backward pass at these sizes,
+    and in bfloat16 all of it on processors that multiply no matrices by themselves.
+
+    Args:
+        query: [B, H, T, D].
+        key: [B, K, S, D].
+        value: [B, K, S, D].
+        bias: 0 where a token may look, -inf elsewhere; [T, S], or [B, 1, T, S].
+    """
+    if query.is_cuda:
+        key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], dim=1) for t in (key, value))
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=bias).transpose(1, 2).flatten(2)
+    _, num_heads, length, size = query.shape
+    num_kv_heads = key.shape[1]
+    groups = num_heads // num_kv_heads
+    grouped = query.unflatten(1, (num_kv_heads, groups)).flatten(2, 3) * size**-0.5
+    scores = (grouped @ key.transpose(2, 3)).unflatten(2, (groups, length)) + bias.unsqueeze(-3)
+    attended = scores.softmax(-1).flatten(2, 3) @ value
+    return attended.unflatten(2, (groups, length)).flatten(1, 2).transpose(1, 2).flatten(2)
+
+
+def finish_block(weights: Weights, layer: Layer, x: Tensor, attended: Tensor) -> Tensor:
+    """Output projection of what was attended to, [..., H * D], and MLP, both added to the residual stream, [..., E]."""
+    x = x + layer.out(attended)
+    hidden = norm(x, layer.norm_mlp_E, weights.epsilon, weights.dtype)
+    gate, up = layer.gate_up(hidden).chunk(2, dim=-1)
+    return x + layer.down(F.silu(gate) * up)
+
+
+def logits_of(weights: Weights, hidden: Tensor) -> Tensor:
+    """Logits for hidden states [..., E], computed in float32 whatever the rest is computed in."""
+    return F.linear(hidden.float(), weights.head)
+
+
+def bias_of(visible: Tensor, dtype: torch.dtype) -> Tensor:
+    """What is added to scores: 0 where a token may look, -inf elsewhere."""
+    return torch.zeros(visible.shape, dtype=dtype, device=visible.device).masked_fill_(~visible, -torch.inf)

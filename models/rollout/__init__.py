@@ -1,0 +1,1 @@
+"""Rollouts: play groups of episodes; scripted behaviour policies."""

@@ -1,0 +1,181 @@
+"""Rollouts: one function for dream and real. Episodes share a batch, and a finished one frees its place.
+
+repeat: fill free slots -> states into the cache -> sample actions -> environment steps
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from models.text.prompts import PromptFormat, last_actions
+from models.text.renaming import Aliases, renamed_task
+from schemas.ports import Engine, Environment, TokenStreams
+from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
+from schemas.sampling import Sampled, Sampling
+
+_OWN_NAMES = Aliases({})
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutOptions:
+    """How episodes are played."""
+
+    remember_episode: bool = True
+    """The policy sees the whole episode so far, from its cache; else the task, its last actions and the present
+    state, which is enough where the state remembers what was seen, and much shorter."""
+    history_length: int = 2
+    """How many last actions that is: they tell a policy that the state does not change."""
+    temperature: float = 1.0
+    max_steps: int = 12
+    max_action_tokens: int = 24
+    max_episode_tokens: int = 4096
+    num_slots: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutProgress:
+    """Where the rollout stands."""
+
+    num_done: int
+    num_total: int
+    num_successes: int
+    num_tokens: int
+
+
+@dataclass
+class _Slot:
+    """One running episode."""
+
+    index: int
+    task: AgentTask
+    state: str
+    aliases: Aliases
+    turns: list[Turn] = field(default_factory=list)
+    streams: list[Tokens] = field(default_factory=list)
+    weight_version: str = ""
+    """Of the weights that acted last."""
+
+    def begin_stream(self) -> None:
+        self.streams.append(Tokens([], [], []))
+
+    def saw(self, ids: list[int]) -> None:
+        self._append(ids, False, [0.0] * len(ids))
+
+    def acted(self, sampled: Sampled) -> None:
+        self._append(sampled.ids, True, sampled.logprobs)
+        self.weight_version = sampled.weight_version
+
+    def _append(self, ids: list[int], is_action: bool, logprobs: list[float]) -> None:
+        stream = self.streams[-1]
+        stream.ids.extend(ids)
+        stream.is_action.extend([is_action] * len(ids))
+        stream.logprobs.extend(logprobs)
+
+    def trajectory(self, origin: Origin, failure: Failure | None) -> Trajectory:
+        last = self.turns[-1].step
+        truncated = not last.done and failure is None
+        return Trajectory(self.task, origin, self.turns, tuple(self.streams), failure, truncated)
+
+
+class Rollout:
+    """Plays agent tasks with a policy, in order, as many at once as there are slots."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        format: PromptFormat,
+        environment: Environment,
+        origin: Origin,
+        options: RolloutOptions,
+        aliases: Mapping[str, Aliases] = MappingProxyType({}),
+    ) -> None:
+        """A rollout of one policy, which the engine samples from, in one environment.
+
+        Args:
+            engine: Samples actions.
+            format: Of the policy's prompts.
+            environment: Answers, dreamt or real.
+            origin: Which of the two.
+            options: How episodes are played.
+            aliases: By task id, what the policy is shown in place of a task's own names; turns have the task's own.
+        """
+        self._engine, self._format = engine, format
+        self._environment, self._options = environment, options
+        self._origin: Origin = origin
+        self._aliases = aliases
+        self.num_tokens = 0
+
+    def play(
+        self, tasks: Sequence[AgentTask], on_progress: Callable[[RolloutProgress], None] = lambda progress: None
+    ) -> list[Trajectory]:
+        """One episode per task, returned in the order of the tasks."""
+        if not tasks:
+            return []
+        waiting = deque(enumerate(tasks))
+        num_rows = min(self._options.num_slots, len(tasks))
+        sessions = self._engine.open(num_rows)
+        slots: dict[int, _Slot] = {}
+        finished: dict[int, Trajectory] = {}
+        while waiting or slots:
+            self._fill(slots, waiting, num_rows, sessions)
+            finished |= self._take_turn(slots, sessions)
+            successes = sum(t.success for t in finished.values())
+            used = sessions.num_prefilled + sessions.num_sampled
+            on_progress(RolloutProgress(len(finished), len(tasks), successes, used))
+        self.num_tokens += sessions.num_prefilled + sessions.num_sampled
+        return [finished[i] for i in range(len(tasks))]
+
+    def _fill(
+        self, slots: dict[int, _Slot], waiting: deque[tuple[int, AgentTask]], num_rows: int, sessions: TokenStreams
+    ) -> None:
+        free = [row for row in range(num_rows) if row not in slots][: len(waiting)]
+        starting = {row: waiting.popleft() for row in free}
+        if not starting:
+            return
+        states = self._environment.reset({row: task for row, (_, task) in starting.items()})
+        for row, (index, task) in starting.items():
+            slots[row] = _Slot(index, task, states[row], self._aliases.get(task.task_id, _OWN_NAMES))
+
+    def _take_turn(self, slots: dict[int, _Slot], sessions: TokenStreams) -> dict[int, Trajectory]:
+        rows = list(slots)
+        seen = [self._look(slots[row], row, sessions) for row in rows]
+        sessions.extend(rows, seen)
+        options = self._options
+        sampled = sessions.generate(rows, Sampling(options.max_action_tokens, self._format.end_id, options.temperature))
+        for row, one in zip(rows, sampled, strict=True):
+            slots[row].acted(one)
+        actions = {row: slots[row].aliases.meant(self._action(one)) for row, one in zip(rows, sampled, strict=True)}
+        steps = self._environment.step(actions)
+        return self._finish(slots, actions, steps, sessions)
+
+    def _look(self, slot: _Slot, row: int, sessions: TokenStreams) -> list[int]:
+        """What the policy is shown now, noted in the slot."""
+        shown = slot.aliases.shown
+        if slot.turns and self._options.remember_episode:
+            seen = self._format.state(shown(slot.state))
+        else:
+            sessions.restart(row)
+            slot.begin_stream()
+            history = last_actions([shown(turn.action) for turn in slot.turns], self._options.history_length)
+            seen = self._format.moment(renamed_task(slot.task, shown), history, shown(slot.state))
+        slot.saw(seen)
+        return seen
+
+    def _action(self, sampled: Sampled) -> str:
+        return self._format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids).strip()
+
+    def _finish(
+        self, slots: dict[int, _Slot], actions: dict[int, str], steps: dict[int, Step], sessions: TokenStreams
+    ) -> dict[int, Trajectory]:
+        """Record the turn in every slot; take out and return the episodes that it ended."""
+        ended: dict[int, Trajectory] = {}
+        for row, step in steps.items():
+            slot = slots[row]
+            slot.turns.append(Turn(slot.state, actions[row], step, slot.weight_version))
+            slot.state = step.state
+            full = sessions.length(row) > self._options.max_episode_tokens
+            failure = step.failure or (Failure.TOO_LONG if full and not step.done else None)
+            if step.done or failure or len(slot.turns) == self._options.max_steps:
+                ended[slot.index] = slots.pop(row).trajectory(self._origin, failure)
+        return ended

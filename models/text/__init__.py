@@ -1,0 +1,1 @@
+"""Texts that networks read and write: prompts, entity renaming."""

@@ -1,0 +1,1 @@
+"""Training: supervised fine-tuning, policy updates, checkpoints, ranks."""

@@ -1,0 +1,123 @@
+"""Checkpoints of a training that takes long: what it has come to, so that one that was cut off goes on from there.
+
+A checkpoint is one safetensors file of whole tensors, however many ranks wrote it, and as many others may go on with it.
+"""
+
+import hashlib
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load, save
+from torch import Tensor
+
+from models.network.sharding import rank, spread_like, summed, whole
+
+SUFFIX = ".checkpoint"
+_WEIGHT, _SLOT = "weight.", "optimizer."
+
+
+class Checkpoints:
+    """Those of one training, in a folder of its own; the latest counts."""
+
+    def __init__(self, folder: Path, every_s: float = 600.0) -> None:
+        """The folder is made when something is kept.
+
+        Args:
+            folder: The same for all ranks.
+            every_s: Seconds between two checkpoints, at least.
+        """
+        self._folder, self._every_s = folder, every_s
+        self._last_s = time.monotonic()
+
+    def resume(self, network: Any, optimizer: torch.optim.Optimizer) -> int:
+        """Load the latest checkpoint that is whole, if there is one; returns the number of updates it has seen."""
+        for path in sorted(self._folder.glob(f"*{SUFFIX}"), reverse=True):
+            num_updates, _, sha256 = path.stem.partition("-")
+            content = path.read_bytes()
+            if hashlib.sha256(content).hexdigest() == sha256:
+                state = load(content)
+                load_weights(network, state)
+                load_optimizer(optimizer, optimizer_state_in(state))
+                return int(num_updates)
+        return 0
+
+    def keep(self, network: Any, optimizer: torch.optim.Optimizer, num_updates: int) -> None:
+        """Write a checkpoint if it is time to; the ones before it go."""
+        is_due = rank() == 0 and time.monotonic() - self._last_s >= self._every_s
+        if summed({"due": is_due})["due"] == 0:
+            return
+        tensors = state_of(network, optimizer)
+        if rank() == 0:
+            content = save(tensors)
+            self._replace(f"{num_updates:08d}-{hashlib.sha256(content).hexdigest()}{SUFFIX}", content)
+        self._last_s = time.monotonic()
+
+    def _replace(self, name: str, content: bytes) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        earlier = list(self._folder.iterdir())
+        with (self._folder / "unfinished").open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        (self._folder / "unfinished").rename(self._folder / name)
+        for path in earlier:
+            path.unlink(missing_ok=True)
+
+
+def state_of(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[str, Tensor]:
+    """A training's state: the weights that are trained, and what an optimiser remembers; whole, in the CPU's memory.
+
+    All ranks have to ask; only the first gets an answer, the others empty tensors.
+    """
+    trained = {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
+    weights = {f"{_WEIGHT}{name}": _for_the_first(weight) for name, weight in trained.items()}
+    slots = optimizer_state(optimizer) if optimizer else {}
+    return weights | {f"{_SLOT}{name}": tensor for name, tensor in slots.items()}
+
+
+def load_weights(network: Any, state: dict[str, Tensor]) -> None:
+    """The weights of a training's state, on any number of ranks."""
+    weights = dict(network.named_parameters())
+    with torch.no_grad():
+        for name, tensor in _under(_WEIGHT, state).items():
+            weights[name].copy_(spread_like(tensor.to(weights[name].device), weights[name]))
+
+
+def optimizer_state_in(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The optimiser's part of a training's state."""
+    return _under(_SLOT, state)
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """What an optimiser remembers of each weight, by the weight's place and the name of the slot, as state_of does."""
+    slots = optimizer.state_dict()["state"]
+    return {
+        f"{index}.{name}": _for_the_first(torch.as_tensor(value))
+        for index, state in sorted(slots.items())  # all ranks in the same order, in which they gather
+        for name, value in sorted(state.items())
+    }
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """The way back, on any number of ranks."""
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        index, name = key.split(".", 1)
+        like = weights[int(index)]
+        state.setdefault(int(index), {})[name] = (
+            spread_like(tensor.to(like.device), like) if tensor.shape == like.shape else tensor
+        )
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _for_the_first(tensor: Tensor) -> Tensor:
+    together = whole(tensor.detach())
+    return together.cpu().contiguous() if rank() == 0 else torch.empty(0)

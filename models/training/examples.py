@@ -1,0 +1,61 @@
+"""From annotated trajectories to SFT examples, for the experience model, the policy and the task generator."""
+
+from dataclasses import replace
+
+from models.text.prompts import PromptFormat, Situation, last_actions
+from models.training.sft import Example
+from schemas.records import AgentTask, Trajectory
+from schemas.state_text import changes_between
+
+
+def situations_of(trajectory: Trajectory, history_length: int) -> list[Situation]:
+    """What was known before each turn, still without demonstrations."""
+    actions = trajectory.actions
+    return [
+        Situation(trajectory.task, turn.state, turn.action, last_actions(actions[:i], history_length))
+        for i, turn in enumerate(trajectory.turns)
+    ]
+
+
+def experience_example(
+    format: PromptFormat, situation: Situation, trajectory: Trajectory, turn: int, *, with_reasoning: bool = True
+) -> Example:
+    """One transition: the reasoning, the changed lines and the outcome are to be learnt (paper, Eq. 5)."""
+    step = trajectory.turns[turn].step
+    changes = changes_between(trajectory.turns[turn].state, step.state)
+    return Example.of(
+        (format.situation(situation), False), (format.prediction(step, changes, with_reasoning=with_reasoning), True)
+    )
+
+
+def policy_examples(
+    format: PromptFormat, trajectory: Trajectory, history_length: int, *, remember_episode: bool
+) -> list[Example]:
+    """One episode as the policy sees it, in one stream or in one per turn; its actions are to be learnt."""
+    if remember_episode:
+        return [_policy_example(format, trajectory)]
+    return [
+        Example.of((format.moment(s.task, s.history, s.state), False), (format.action(s.action), True))
+        for s in situations_of(trajectory, history_length)
+    ]
+
+
+def _policy_example(format: PromptFormat, trajectory: Trajectory) -> Example:
+    pieces = [(format.task(trajectory.task), False)]
+    for turn in trajectory.turns:
+        pieces += [(format.state(turn.state), False), (format.action(turn.action), True)]
+    return Example.of(*pieces)
+
+
+def language_example(format: PromptFormat, trajectory: Trajectory, max_turns: int) -> Example:
+    """The start of an episode, to be learnt after its first state: states repeat, so this is where copying is learnt."""
+    example = _policy_example(format, replace(trajectory, turns=trajectory.turns[:max_turns]))
+    first = example.is_target.index(True)
+    return Example(example.ids, [place >= first for place in range(len(example.ids))])
+
+
+def variation_example(
+    format: PromptFormat, task: AgentTask, state: str, varied: AgentTask, varied_state: str
+) -> Example:
+    """One task turned into another of the same family, for the task generator."""
+    return Example.of((format.variation_prompt(task, state), False), (format.variation(varied, varied_state), True))

@@ -1,0 +1,128 @@
+"""What a training takes of a device's memory: its gradients are computed with tensors that have shapes but no values.
+
+So the numbers follow from the code that trains, not from a formula beside it.
+
+Differs from a GPU: attention keeps its scores here, which the fused kernel there does not, so that without gradient
+checkpointing it is more than will be taken.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed._tools.mem_tracker import MemTracker
+from transformers import AutoModelForCausalLM
+
+from models.methods.groups import ScoredGroup
+from models.network.trained_parameters import make_trainable
+from models.network.transformer import weights_of
+from models.training.policy_trainer import action_logprobs
+from models.training.sft import Example, sft_loss
+from schemas.recipes.recipe import TrainingRecipe
+from schemas.records import Tokens
+
+_NOWHERE = torch.device("meta")
+_STATES_OF_ADAM = 2
+"""Numbers that the optimiser keeps for each trained weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Bytes that a stage takes, at most."""
+
+    weights: int
+    gradients: int
+    optimizer: int
+    activations: int
+    """And whatever else lives for a moment; of sampling, the cache of keys and values."""
+
+    @property
+    def total(self) -> int:
+        """All together."""
+        return self.weights + self.gradients + self.optimizer + self.activations
+
+    def of_each(self, num_ranks: int) -> "Footprint":
+        """Of each rank, when so many share weights, gradients and the optimiser's state."""
+        weights, gradients, optimizer = (
+            -(-part // num_ranks) for part in (self.weights, self.gradients, self.optimizer)
+        )
+        return Footprint(weights, gradients, optimizer, self.activations)
+
+
+def of_fine_tuning(
+    config: Any, training: TrainingRecipe, num_rows: int, prompt: int, target: int, dtype: torch.dtype
+) -> Footprint:
+    """Of supervised fine-tuning.
+
+    Args:
+        config: Of the network, as transformers have it.
+        training: What of it is trained.
+        num_rows: Examples that are computed at a time.
+        prompt: Tokens of each before what is to be learnt.
+        target: Tokens of each that are to be learnt.
+        dtype: Of the matrix products.
+    """
+    example = Example.of(([1] * prompt, False), ([1] * target, True))
+    return _of(config, training, lambda network: sft_loss(network, [example] * num_rows, dtype))
+
+
+def of_update(
+    config: Any, training: TrainingRecipe, num_rows: int, prompt: int, action: int, dtype: torch.dtype
+) -> Footprint:
+    """Of a GRPO update on streams that have their first token in common: it takes least memory where they share more.
+
+    Args:
+        config: Of the network, as transformers have it.
+        training: What of it is trained.
+        num_rows: Streams that are computed at a time.
+        prompt: Tokens of each before the action.
+        action: Tokens of each that were sampled.
+        dtype: Of the matrix products.
+    """
+    mask, zeros = [False] * prompt + [True] * action, [0.0] * (prompt + action)
+    streams = [Tokens([0, row, *[1] * (prompt + action - 2)], mask, zeros) for row in range(num_rows)]
+    group = ScoredGroup(streams, [1.0] * num_rows)
+
+    def loss(network: Any) -> Tensor:
+        return action_logprobs(weights_of(network, dtype), [group], temperature=1.0).sum()
+
+    return _of(config, training, loss)
+
+
+def _of(config: Any, training: TrainingRecipe, loss: Callable[[Any], Tensor]) -> Footprint:
+    """Of computing gradients twice: those of the first time are there beside the second's activations."""
+    network = _network(config)
+    make_trainable(network, training, seed=0)
+    network.to(_NOWHERE)
+    tracker = MemTracker()
+    tracker.track_external(network)
+    with tracker:
+        loss(network).backward()
+        loss(network).backward()
+    peak = tracker.get_tracker_snapshot("peak")[_NOWHERE]["Total"]
+    weights, trained = _num_bytes(network.parameters()), _num_bytes(p for p in network.parameters() if p.requires_grad)
+    return Footprint(weights, trained, _STATES_OF_ADAM * trained, max(0, peak - weights - trained))
+
+
+def of_sampling(config: Any, num_rows: int, length: int, dtype: torch.dtype) -> Footprint:
+    """Of the torch engine, with room for so many streams of a length, when weights and cache are of this dtype."""
+    weights = num_weights(config) * dtype.itemsize
+    head_size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    per_token = 2 * config.num_hidden_layers * config.num_key_value_heads * head_size * dtype.itemsize
+    return Footprint(weights, 0, 0, num_rows * length * per_token)
+
+
+def num_weights(config: Any) -> int:
+    """Numbers in a network."""
+    return sum(weight.numel() for weight in _network(config).parameters())
+
+
+def _network(config: Any) -> Any:
+    with _NOWHERE:
+        return AutoModelForCausalLM.from_config(config)
+
+
+def _num_bytes(tensors: Iterable[Tensor]) -> int:
+    return sum(tensor.nbytes for tensor in tensors)

@@ -1,0 +1,87 @@
+"""One of the ranks that do a training together: `torchrun ... -m models.training.rank FOLDER`.
+
+The folder holds the job and the files of its models; the first rank writes what it came to beside them, and tells of its
+progress on standard output, a line of JSON each time.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import distributed
+from torch.distributed.elastic.multiprocessing.errors import record
+
+from models.network.language_model import load_model
+from models.network.sharding import rank, shard
+from models.network.trained_parameters import make_trainable
+from models.training.checkpoints import Checkpoints, state_of
+from models.training.jobs import FineTuning, Job, PolicyUpdate
+from models.training.sft import SftProgress
+
+JOB, MODEL, REFERENCE, OPTIMIZER = "job.json", "model", "reference", "optimizer.safetensors"
+CHECKPOINTS, TRAINED = "checkpoints", "trained.safetensors"
+METRICS = "metrics"
+"""In the metadata of what was trained."""
+_SILENCE = timedelta(minutes=15)
+"""Of one rank, after which the others give up."""
+
+
+@record
+def main(folder: Path) -> None:
+    """Do the folder's job, together with the other ranks."""
+    with joined():
+        job = Job.loads((folder / JOB).read_bytes())
+        network = load_model(folder / MODEL).network
+        make_trainable(network, job.training, job.seed)
+        shard(network)
+        if isinstance(job.work, FineTuning):
+            job.work.run(network, job.seed, _tell, Checkpoints(folder / CHECKPOINTS, job.checkpoint_every_s))
+            metrics, optimizer = {}, None
+        else:
+            metrics, optimizer = _updated(job.work, network, folder)
+        trained = state_of(network, optimizer)
+        if rank() == 0:
+            save_file(trained, folder / TRAINED, {METRICS: json.dumps(metrics)})
+
+
+@contextmanager
+def joined() -> Iterator[None]:
+    """The others, who are all on this machine; each has a GPU of its own, if there are any."""
+    distributed.init_process_group(timeout=_SILENCE)
+    if torch.cuda.is_available():
+        torch.cuda.set_device(rank())
+    try:
+        yield
+    finally:
+        distributed.destroy_process_group()
+
+
+def _updated(work: PolicyUpdate, network: Any, folder: Path) -> tuple[dict[str, float], torch.optim.Optimizer]:
+    reference = load_model(folder / REFERENCE).network
+    shard(reference)
+    earlier = folder / OPTIMIZER
+    return work.run(network, reference, load_file(earlier) if earlier.exists() else {})
+
+
+def _tell(progress: SftProgress) -> None:
+    if rank() == 0:
+        print(json.dumps(asdict(progress)), flush=True)
+
+
+def leave() -> NoReturn:
+    """End this process, whose work is written, at once: threads of torch's that still ran have aborted some on their way."""
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
+    leave()

@@ -1,0 +1,160 @@
+"""Supervised fine-tuning: next-token cross-entropy on the target tokens of examples (paper, Eq. 5).
+
+Shapes: B examples, T tokens, V vocabulary.
+"""
+
+import itertools
+import math
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from models.network.head import target_logprobs
+from models.network.packed import forward
+from models.network.precision import matmul_dtype
+from models.network.sharding import gathered, num_ranks, shares, summed
+from models.network.transformer import weights_of
+from models.training.checkpoints import Checkpoints
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Token ids and which of them are to be learnt."""
+
+    ids: list[int]
+    is_target: list[bool]
+
+    @staticmethod
+    def of(*pieces: tuple[list[int], bool]) -> "Example":
+        """An example from pieces that are wholly target or wholly prompt."""
+        ids = [token for piece, _ in pieces for token in piece]
+        return Example(ids, [target for piece, target in pieces for _ in piece])
+
+
+@dataclass(frozen=True, slots=True)
+class SftProgress:
+    """Where the training stands after an update."""
+
+    update: int
+    num_updates: int
+    loss: float
+    num_tokens: int
+
+
+def batches(examples: Sequence[Example], max_tokens: int, rng: random.Random) -> Iterator[list[Example]]:
+    """Every example once, in batches of at most max_tokens, with lengths counted up to multiples of 32.
+
+    A batch has examples of one such length, so that where they attend to themselves little is padded.
+    """
+    buckets: dict[int, list[Example]] = defaultdict(list)
+    for example in rng.sample(examples, len(examples)):
+        buckets[padded_length(len(example.ids))].append(example)
+    groups = [
+        bucket[start : start + max(1, max_tokens // length)]
+        for length, bucket in buckets.items()
+        for start in range(0, len(bucket), max(1, max_tokens // length))
+    ]
+    yield from rng.sample(groups, len(groups))
+
+
+def padded_length(length: int) -> int:
+    """The next multiple of 32."""
+    return -(-length // 32) * 32
+
+
+def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -> Tensor:
+    """Mean cross-entropy over the target tokens of a batch.
+
+    The head runs on target positions only.
+    """
+    weights = weights_of(network, dtype)
+    ids = torch.tensor([token for example in batch for token in example.ids])
+    is_target = torch.tensor([i > 0 and target for example in batch for i, target in enumerate(example.is_target)])
+    places = is_target.nonzero()[:, 0]
+    hidden = forward(weights, [example.ids for example in batch])[(places - 1).to(weights.device)]
+    return -target_logprobs(weights, hidden, ids[places].to(weights.device)).mean()
+
+
+def learning_rate(update: int, num_updates: int, peak: float, warmup: float = 0.05) -> float:
+    """Linear warm-up over a share of the updates, then cosine to a tenth of the peak."""
+    num_warmup = max(1, round(warmup * num_updates))
+    if update < num_warmup:
+        return peak * (update + 1) / num_warmup
+    position = (update - num_warmup) / max(1, num_updates - num_warmup)
+    return peak * (0.1 + 0.45 * (1 + math.cos(math.pi * position)))
+
+
+def fit(
+    network: nn.Module,
+    stream: Iterator[list[Example]],
+    num_updates: int,
+    peak_learning_rate: float,
+    on_update: Callable[[SftProgress], None] = lambda progress: None,
+    checkpoints: Checkpoints | None = None,
+    max_tokens: int = 16_000,
+) -> None:
+    """Train in place with AdamW, matrix products in the device's precision over float32 weights, and clipped gradients.
+
+    Args:
+        network: On one rank, or sharded over several, which share the examples of every batch.
+        stream: Batches, the same whenever it is begun.
+        num_updates: Batches to learn from.
+        peak_learning_rate: See learning_rate.
+        on_update: Called after each update.
+        checkpoints: To go on from, and to keep; none: from the beginning to the end at once.
+        max_tokens: That one rank computes at a time.
+    """
+    optimizer = torch.optim.AdamW(network.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.01)
+    dtype = matmul_dtype(next(network.parameters()).device)
+    num_done = checkpoints.resume(network, optimizer) if checkpoints else 0
+    network.train()
+    for update, batch in enumerate(itertools.islice(stream, num_done, num_updates), num_done):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(update, num_updates, peak_learning_rate)
+        loss = backward(network, batch, dtype, max_tokens)
+        nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        on_update(SftProgress(update + 1, num_updates, loss, sum(len(e.ids) for e in batch)))
+        if checkpoints:
+            checkpoints.keep(network, optimizer, update + 1)
+    network.eval()
+
+
+def backward(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, max_tokens: int) -> float:
+    """Add the gradients of a batch's mean loss, which ranks share; returns the loss.
+
+    Args:
+        network: On one rank, or sharded over several.
+        batch: Examples of like length.
+        dtype: Of the matrix products.
+        max_tokens: That one rank computes at a time, as padded; the sum does not depend on it.
+    """
+    size = min(math.ceil(len(batch) / num_ranks()), max(1, max_tokens // _length(batch)))
+    parts = [batch[start : start + size] for start in range(0, len(batch), size)]
+    total, num_targets = 0.0, _num_targets(batch)
+    for part, counts in shares(parts):
+        loss = gathered(network, partial(sft_loss, network, part, dtype)) * (counts * _num_targets(part) / num_targets)
+        loss.backward()
+        total += loss.item()
+    return summed({"loss": total})["loss"]
+
+
+def _length(batch: Sequence[Example]) -> int:
+    return padded_length(max(len(example.ids) for example in batch))
+
+
+def _num_targets(examples: Sequence[Example]) -> int:
+    return sum(sum(example.is_target[1:]) for example in examples)
+
+
+def repeated(examples: Sequence[Example], max_tokens: int, seed: int) -> Iterator[list[Example]]:
+    """Batches without end: one pass after another, each shuffled anew."""
+    rng = random.Random(seed)
+    while True:
+        yield from batches(examples, max_tokens, rng)

@@ -1,0 +1,1 @@
+"""Recipes: sections, environments, digests, log mappings."""

@@ -1,0 +1,88 @@
+"""Digests of plain data and of recipes: what cache keys and lineage are made of.
+
+A section of a recipe counts by the fields that differ from its recorded defaults (recorded_defaults.json). So a new field at
+its default changes no digest, and another default of an old field does. Record what is new: `python -m schemas.recipes.digests`.
+A record is never changed, or results of old runs would answer for values that they were not made with.
+"""
+
+import hashlib
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+_RECORD = Path(__file__).with_name("recorded_defaults.json")
+
+
+def digest_of(value: BaseModel | dict[str, Any] | list[Any] | str | int) -> str:
+    """Sha256 of a section or of plain data, independent of the order of keys."""
+    plain = changed_fields(value) if isinstance(value, BaseModel) else value
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def changed_fields(section: BaseModel) -> dict[str, Any]:
+    """Fields of a section whose values are not the recorded defaults, as plain data; nested sections likewise."""
+    recorded = recorded_defaults().get(type(section).__name__, {})
+    defaults = default_values(type(section)) | recorded
+    fields = type(section).model_fields
+    plain = {field.alias or name: _plain(getattr(section, name)) for name, field in fields.items()}
+    return {name: value for name, value in plain.items() if name not in defaults or value != defaults[name]}
+
+
+def default_values(section: type[BaseModel]) -> dict[str, Any]:
+    """The defaults in the code, as plain data; required fields have none."""
+    fields = section.model_fields
+    optional = {field.alias or name: field for name, field in fields.items() if not field.is_required()}
+    return {name: _plain(field.get_default()) for name, field in optional.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; a section as its changed fields, with the name of its class where one field takes several."""
+    if isinstance(value, BaseModel):
+        return changed_fields(value) | {"class": type(value).__name__}
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@lru_cache
+def recorded_defaults() -> dict[str, dict[str, Any]]:
+    """Defaults by class and field, as they were when each field was added."""
+    return json.loads(_RECORD.read_text()) if _RECORD.exists() else {}
+
+
+def unrecorded() -> dict[str, dict[str, Any]]:
+    """Defaults of fields that the record does not have yet, by class."""
+    from schemas.recipes.recipe import Recipe
+
+    found: dict[str, dict[str, Any]] = {}
+    for section in sections_of(Recipe):
+        known = recorded_defaults().get(section.__name__, {})
+        if new := {name: value for name, value in default_values(section).items() if name not in known}:
+            found[section.__name__] = new
+    return found
+
+
+def sections_of(recipe: type[BaseModel]) -> list[type[BaseModel]]:
+    """Every class of a recipe's sections, the recipe itself included."""
+    base = next(one for one in recipe.__mro__ if one.__name__ == "Section")
+    found: list[type[BaseModel]] = []
+    waiting = base.__subclasses__()
+    while waiting:
+        section = waiting.pop()
+        found.append(section)
+        waiting += section.__subclasses__()
+    return [one for one in found if one.__module__ in ("schemas.recipes.recipe", "schemas.recipes.environments")]
+
+
+def _record() -> None:
+    """Add what is new to the record; what it has stays."""
+    new = unrecorded()
+    merged = {name: recorded_defaults().get(name, {}) | new.get(name, {}) for name in recorded_defaults() | new}
+    _RECORD.write_text(json.dumps(merged, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    _record()

@@ -1,0 +1,281 @@
+"""Recipes of the real environments: which tasks of which environment, and how long an episode may take.
+
+The text under a field is what Prefect's form and `dreamgym check` show.
+"""
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from schemas.recipes.section import Section
+
+
+class BaseEnvironment(Section):
+    """What the recipes of all environments have in common."""
+
+    has_endless_tasks: ClassVar[bool] = False
+    """Whether there are test tasks for as many panels as anybody asks for."""
+
+    name: str
+    num_train_tasks: int = Field(default=200, ge=2)
+    """Tasks of the train split: logs, dreams and real fine-tuning use them."""
+    num_valid_tasks: int = Field(default=80, ge=2)
+    """Tasks of the valid split: calibration during training."""
+    num_test_tasks: int = Field(default=400, ge=2)
+    """Held-out tasks of the test split: evaluated and reported, never trained or tuned on."""
+    max_steps: int = Field(default=8, ge=1)
+    """Limit of an episode. A tight one makes idle steps cost something while training, too."""
+
+
+class CookingFamily(Section):
+    """One family of cooking games, in the words of TextWorld's tw-cooking."""
+
+    recipe: int = Field(default=1, ge=1, le=3)
+    """Ingredients."""
+    go: Literal[1, 6, 9, 12] = 1
+    """Rooms."""
+    open: bool = False
+    """Doors and containers start closed, so what is inside is hidden."""
+    cook: bool = True
+    """Ingredients must be cooked."""
+    cut: bool = True
+    """Ingredients must be cut."""
+
+
+class CookingRecipe(BaseEnvironment):
+    """TextWorld's cooking games."""
+
+    has_endless_tasks: ClassVar[bool] = True
+    name: Literal["textworld-cooking"] = "textworld-cooking"
+    families: dict[str, CookingFamily] = Field(default={"one-ingredient": CookingFamily()}, min_length=1)
+    """Families of tasks by name; tasks are dealt to them in turn, and the gate looks at each."""
+
+    @property
+    def family_names(self) -> tuple[str, ...]:
+        """Names of the families."""
+        return tuple(self.families)
+
+
+AlfworldFamily = Literal[
+    "pick_and_place_simple",
+    "look_at_obj_in_light",
+    "pick_clean_then_place_in_recep",
+    "pick_heat_then_place_in_recep",
+    "pick_cool_then_place_in_recep",
+    "pick_two_obj_and_place",
+]
+"""ALFWorld's own names of its six types of tasks."""
+_ALL_FAMILIES: tuple[AlfworldFamily, ...] = AlfworldFamily.__args__
+
+
+class AlfworldRecipe(BaseEnvironment):
+    """ALFWorld: household tasks in text (arXiv 2010.03768). The games lie in $ALFWORLD_DATA."""
+
+    name: Literal["alfworld"] = "alfworld"
+    families: tuple[AlfworldFamily, ...] = Field(default=_ALL_FAMILIES, min_length=1)
+    """Types of tasks; tasks are dealt to them in turn, and the gate looks at each."""
+    test_split: Literal["valid_seen", "valid_unseen"] = "valid_seen"
+    """Of ALFWorld's own splits, the one that is held out: rooms that training saw, or others."""
+    num_valid_tasks: int = Field(default=70, ge=2)
+    """Tasks for calibration during training: the last train games, which training leaves out."""
+    num_test_tasks: int = Field(default=140, ge=2)
+    """Held-out tasks: evaluated and reported, never trained or tuned on. 140 are all of valid_seen."""
+    max_steps: int = Field(default=50, ge=1)
+    """Limit of an episode."""
+
+    @property
+    def family_names(self) -> tuple[str, ...]:
+        """Names of the types."""
+        return self.families
+
+
+class WebshopRecipe(BaseEnvironment):
+    """WebShop: shopping in text (arXiv 2207.01206), on a server that the user runs, at DREAMGYM_ENVIRONMENT_URL."""
+
+    name: Literal["webshop"] = "webshop"
+    num_train_tasks: int = Field(default=1600, ge=2)
+    """Goals from number 1,500 on: logs, dreams and real fine-tuning use them."""
+    num_valid_tasks: int = Field(default=100, ge=2)
+    """Goals from number 500 on: calibration during training."""
+    num_test_tasks: int = Field(default=500, ge=2)
+    """The first 500 goals: evaluated and reported, never trained or tuned on."""
+    max_steps: int = Field(default=15, ge=1)
+    """Limit of an episode."""
+
+    @property
+    def family_names(self) -> tuple[str, ...]:
+        """There is one."""
+        return ("webshop",)
+
+
+MiniwobTask = Literal[
+    "click-button",
+    "click-button-sequence",
+    "click-checkboxes",
+    "click-checkboxes-large",
+    "click-collapsible-2-nodelay",
+    "click-collapsible-nodelay",
+    "click-dialog",
+    "click-dialog-2",
+    "click-link",
+    "click-option",
+    "click-tab",
+    "click-tab-2",
+    "click-test",
+    "click-test-2",
+    "choose-list",
+    "enter-password",
+    "enter-text",
+    "enter-text-2",
+    "find-word",
+    "focus-text",
+    "focus-text-2",
+    "login-user",
+    "login-user-popup",
+    "navigate-tree",
+    "phone-book",
+    "read-table",
+    "search-engine",
+    "simple-arithmetic",
+    "use-autocomplete-nodelay",
+]
+"""MiniWoB++'s own names of its tasks, of those that can be solved by their text."""
+_ALL_TASKS: tuple[MiniwobTask, ...] = MiniwobTask.__args__
+
+
+class MiniwobRecipe(BaseEnvironment):
+    """MiniWoB++: tasks on web pages (arXiv 1802.08802), in Chromium."""
+
+    has_endless_tasks: ClassVar[bool] = True
+    name: Literal["miniwob"] = "miniwob"
+    families: tuple[MiniwobTask, ...] = Field(default=_ALL_TASKS, min_length=1)
+    """Tasks by MiniWoB++'s names, dealt in turn; the gate looks at each."""
+    max_steps: int = Field(default=15, ge=1)
+    """Limit of an episode."""
+
+    @property
+    def family_names(self) -> tuple[str, ...]:
+        """Names of the tasks."""
+        return self.families
+
+
+ScienceworldTask = Literal[
+    "boil",
+    "melt",
+    "freeze",
+    "change-the-state-of-matter-of",
+    "use-thermometer",
+    "measure-melting-point-known-substance",
+    "measure-melting-point-unknown-substance",
+    "power-component",
+    "power-component-renewable-vs-nonrenewable-energy",
+    "test-conductivity",
+    "test-conductivity-of-unknown-substances",
+    "find-living-thing",
+    "find-non-living-thing",
+    "find-plant",
+    "find-animal",
+    "grow-plant",
+    "grow-fruit",
+    "chemistry-mix",
+    "chemistry-mix-paint-secondary-color",
+    "chemistry-mix-paint-tertiary-color",
+    "lifespan-longest-lived",
+    "lifespan-shortest-lived",
+    "lifespan-longest-lived-then-shortest-lived",
+    "identify-life-stages-1",
+    "identify-life-stages-2",
+    "inclined-plane-determine-angle",
+    "inclined-plane-friction-named-surfaces",
+    "inclined-plane-friction-unnamed-surfaces",
+    "mendelian-genetics-known-plant",
+    "mendelian-genetics-unknown-plant",
+]
+"""ScienceWorld's own names of its tasks."""
+_ALL_EXPERIMENTS: tuple[ScienceworldTask, ...] = ScienceworldTask.__args__
+
+
+class ScienceworldRecipe(BaseEnvironment):
+    """ScienceWorld: a school's science experiments in text (arXiv 2203.07540), in Java."""
+
+    name: Literal["scienceworld"] = "scienceworld"
+    families: tuple[ScienceworldTask, ...] = Field(default=_ALL_EXPERIMENTS, min_length=1)
+    """Tasks by ScienceWorld's names, dealt in turn; the gate looks at each."""
+    easy: bool = True
+    """ScienceWorld's own simplifications: doors are open, and one can go anywhere at once."""
+    num_train_tasks: int = Field(default=120, ge=2)
+    """Tasks to learn from and to train on: every family has four; some have hundreds."""
+    num_valid_tasks: int = Field(default=60, ge=2)
+    """Tasks for calibration during training: of ScienceWorld's split `dev`."""
+    num_test_tasks: int = Field(default=90, ge=2)
+    """Held-out tasks of the test split: evaluated and reported, never trained or tuned on."""
+    max_steps: int = Field(default=60, ge=1)
+    """Limit of an episode."""
+
+    @property
+    def family_names(self) -> tuple[str, ...]:
+        """Names of the tasks."""
+        return self.families
+
+
+class PluginRecipe(BaseEnvironment):
+    """An environment that another package brings: an entry point of the group `dreamgym.environments`."""
+
+    families: tuple[str, ...] = Field(default=("default",), min_length=1)
+    """Families of tasks; tasks are dealt to them in turn, and the gate looks at each."""
+    options: dict[str, Any] = Field(default={})
+    """What else the environment wants to be told."""
+    package_version: str = ""
+    """Of the package that brings it, filled in; where a recipe says one, no other will do."""
+
+    @property
+    def family_names(self) -> tuple[str, ...]:
+        """Names of the families."""
+        return self.families
+
+    @model_validator(mode="before")
+    @classmethod
+    def _pinned_to_what_is_installed(cls, told: Any) -> Any:
+        if not isinstance(told, dict):
+            return told
+        point = entry_point(told["name"])
+        there = point.dist.version if point.dist else ""
+        wanted = told.get("package_version") or there
+        if wanted != there:
+            raise ValueError(f"environment {told['name']!r} is wanted from version {wanted}, and {there} is installed")
+        return {**told, "package_version": there}
+
+
+def entry_point(name: str) -> EntryPoint:
+    """Of an environment that a package brings.
+
+    Raises:
+        ValueError: no package does.
+    """
+    points = entry_points(group=_PLUGINS)
+    if name not in points.names:
+        known = ", ".join(sorted({*_BUILT_IN, *points.names}))
+        raise ValueError(f"environment {name!r} is not known: there are {known}")
+    return points[name]
+
+
+_PLUGINS = "dreamgym.environments"
+_BUILT_IN = ("textworld-cooking", "alfworld", "webshop", "miniwob", "scienceworld")
+
+
+def _kind_of(environment: Any) -> str:
+    name = environment.get("name") if isinstance(environment, dict) else getattr(environment, "name", None)
+    return "plugin" if name and name not in _BUILT_IN else name or _BUILT_IN[0]
+
+
+EnvironmentRecipe = Annotated[
+    Annotated[CookingRecipe, Tag("textworld-cooking")]
+    | Annotated[AlfworldRecipe, Tag("alfworld")]
+    | Annotated[WebshopRecipe, Tag("webshop")]
+    | Annotated[MiniwobRecipe, Tag("miniwob")]
+    | Annotated[ScienceworldRecipe, Tag("scienceworld")]
+    | Annotated[PluginRecipe, Tag("plugin")],
+    Discriminator(_kind_of),
+]
+"""The real environment and its tasks, by the name of the environment; without one, TextWorld's cooking games."""

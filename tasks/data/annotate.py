@@ -1,0 +1,67 @@
+"""Annotate: one reasoning trace per transition, in hindsight (paper, section 4.2 and prompt C.1).
+
+in:  trajectories without reasoning
+out: the same with reasoning; their rows in `transitions` are replaced, which is a new table version
+"""
+
+from dataclasses import replace
+
+from infra.context import cycle
+from infra.environments.by_name import annotator_of_facts
+from models.experience.teacher import TeacherAnnotator
+from schemas.ports import Annotator
+from schemas.recipes.recipe import AnnotateRecipe, EnvironmentRecipe, RetrievalRecipe
+from schemas.records import Reference, Trajectory
+from tasks.data.provenance import made_here
+from tasks.data.store_rows import store_rows
+from tasks.running.artifacts import get_trajectories, put_trajectories
+from tasks.running.predictors import open_endpoint
+from tasks.running.versioned import versioned_task
+
+
+@versioned_task
+def annotate(
+    trajectories: Reference,
+    recipe: AnnotateRecipe,
+    environment: EnvironmentRecipe,
+    retrieval: RetrievalRecipe,
+    seed: int,
+    policy: str = "",
+    store: bool = True,
+) -> Reference:
+    """The trajectories with a reasoning trace on every turn.
+
+    Args:
+        trajectories: Real ones.
+        recipe: Says who annotates.
+        environment: Its rules are the offline annotator.
+        retrieval: Names the encoder of the stored vectors.
+        seed: Of the recipe, kept on the rows.
+        policy: Digest of the policy that played, if it was one of ours.
+        store: Write the rows; those that were recalled from the store are there.
+    """
+    episodes = get_trajectories(trajectories)
+    annotator = _annotator(recipe, environment)
+    with cycle().display.stage("annotate"):
+        traces = annotator.annotate(episodes)
+    explained = [with_reasoning(episode, own) for episode, own in zip(episodes, traces, strict=True)]
+    made_by = made_here(seed, policy=policy)
+    if not store:
+        return put_trajectories(explained)
+    tag = store_rows(explained, made_by, retrieval, f"annotated-{trajectories.sha256[:8]}")
+    return put_trajectories(explained, table_tag=tag)
+
+
+def _annotator(recipe: AnnotateRecipe, environment: EnvironmentRecipe) -> Annotator:
+    if recipe.annotator == "facts":
+        return annotator_of_facts(environment)
+    return TeacherAnnotator(open_endpoint(recipe.teacher_model))
+
+
+def with_reasoning(episode: Trajectory, traces: list[str]) -> Trajectory:
+    """The episode with its reasoning traces filled in."""
+    turns = [
+        replace(turn, step=replace(turn.step, reasoning=trace))
+        for turn, trace in zip(episode.turns, traces, strict=True)
+    ]
+    return replace(episode, turns=turns)

@@ -1,0 +1,91 @@
+"""Ingest: real trajectories, collected with a mixture of behaviours or imported from a file.
+
+in:  the environment's train tasks, or a file of logged transitions
+out: trajectories by reference; rows in `transitions`, bad rows in `quarantine`
+"""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from infra.context import cycle, replay_store
+from infra.environments.by_name import open_environment
+from infra.tracking.progress import Report
+from models.rollout.behaviour_policies import collect
+from schemas.errors import DataError
+from schemas.recipes.recipe import EnvironmentRecipe, IngestRecipe, RetrievalRecipe
+from schemas.records import AgentTask, Reference, Trajectory
+from tasks.data.provenance import made_here
+from tasks.data.store_rows import store_logs
+from tasks.logs.read_log import read_log
+from tasks.running.artifacts import put_trajectories
+from tasks.running.versioned import versioned_task
+
+
+@versioned_task
+def ingest(
+    environment: EnvironmentRecipe,
+    recipe: IngestRecipe,
+    retrieval: RetrievalRecipe,
+    seed: int,
+    log_files: dict[str, str],
+) -> Reference:
+    """Real trajectories of the train tasks.
+
+    Args:
+        environment: Whose tasks.
+        recipe: How many episodes of which behaviours, or which file.
+        retrieval: Names the encoder of the stored vectors.
+        seed: Of the behaviours.
+        log_files: Digests of the imported files by name, part of the cache key; none when collecting.
+    """
+    with cycle().display.stage("ingest") as report:
+        trajectories = _imported(environment, recipe) if recipe.path else _collected(environment, recipe, seed, report)
+    cycle().display.time.failed("ingest", Counter(one.failure.value for one in trajectories if one.failure))
+    tag = store_logs(trajectories, made_here(seed), retrieval)
+    return put_trajectories(trajectories, table_tag=tag, success=_success(trajectories))
+
+
+def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int, report: Report) -> list[Trajectory]:
+    real = open_environment(environment)
+    tasks = real.tasks("train", environment.num_train_tasks)
+    noise = [recipe.noise[i % len(recipe.noise)] for i in range(recipe.episodes_per_task) for _ in tasks]
+    return collect(
+        real,
+        tasks * recipe.episodes_per_task,
+        noise,
+        seed,
+        environment.max_steps,
+        lambda num_done, num_total: report(num_done, num_total, "episodes"),
+    )
+
+
+def _imported(environment: EnvironmentRecipe, recipe: IngestRecipe) -> list[Trajectory]:
+    path = Path(recipe.path)
+    real = open_environment(environment)
+    log = read_log(
+        path, real.task_error if recipe.known_tasks else lambda task: real.task_error(_as_if_generated(task))
+    )
+    replay_store().upsert("quarantine", log.quarantined)
+    if log.bad_share > recipe.max_bad_share:
+        reasons = ", ".join(f"{count} x {reason}" for reason, count in log.reasons.most_common(5))
+        raise DataError(
+            f"{path}: {log.bad_share:.0%} of {log.num_rows} rows cannot be used ({reasons}); "
+            f"ingest.max_bad_share is {recipe.max_bad_share:.0%}. They are in the quarantine table with reasons"
+        )
+    for reason, count in log.reasons.most_common():
+        cycle().display.say(f"quarantined {count} rows: {reason}")
+    for what, count in (("came twice and count once", log.episodes.num_repeated), ("grew", log.episodes.num_grown)):
+        if count:
+            cycle().display.say(f"{path}: {count} episodes {what}")
+    return log.trajectories
+
+
+def _as_if_generated(task: AgentTask) -> AgentTask:
+    return replace(task, parent_id="log")
+
+
+def _success(trajectories: list[Trajectory]) -> float:
+    """Of the episodes in which the environment did not fail."""
+    whole = [t for t in trajectories if not t.failure]
+    return sum(t.success for t in whole) / max(1, len(whole))

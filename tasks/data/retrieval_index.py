@@ -1,0 +1,62 @@
+"""The index that grounds the experience model: real transitions, and the dreamt ones of past rounds."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from infra.context import cycle
+from models.experience.encoders import HashingEncoder, SentenceEncoder
+from models.experience.retrieval import Remembered, ReplayIndex, join
+from schemas.ports import Encoder
+from schemas.recipes.recipe import RetrievalRecipe
+from schemas.records import Reference, Trajectory
+from schemas.state_text import changes_between
+from tasks.data.rows import trajectory_id
+from tasks.running.artifacts import get_trajectories
+
+
+@lru_cache
+def encoder_of(name: str, revision: str | None) -> Encoder:
+    """The encoder that a recipe names."""
+    return HashingEncoder() if name == "hashing" else SentenceEncoder(name, revision)
+
+
+_kept: dict[RetrievalRecipe, tuple[ReplayIndex, tuple[str, ...]]] = {}
+
+
+def index_over(retrieval: RetrievalRecipe, references: Sequence[Reference]) -> ReplayIndex:
+    """An index over the trajectories of these references, in their order.
+
+    The last index of this process is kept and only grown if the new references go on from the old ones,
+    as they do from round to round.
+    """
+    digests = tuple(reference.sha256 for reference in references)
+    index, held = _kept.get(retrieval, (None, ()))
+    if index is None or digests[: len(held)] != held:
+        index, held = ReplayIndex(encoder_of(retrieval.encoder, retrieval.revision), retrieval.max_dreamt_share), ()
+    with cycle().display.stage("retrieval index"):
+        for reference in references[len(held) :]:
+            _add(index, get_trajectories(reference), encoder_of(retrieval.encoder, retrieval.revision))
+    _kept.clear()
+    _kept[retrieval] = (index, digests)
+    return index
+
+
+def _add(index: ReplayIndex, trajectories: Sequence[Trajectory], encoder: Encoder) -> None:
+    """Store the whole trajectories; a broken dream is not shown to anybody."""
+    whole = list({trajectory_id(t): t for t in trajectories if not t.failure}.items())
+    turns = [(name, t, turn) for name, t in whole for turn in t.turns]
+    if not turns:
+        return
+    vectors = join(
+        encoder,
+        [t.task.instruction for _, t, _ in turns],
+        [u.state for _, _, u in turns],
+        [u.action for _, _, u in turns],
+    )
+    index.add(
+        vectors,
+        [
+            Remembered.of(name, t.origin == "dream", u.action, changes_between(u.state, u.step.state))
+            for name, t, u in turns
+        ],
+    )

@@ -1,0 +1,67 @@
+"""Store trajectories as rows of the replay store: the one place where tasks write transitions."""
+
+import re
+
+from infra.context import cycle, replay_store
+from schemas.recipes.recipe import RetrievalRecipe
+from schemas.records import Trajectory
+from tasks.data.retrieval_index import encoder_of
+from tasks.data.rows import Provenance, rows_of, trajectory_id
+
+_TABLE = "transitions"
+
+
+_CONTENT = ("state", "action", "next_state", "done", "success", "truncated")
+"""Columns in which a logged transition that changed differs from what is stored of it."""
+
+
+def store_rows(trajectories: list[Trajectory], provenance: Provenance, retrieval: RetrievalRecipe, name: str) -> str:
+    """Upsert the rows of trajectories; returns the tag that pins and seals the table as it is with them.
+
+    Args:
+        trajectories: All their turns are stored.
+        provenance: On every row.
+        retrieval: Names the encoder of the vectors.
+        name: What was stored, such as `logs` or `dream-3`; the tag says it after the run's id.
+    """
+    tag = _tag(name)
+    with cycle().display.stage("storage"):
+        rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision))
+        replay_store().upsert(_TABLE, rows, tag)
+    return tag
+
+
+def store_logs(trajectories: list[Trajectory], provenance: Provenance, retrieval: RetrievalRecipe) -> str:
+    """The same for logged episodes. What has not changed keeps the reasoning that it may have by now.
+
+    An episode that changed replaces what is stored of it, a shorter form or one that the first schema version named by its
+    content.
+    """
+    tag = _tag("logs")
+    with cycle().display.stage("storage"):
+        rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision))
+        if logged := [one for one in trajectories if one.episode_id]:
+            names = {trajectory_id(one) for one in logged} | {row["trajectory_id"] for row in rows}
+            stored = replay_store().row_ids_of(_TABLE, sorted(names))
+            replay_store().delete(_TABLE, sorted(set(stored) - {row["row_id"] for row in rows}))
+        replay_store().upsert(_TABLE, rows, tag, unless_same=_CONTENT)
+    return tag
+
+
+def store_shard(trajectories: list[Trajectory], provenance: Provenance, retrieval: RetrievalRecipe, first: int) -> None:
+    """Upsert the rows of a part of what a task plays, of which the first episode has this number; see pin_rows."""
+    with cycle().display.stage("storage"):
+        rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision), first)
+        replay_store().upsert(_TABLE, rows)
+
+
+def pin_rows(name: str) -> str:
+    """The tag that pins and seals the table as it is now, with all shards."""
+    tag = _tag(name)
+    with cycle().display.stage("storage"):
+        replay_store().pin(_TABLE, tag)
+    return tag
+
+
+def _tag(name: str) -> str:
+    return re.sub(r"[^\w.-]", "-", f"{cycle().run_id}-{name}")

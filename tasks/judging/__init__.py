@@ -1,0 +1,1 @@
+"""Tasks that evaluate, judge, promote and report."""

@@ -1,0 +1,156 @@
+"""Evaluate a policy in the REAL environment on held-out tasks, and its dreams beside it, called dreams.
+
+in:  a policy, an experience model and what it may retrieve, a split
+out: success by task, interval, calibration; rows in `evaluations`; sample trajectories
+"""
+
+from collections import Counter, defaultdict
+from itertools import zip_longest
+from statistics import fmean
+from typing import Any
+
+from infra.context import cycle, replay_store
+from infra.environments.by_name import open_environment
+from models.measurement.calibration import Calibration, calibrate, failed, replay
+from models.measurement.intervals import success_rate
+from schemas.errors import EnvironmentLost
+from schemas.recipes.recipe import EvaluationRecipe, PlayRecipe
+from schemas.records import Failure, Reference, Trajectory
+from tasks.data.provenance import made_here
+from tasks.data.rows import Provenance
+from tasks.playing.play import dream_environment, play, play_real
+from tasks.running.artifacts import put_trajectories
+from tasks.running.device import use_threads
+from tasks.running.versioned import versioned_task
+
+_NUM_SAMPLES = 24
+_BETWEEN_PANELS = 1_000_003
+"""Between the seeds of two panels of test tasks: the same tasks, played again, are other episodes."""
+
+
+@versioned_task
+def evaluate(
+    name: str,
+    policy: Reference,
+    experience_model: Reference,
+    experience: list[Reference],
+    recipe: PlayRecipe,
+    measured: EvaluationRecipe,
+    split: str,
+    num_tasks: int,
+    round: int,
+    first_task: int = 0,
+) -> dict[str, Any]:
+    """Play every task for real and as often in the dream, and replay the dreams for real.
+
+    Args:
+        name: Of the stage, such as `calibrate` or `evaluate start`.
+        policy: Whom.
+        experience_model: Dreams beside it.
+        experience: What the experience model may retrieve.
+        recipe: How episodes go.
+        measured: How often a task is played, at which temperature, and how many are dreamt.
+        split: valid while training, test for the report.
+        num_tasks: So many of the split.
+        round: After which round of training; on test tasks, the number of their panel.
+        first_task: Number of the first one.
+
+    Raises:
+        EnvironmentLost: more episodes than the recipe bears have no outcome.
+    """
+    use_threads()
+    environment = open_environment(recipe.environment)
+    with cycle().display.stage("make games"):
+        held_out = environment.tasks(split, num_tasks, first_task)
+    repeated = [task for task in held_out for _ in range(measured.episodes_per_task)]
+    seed = recipe.seed + (round * _BETWEEN_PANELS if split == "test" else 0)
+    played = play_real(name, policy, recipe, repeated, measured.temperature, seed)
+    real = _with_outcome(played, measured.max_failed_share)
+    dreamt_tasks = {task.task_id for task in held_out[: measured.max_dreamt_tasks]}
+    awake = [one for one in real if one.task.task_id in dreamt_tasks]
+    dreamt = _dreamt(name, policy, experience_model, experience, recipe, measured, awake)
+    with cycle().display.stage("replays"):
+        replays = replay(dreamt, environment)
+    cycle().display.time.failed("replays", Counter(Failure.ENVIRONMENT.value for one in replays if failed(one)))
+    calibration = calibrate(dreamt, replays, awake) if dreamt else None
+    made_by = made_here(recipe.seed, round, policy.sha256, experience_model.sha256)
+    replay_store().upsert("evaluations", _rows(real, dreamt, made_by))
+    first = slice(0, _NUM_SAMPLES * measured.episodes_per_task, measured.episodes_per_task)
+    samples = put_trajectories([*real[first], *dreamt[first]])
+    return {**_summary(real, calibration), "num_failed": len(played) - len(real), "samples": samples}
+
+
+def _dreamt(
+    name: str,
+    policy: Reference,
+    experience_model: Reference,
+    experience: list[Reference],
+    recipe: PlayRecipe,
+    measured: EvaluationRecipe,
+    awake: list[Trajectory],
+) -> list[Trajectory]:
+    """A dream for each of some real episodes, from the state in which it began."""
+    if not awake:
+        return []
+    imagined = dream_environment(experience_model, experience, recipe, recipe.seed)
+    tasks = [one.task_as_it_began for one in awake]
+    return play(f"{name} dream", policy, imagined, "dream", tasks, recipe, measured.temperature, recipe.seed)
+
+
+def _with_outcome(played: list[Trajectory], max_failed_share: float) -> list[Trajectory]:
+    """Episodes in which the environment did not fail. The others have no outcome: they are left out, and count as no losses.
+
+    Raises:
+        EnvironmentLost: they are too many.
+    """
+    failed = [episode for episode in played if episode.failure is Failure.ENVIRONMENT]
+    if not failed:
+        return played
+    first = failed[0]
+    told = (
+        f"the real environment failed in {len(failed)} of {len(played)} episodes, and again when they were played anew; "
+        f"{first.task.task_id}: {first.turns[-1].step.reasoning}"
+    )
+    if len(failed) > max_failed_share * len(played) or len(failed) == len(played):
+        raise EnvironmentLost(
+            f"{told}. evaluation.max_failed_share is {max_failed_share:.1%}. Mend it and run again: what is finished stays"
+        )
+    cycle().display.say(f"{told}. They are left out: no more than {max_failed_share:.1%} of the episodes")
+    return [episode for episode in played if episode.failure is not Failure.ENVIRONMENT]
+
+
+def _summary(real: list[Trajectory], calibration: Calibration | None) -> dict[str, Any]:
+    successes = _success_by_task(real)
+    interval = success_rate(list(successes.values()))
+    return {
+        **(calibration.metrics() if calibration else {}),
+        "real_success": sum(one.success for one in real) / len(real),
+        "interval_low": interval.low,
+        "interval_high": interval.high,
+        "num_steps": float(sum(len(t.turns) for t in real)),
+        "successes": successes,
+        "families": {t.task.task_id: t.task.family for t in real},
+    }
+
+
+def _success_by_task(real: list[Trajectory]) -> dict[str, float]:
+    """Share of each task's episodes that succeeded."""
+    episodes: dict[str, list[bool]] = defaultdict(list)
+    for one in real:
+        episodes[one.task.task_id].append(one.success)
+    return {task_id: fmean(outcomes) for task_id, outcomes in episodes.items()}
+
+
+def _rows(real: list[Trajectory], dreamt: list[Trajectory], made_by: Provenance) -> list[dict[str, Any]]:
+    return [
+        {
+            "row_id": f"{cycle().run_id}/{made_by.round}/{made_by.policy[:16]}/{one.task.task_id}/{number}",
+            "task_id": one.task.task_id,
+            "family": one.task.family,
+            "real_success": one.success,
+            "dream_success": other.success if other and not other.failure else None,
+            "num_steps": len(one.turns),
+            **made_by.columns(),
+        }
+        for number, (one, other) in enumerate(zip_longest(real, dreamt))
+    ]

@@ -1,0 +1,90 @@
+"""Make a backbone of nothing but logs: a tokenizer of their words, and a small network that has read all transitions.
+
+The analogue of the pretrained model that the paper starts from, where there is none to be had or none small enough.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from infra.context import cycle
+from models.network.language_model import LanguageModel, new_tiny_model
+from models.network.tokenizer import train_tokenizer
+from models.text.prompts import CONTINUE, FAILURE, SUCCESS, PromptFormat, Situation
+from models.training.examples import experience_example
+from models.training.sft import Example
+from schemas.recipes.recipe import RetrievalRecipe, ScratchRecipe, TrainingRecipe
+from schemas.records import Reference, Trajectory
+from schemas.state_text import changes_between
+from tasks.data.retrieval_index import index_over
+from tasks.learning.fit_experience_model import grounded
+from tasks.learning.run_training import fine_tuned
+from tasks.running.artifacts import get_trajectories, put_model
+from tasks.running.versioned import versioned_task
+
+_MAX_POSITIONS = 4_096
+
+
+@versioned_task
+def backbone_from_logs(
+    logs: Reference,
+    recipe: ScratchRecipe,
+    retrieval: RetrievalRecipe,
+    history_length: int,
+    with_reasoning: bool,
+    seed: int,
+) -> Reference:
+    """A small network with its tokenizer.
+
+    Args:
+        logs: Annotated.
+        recipe: How large it is, and how long it reads.
+        retrieval: The demonstrations that an experience model will be shown.
+        history_length: The earlier actions that it will be shown.
+        with_reasoning: Whether it will reason.
+        seed: Of the weights, and of the order of reading.
+    """
+    episodes = [episode for episode in get_trajectories(logs) if not episode.failure]
+    blank = blank_model(recipe, episodes, seed)
+    with cycle().display.stage("examples"):
+        index = index_over(retrieval, [logs])
+        examples: list[Example] = []
+        for episode in episodes:
+            situations = grounded(episode, index, history_length, retrieval.num_demonstrations)
+            examples += whole_transitions(blank.format, episode, situations, with_reasoning)
+    begun = put_model(blank)
+    return put_model(fine_tuned(begun, examples, recipe.sft, TrainingRecipe(), seed, "backbone"), begun)
+
+
+def blank_model(recipe: ScratchRecipe, episodes: Sequence[Trajectory], seed: int) -> LanguageModel:
+    """Untrained, with a tokenizer that knows the words of some episodes."""
+    return new_tiny_model(
+        train_tokenizer(texts_of(episodes), recipe.vocab_size),
+        hidden_size=recipe.hidden_size,
+        num_layers=recipe.num_layers,
+        num_heads=recipe.num_heads,
+        max_positions=_MAX_POSITIONS,
+        seed=seed,
+    )
+
+
+def texts_of(episodes: Sequence[Trajectory]) -> Iterator[str]:
+    """What is written in an episode, once each."""
+    yield from (CONTINUE, SUCCESS, FAILURE)
+    for episode in episodes:
+        yield f" {episode.task.instruction}"
+        for turn in episode.turns:
+            yield from (
+                f"\n{changes_between(turn.state, turn.step.state)}",
+                f" {turn.action}",
+                f" {turn.step.reasoning}",
+            )
+        yield f"\n{episode.turns[0].state}"
+
+
+def whole_transitions(
+    format: PromptFormat, episode: Trajectory, situations: Sequence[Situation], with_reasoning: bool
+) -> Iterator[Example]:
+    """An episode's transitions as an experience model is shown them, every token to be learnt."""
+    for turn, situation in enumerate(situations):
+        example = experience_example(format, situation, episode, turn, with_reasoning=with_reasoning)
+        yield replace(example, is_target=[True] * len(example.ids))

@@ -1,0 +1,66 @@
+"""Clone the starting policy: supervised learning on logged successes (the paper's SFT baseline)."""
+
+import random
+from collections.abc import Sequence
+
+from infra.environments.by_name import open_environment
+from models.network.language_model import LanguageModel
+from models.text.renaming import name_pieces, renamed, to_invented_names
+from models.training.examples import policy_examples
+from schemas.errors import DataError
+from schemas.ports import RealEnvironment
+from schemas.recipes.recipe import EnvironmentRecipe, StartRecipe, TrainingRecipe
+from schemas.records import Reference, Trajectory
+from tasks.learning.run_training import fine_tuned
+from tasks.running.artifacts import get_frozen_model, get_trajectories, put_model
+from tasks.running.versioned import versioned_task
+
+
+@versioned_task
+def clone_policy(
+    backbone: Reference,
+    trajectories: list[Reference],
+    recipe: StartRecipe,
+    training: TrainingRecipe,
+    environment: EnvironmentRecipe,
+    seed: int,
+) -> Reference:
+    """The backbone, taught to act like the shortest logged success of each of the first tasks that have one."""
+    model = get_frozen_model(backbone)
+    demonstrations = shortest_successes(get_trajectories(*trajectories))[: recipe.num_demonstrations]
+    if not demonstrations:
+        raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")
+    shown = with_renamed_copies(demonstrations, recipe.renamed_copies, model, open_environment(environment), seed)
+    examples = [
+        example
+        for episode in shown
+        for example in policy_examples(
+            model.format, episode, recipe.history_length, remember_episode=recipe.remember_episode
+        )
+    ]
+    trained = fine_tuned(backbone, examples, recipe.sft, training, seed, "start policy")
+    return put_model(trained, backbone, num_demonstrations=len(demonstrations))
+
+
+def shortest_successes(episodes: Sequence[Trajectory]) -> list[Trajectory]:
+    """The shortest success of each task, in the order of the tasks, which deals them to families in turn."""
+    shortest: dict[str, Trajectory] = {}
+    for episode in episodes:
+        if episode.success:
+            best = shortest.setdefault(episode.task.task_id, episode)
+            shortest[episode.task.task_id] = min(best, episode, key=lambda t: len(t.turns))
+    return list(shortest.values())
+
+
+def with_renamed_copies(
+    episodes: list[Trajectory], copies: int, model: LanguageModel, environment: RealEnvironment, seed: int
+) -> list[Trajectory]:
+    """The episodes, and copies of each with invented names."""
+    rng = random.Random(seed)
+    pieces = name_pieces(model.tokenizer.get_vocab())
+    renamed_ones = [
+        renamed(one, to_invented_names(environment.names(one.task_as_it_began), [one], rng, pieces))
+        for one in episodes
+        for _ in range(copies)
+    ]
+    return episodes + renamed_ones

@@ -1,0 +1,39 @@
+"""Fetch the backbone that a recipe names: shipped with the project, a folder, or a hub model."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from infra.context import cycle
+from models.network.language_model import load_model
+from schemas.recipes.recipe import BackboneRecipe
+from schemas.records import Reference
+from tasks.running.artifacts import put_model
+from tasks.running.pins import backbone_folder
+from tasks.running.versioned import versioned_task
+
+
+@versioned_task
+def fetch_backbone(recipe: BackboneRecipe, files_sha256: str) -> Reference:
+    """The backbone as an object of ours.
+
+    Args:
+        recipe: Names it.
+        files_sha256: Digest of its files if it is a folder, part of the cache key.
+    """
+    with cycle().display.stage("backbone"):
+        model = load_model(
+            backbone_folder(recipe) or recipe.model, revision=recipe.revision, random_init=recipe.random_init
+        )
+        return put_model(model, name=recipe.model)
+
+
+def write_digests(folder: Path) -> None:
+    """Record what the files that are loaded must be."""
+    loaded = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.name != "digests.json" and path.suffix in (".json", ".safetensors")
+    ]
+    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in loaded}
+    (folder / "digests.json").write_text(json.dumps(digests, indent=1))

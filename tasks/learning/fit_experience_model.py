@@ -1,0 +1,165 @@
+"""Fit the experience model: SFT on reasoning, changed lines and outcome (paper, section 4.2, Eq. 5)."""
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from infra.context import cycle
+from infra.environments.by_name import open_environment
+from models.experience.retrieval import ReplayIndex
+from models.text.prompts import PromptFormat, Situation
+from models.text.renaming import Renamer, name_pieces, renamed, renamed_situation, renamer, to_invented_names
+from models.training.examples import experience_example, situations_of, variation_example
+from models.training.sft import Example
+from schemas.ports import RealEnvironment
+from schemas.recipes.recipe import EnvironmentRecipe, ExperienceRecipe, RetrievalRecipe, TrainingRecipe
+from schemas.records import AgentTask, Reference, Trajectory
+from tasks.data.retrieval_index import index_over
+from tasks.data.rows import trajectory_id
+from tasks.learning.run_training import fine_tuned
+from tasks.running.artifacts import get_frozen_model, get_trajectories, put_model
+from tasks.running.predictors import put_endpoint_model
+from tasks.running.versioned import versioned_task
+from tasks.running.workers import by_workers
+
+
+@versioned_task
+def fit_experience_model(
+    model: Reference,
+    trajectories: list[Reference],
+    learnt: list[Reference],
+    recipe: ExperienceRecipe,
+    training: TrainingRecipe,
+    retrieval: RetrievalRecipe,
+    environment: EnvironmentRecipe,
+    seed: int,
+) -> Reference:
+    """A model, taught to play the environment, with the demonstrations that retrieval would give it.
+
+    If the recipe names a model at an endpoint, it is that model, and nothing is taught.
+
+    Args:
+        model: A backbone, or an experience model to go on with.
+        trajectories: All experience.
+        learnt: What the model has learnt before; of it only a share is shown again, beside what is new.
+        recipe: How it is taught.
+        training: Whether all weights are trained, or adapters.
+        retrieval: Grounds it.
+        environment: Whose names may be replaced.
+        seed: Of what is random.
+    """
+    if recipe.endpoint_model:
+        return put_endpoint_model(recipe.endpoint_model)
+    call = (model, trajectories, learnt, recipe, training, retrieval, environment, seed)
+    return by_workers("experience model", fit, [call])[0]
+
+
+def fit(
+    backbone: Reference,
+    trajectories: list[Reference],
+    learnt: list[Reference],
+    recipe: ExperienceRecipe,
+    training: TrainingRecipe,
+    retrieval: RetrievalRecipe,
+    environment: EnvironmentRecipe,
+    seed: int,
+) -> Reference:
+    """The same, on a worker."""
+    model = get_frozen_model(backbone)
+    index = index_over(retrieval, trajectories)
+    rng = random.Random(seed)
+    whole = [episode for episode in get_trajectories(*trajectories) if not episode.failure]
+    episodes = new_and_replayed(whole, get_trajectories(*learnt), recipe.replayed_share, rng)
+    if not episodes:
+        return backbone
+    real = open_environment(environment)
+    pieces = name_pieces(model.tokenizer.get_vocab())
+    examples: list[Example] = []
+    with cycle().display.stage("examples"):
+        for episode in episodes:
+            situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
+            for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
+                examples += _examples(model.format, episode, situations, new, recipe)
+        tokens = sorted(sum(example.is_target) for example in examples) or [0]
+        examples += _variation_examples(model.format, episodes, rng)
+    trained = fine_tuned(backbone, examples, recipe.sft, training, seed, "experience model")
+    return put_model(
+        trained,
+        backbone,
+        num_examples=len(examples),
+        prediction_tokens_p99=tokens[len(tokens) * 99 // 100],
+        prediction_tokens_p999=tokens[len(tokens) * 999 // 1000],
+        prediction_tokens_longest=tokens[-1],
+    )
+
+
+def new_and_replayed(
+    episodes: list[Trajectory], learnt: list[Trajectory], replayed_share: float, rng: random.Random
+) -> list[Trajectory]:
+    """Episodes that are not learnt yet, and so many of the others that they are this share of all; none without new ones.
+
+    All of them, where nothing was learnt before.
+    """
+    known = {trajectory_id(one) for one in learnt}
+    new = [one for one in episodes if trajectory_id(one) not in known]
+    if len(new) == len(episodes):
+        return episodes
+    old = [one for one in episodes if trajectory_id(one) in known]
+    num_replayed = round(len(new) * replayed_share / (1 - replayed_share))
+    return [*new, *rng.sample(old, min(num_replayed, len(old)))]
+
+
+def cut_off(fitted: Reference, max_new_tokens: int) -> str:
+    """What to do if some of what an experience model was taught to write is longer than it may write; else nothing."""
+    p99, p999, longest = (
+        int(fitted.notes.get(f"prediction_tokens_{which}", 0)) for which in ("p99", "p999", "longest")
+    )
+    if longest <= max_new_tokens:
+        return ""
+    share = "over 1%" if p99 > max_new_tokens else "over 0.1%" if p999 > max_new_tokens else "under 0.1%"
+    return (
+        f"experience.max_new_tokens = {max_new_tokens} cuts off {share} of the predictions that logs ask for, the longest of "
+        f"{longest} tokens, and a dream breaks off there: raise it, nothing is fitted anew"
+    )
+
+
+def grounded(episode: Trajectory, index: ReplayIndex, history_length: int, k: int) -> list[Situation]:
+    """The situations of an episode with their demonstrations, none from the episode itself."""
+    own = trajectory_id(episode)
+    situations = [replace(s, trajectory_id=own) for s in situations_of(episode, history_length)]
+    found = index.retrieve(situations, k)
+    return [replace(s, demonstrations=tuple(demos)) for s, demos in zip(situations, found, strict=True)]
+
+
+def _renamers(
+    episode: Trajectory, real: RealEnvironment, share: float, pieces: Sequence[str], rng: random.Random
+) -> list[Renamer]:
+    """The episode as it is and, for a share of episodes, once more with invented names."""
+    as_it_is = renamer({})
+    if rng.random() >= share:
+        return [as_it_is]
+    return [as_it_is, to_invented_names(real.names(episode.task_as_it_began), [episode], rng, pieces)]
+
+
+def _examples(
+    format: PromptFormat, episode: Trajectory, situations: Sequence[Situation], new: Renamer, recipe: ExperienceRecipe
+) -> list[Example]:
+    """Every turn of an episode under one naming; turns that end it come several times."""
+    shown = renamed(episode, new)
+    examples: list[Example] = []
+    for i, situation in enumerate(situations):
+        example = experience_example(
+            format, renamed_situation(situation, new), shown, i, with_reasoning=recipe.with_reasoning
+        )
+        examples += [example] * (recipe.rare_outcome_copies if episode.turns[i].step.done else 1)
+    return examples
+
+
+def _variation_examples(format: PromptFormat, episodes: Sequence[Trajectory], rng: random.Random) -> list[Example]:
+    """Pairs of tasks of one family, so that the same weights can also generate tasks (paper, section 4.3)."""
+    starts = {episode.task.task_id: (episode.task, episode.turns[0].state) for episode in episodes}
+    by_family: dict[str, list[tuple[AgentTask, str]]] = defaultdict(list)
+    for start in starts.values():
+        by_family[start[0].family].append(start)
+    return [variation_example(format, *start, *rng.choice(by_family[start[0].family])) for start in starts.values()]

@@ -1,0 +1,111 @@
+"""Training of a stored model: by this process, or by several ranks, as the settings say. The tasks do not know which."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from infra.context import cycle
+from infra.running.ranks import run_ranks
+from infra.settings import settings
+from models.network.language_model import LanguageModel
+from models.training import rank
+from models.training.checkpoints import Checkpoints, load_weights, optimizer_state, optimizer_state_in
+from models.training.jobs import FineTuning, Job, PolicyUpdate
+from models.training.sft import Example, SftProgress
+from schemas.recipes.recipe import SftRecipe, TrainingRecipe
+from schemas.records import Reference
+from tasks.learning.report_training import SftReport
+from tasks.running.artifacts import fetch_model, get_frozen_model, get_model, get_optimizer_state
+from tasks.running.device import use_threads
+from tasks.running.shared_checkpoints import shared
+
+
+def fine_tuned(
+    backbone: Reference, examples: list[Example], sft: SftRecipe, training: TrainingRecipe, seed: int, stage: str
+) -> LanguageModel:
+    """A stored model after supervised fine-tuning, which goes on from its last checkpoint if it was cut off.
+
+    Args:
+        backbone: What is trained.
+        examples: To learn from.
+        sft: How long and how fast.
+        training: Whether all weights are trained, or adapters.
+        seed: Of the order of examples, and of new adapters.
+        stage: What it is reported as.
+    """
+    num_updates = max(1, round(sft.epochs * sum(len(one.ids) for one in examples) / sft.tokens_per_update))
+    work = FineTuning(examples, sft.tokens_per_update, training.tokens_per_batch, num_updates, sft.learning_rate)
+    job = Job(work, training, seed, settings().checkpoint_every_s)
+    folder = _folder(job, backbone)
+    with cycle().display.stage(stage) as show, shared(folder / rank.CHECKPOINTS):
+        model = get_model(backbone, training, seed)
+        report = SftReport(stage, show)
+        if settings().num_ranks == 1:
+            use_threads()
+            work.run(model.network, seed, report, Checkpoints(folder / rank.CHECKPOINTS, job.checkpoint_every_s))
+        else:
+            _by_ranks(job, model, folder, {rank.MODEL: backbone}, {}, report)
+    shutil.rmtree(folder, ignore_errors=True)
+    return model
+
+
+def updated(
+    policy: Reference, reference: Reference, update: PolicyUpdate, training: TrainingRecipe, stage: str
+) -> tuple[LanguageModel, dict[str, Tensor], dict[str, float]]:
+    """A stored policy after a round of GRPO, with the state of its optimiser and metrics.
+
+    Args:
+        policy: With the state of its optimiser, if it was trained before.
+        reference: What the KL term holds on to.
+        update: The round.
+        training: Whether all weights are trained, or adapters, which the policy has then.
+        stage: What it is reported as.
+    """
+    earlier = get_optimizer_state(policy)
+    with cycle().display.stage(stage):
+        model = get_model(policy, training)
+        if settings().num_ranks == 1:
+            use_threads()
+            metrics, optimizer = update.run(model.network, get_frozen_model(reference).network, earlier)
+            return model, optimizer_state(optimizer), metrics
+        job = Job(update, training, 0, settings().checkpoint_every_s)
+        folder = _folder(job, policy)
+        state, metrics = _by_ranks(job, model, folder, {rank.MODEL: policy, rank.REFERENCE: reference}, earlier)
+        shutil.rmtree(folder, ignore_errors=True)
+        return model, state, metrics
+
+
+def _folder(job: Job, model: Reference) -> Path:
+    """Of one training, the same whenever and on whichever machine it is begun."""
+    digest = hashlib.sha256(replace(job, checkpoint_every_s=0).dumps() + model.sha256.encode()).hexdigest()
+    return settings().home / "training" / digest[:16]
+
+
+def _by_ranks(
+    job: Job,
+    model: LanguageModel,
+    folder: Path,
+    fetched: Mapping[str, Reference],
+    optimizer_state: dict[str, Tensor],
+    on_update: Callable[[SftProgress], None] = lambda progress: None,
+) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """Let ranks do a job, and load what they came to into a model; the optimiser's state, and metrics."""
+    for name, reference in fetched.items():
+        fetch_model(reference, folder / name)
+    (folder / rank.JOB).write_bytes(job.dumps())
+    if optimizer_state:
+        save_file(optimizer_state, folder / rank.OPTIMIZER)
+    run_ranks(settings(), rank.__name__, folder, lambda line: on_update(SftProgress(**json.loads(line))))
+    trained = folder / rank.TRAINED
+    state = load_file(trained)
+    load_weights(model.network, state)
+    with safe_open(trained, "pt") as file:
+        metrics = json.loads(file.metadata()[rank.METRICS])
+    return optimizer_state_in(state), metrics

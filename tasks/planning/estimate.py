@@ -1,0 +1,104 @@
+"""What a recipe takes of a device's memory and of time, estimated before anything starts."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from infra.settings import settings
+from models.network.language_model import load_architecture
+from models.network.precision import matmul_dtype
+from models.rollout.rollouts import RolloutOptions
+from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampling, of_update
+from schemas.errors import InputError
+from schemas.recipes.recipe import Recipe
+from tasks.planning.estimate_time import least_seconds
+from tasks.planning.token_lengths import Lengths, lengths
+from tasks.running.device import device
+from tasks.running.pins import backbone_folder
+
+_NUM_KEPT = 3
+"""Models that stay in memory besides the one that is trained: the policy before, the start, the experience model."""
+_USABLE = 0.95
+"""Of a device's memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Memory of one device, and time."""
+
+    device: str
+    available: int
+    """Bytes that it has."""
+    kept: Footprint
+    """Models that stay in memory all the time."""
+    stages: dict[str, Footprint]
+    least_seconds: dict[str, float]
+    """By stage: see least_seconds."""
+
+    @property
+    def needed(self) -> int:
+        """Bytes in the stage that takes most."""
+        return self.kept.total + max(stage.total for stage in self.stages.values())
+
+    @property
+    def fits(self) -> bool:
+        """Whether the device has them."""
+        return self.needed <= _USABLE * self.available
+
+
+def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
+    """The memory and the time that a recipe takes here.
+
+    Args:
+        recipe: What would be run.
+        plan: Its counts.
+
+    Raises:
+        InputError: the backbone's configuration or tokenizer is not to be had.
+    """
+    backbone, where = recipe.backbone, device()
+    if backbone.scratch:
+        raise InputError("the backbone's tokenizer will be made of the logs")
+    config, format = load_architecture(backbone_folder(backbone) or backbone.model, revision=backbone.revision)
+    longest = lengths(recipe, format)
+    trainings = _trainings(recipe, config, longest, matmul_dtype(where))
+    stages = {name: stage.of_each(settings().num_ranks) for name, stage in trainings.items()}
+    if recipe.engine.name == "torch":
+        stages["dream"] = _dream(recipe, config, longest, matmul_dtype(where))
+    kept = Footprint(_NUM_KEPT * trainings["train policy"].weights, 0, 0, 0)
+    return Estimate(where, _num_bytes_of(where), kept, stages, least_seconds(recipe, plan, config, longest, where))
+
+
+def _trainings(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype) -> dict[str, Footprint]:
+    training, start, experience = recipe.training, recipe.start.sft, recipe.experience
+    turn, predicted = (longest.moment, longest.action), (longest.situation, experience.max_new_tokens)
+
+    def num_rows(lengths: tuple[int, int], tokens_per_update: int) -> int:
+        return max(1, min(tokens_per_update, training.tokens_per_batch) // sum(lengths))
+
+    num_cloned, num_learnt = (
+        num_rows(turn, start.tokens_per_update),
+        num_rows(predicted, experience.sft.tokens_per_update),
+    )
+    return {
+        "start policy": of_fine_tuning(config, training, num_cloned, *turn, dtype),
+        "experience model": of_fine_tuning(config, training, num_learnt, *predicted, dtype),
+        "train policy": of_update(config, training, num_rows(turn, training.tokens_per_batch), *turn, dtype),
+    }
+
+
+def _dream(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype) -> Footprint:
+    """Both engines, with every slot in use."""
+    num_slots = RolloutOptions().num_slots
+    policy = of_sampling(config, num_slots, longest.moment + longest.action, dtype)
+    model = of_sampling(config, num_slots, longest.situation + recipe.experience.max_new_tokens, dtype)
+    return Footprint(policy.weights + model.weights, 0, 0, policy.activations + model.activations)
+
+
+def _num_bytes_of(where: str) -> int:
+    if where.startswith("cuda"):
+        return torch.cuda.get_device_properties(where).total_memory
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

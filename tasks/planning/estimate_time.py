@@ -1,0 +1,66 @@
+"""How long a recipe takes at least: its matrix products, as fast as this machine multiplies."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from models.network.precision import matmul_dtype
+from models.training.memory_estimate import num_weights
+from schemas.recipes.recipe import Recipe
+from tasks.planning.token_lengths import Lengths
+
+_FORWARD, _BACKWARD = 2, 4
+"""Operations per weight and token (PaLM, arXiv 2204.02311, appendix B, without attention)."""
+_MEASURED_FOR_S = 0.3
+_SIZE = 2048
+
+
+def least_seconds(
+    recipe: Recipe, plan: Mapping[str, int], config: Any, longest: Lengths, where: str
+) -> dict[str, float]:
+    """By stage, with all episodes at their longest; attention, drawing of tokens and everything else comes on top.
+
+    Args:
+        recipe: What would be run.
+        plan: Its counts.
+        config: Of the network, as transformers have it.
+        longest: Of what is shown and written.
+        where: The device.
+    """
+    per_second = _speed(where) / num_weights(config)
+    return {stage: operations / per_second for stage, operations in _operations(recipe, plan, longest).items()}
+
+
+def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> dict[str, float]:
+    """Per weight of the network, by stage."""
+    start, experience, steps = recipe.start, recipe.experience, plan["max_steps_per_episode"]
+    policy, model = longest.moment + longest.action, longest.situation + experience.max_new_tokens
+    learnt = _FORWARD + (_BACKWARD if recipe.training.lora_rank == 0 else _BACKWARD / 2)
+    updated = learnt + _FORWARD * (2 if recipe.grpo.kl_coefficient else 1)
+    cloned = start.num_demonstrations * (1 + start.renamed_copies) * start.sft.epochs
+    fitted_to = plan["logged_episodes"] * (1 + recipe.backbone.learn_transitions) + plan["own_episodes"]
+    fitted = fitted_to * (1 + experience.rename_share) * experience.sft.epochs
+    evaluated = plan["real_evaluation_episodes"]
+    tokens = {
+        "start policy": cloned * policy * learnt,
+        "own mistakes": plan["own_episodes"] * policy * _FORWARD,
+        "experience model": fitted * model * learnt * (not experience.endpoint_model),
+        "dream": plan["dreamt_episodes"] * (policy + model) * _FORWARD,
+        "train policy": (plan["dreamt_episodes"] + plan["real_training_episodes"]) * policy * updated,
+        "evaluate": evaluated * (2 * policy + model) * _FORWARD,
+    }
+    return {stage: steps * operations for stage, operations in tokens.items()}
+
+
+@torch.inference_mode()
+def _speed(where: str) -> float:
+    """Operations per second of a matrix product."""
+    matrix = torch.ones(_SIZE, _SIZE, dtype=matmul_dtype(where), device=where)
+    (matrix @ matrix).sum().item()
+    started, count = time.perf_counter(), 0
+    while time.perf_counter() - started < _MEASURED_FOR_S:
+        (matrix @ matrix)[0, 0].item()
+        count += 1
+    return count * 2 * _SIZE**3 / (time.perf_counter() - started)

@@ -1,0 +1,45 @@
+"""How long what is shown and written gets, in tokens, told by a few of an expert's episodes."""
+
+from dataclasses import dataclass, replace
+
+from infra.environments.by_name import open_environment
+from models.rollout.behaviour_policies import collect
+from models.text.prompts import PromptFormat, demonstration_text
+from models.training.examples import situations_of
+from schemas.recipes.recipe import Recipe
+from schemas.records import Trajectory
+from schemas.state_text import changes_between
+
+_NUM_EPISODES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """The longest that were seen, in tokens."""
+
+    moment: int
+    """What a policy is shown at each turn."""
+    action: int
+    situation: int
+    """What the experience model is shown, with demonstrations."""
+
+
+def lengths(recipe: Recipe, format: PromptFormat) -> Lengths:
+    """Of what is shown and done in a few of an expert's episodes."""
+    environment, history = open_environment(recipe.environment), recipe.start.history_length
+    tasks = environment.tasks("train", _NUM_EPISODES)
+    episodes = collect(environment, tasks, [0.0], recipe.seed, recipe.environment.max_steps)
+    moments = [format.moment(s.task, s.history, s.state) for t in episodes for s in situations_of(t, history)]
+    actions = [format.action(action) for t in episodes for action in t.actions]
+    return Lengths(max(map(len, moments)), max(map(len, actions)), _longest_situation(recipe, format, episodes))
+
+
+def _longest_situation(recipe: Recipe, format: PromptFormat, episodes: list[Trajectory]) -> int:
+    shown = [
+        demonstration_text(turn.action, changes_between(turn.state, turn.step.state))
+        for episode in episodes
+        for turn in episode.turns
+    ]
+    demonstrations = (max(shown, key=len),) * recipe.retrieval.num_demonstrations
+    situations = [s for t in episodes for s in situations_of(t, recipe.experience.history_length)]
+    return max(len(format.situation(replace(s, demonstrations=demonstrations))) for s in situations)

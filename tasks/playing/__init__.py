@@ -1,0 +1,1 @@
+"""Tasks that play episodes, in the experience model and in real environments."""

@@ -1,0 +1,119 @@
+"""Playing: how tasks set up a rollout in the dream or in the real environment."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from infra.context import cycle
+from infra.environments.by_name import listed_by, open_environment
+from models.experience.experience_model import Dream, DreamOptions, ExperienceModel
+from models.rollout.rollouts import Rollout, RolloutOptions, RolloutProgress
+from models.text.renaming import Aliases
+from schemas.ports import Environment
+from schemas.recipes.recipe import PlayRecipe, RealPlayRecipe
+from schemas.records import AgentTask, Failure, Origin, Reference, Trajectory
+from tasks.data.retrieval_index import index_over
+from tasks.running.artifacts import get_frozen_model
+from tasks.running.engines import open_engine, open_following_engine
+from tasks.running.predictors import open_author
+
+_NUM_ATTEMPTS = 3
+"""At a real episode."""
+_ANOTHER_ATTEMPT = 10_000_019
+"""Between the seeds of two."""
+
+
+def dream_environment(experience_model: Reference, experience: list[Reference], recipe: PlayRecipe, seed: int) -> Dream:
+    """The experience model as an environment, grounded in these trajectories."""
+    return Dream(open_experience_model(experience_model, experience, recipe, seed))
+
+
+def open_experience_model(
+    reference: Reference, experience: list[Reference], recipe: PlayRecipe, seed: int
+) -> ExperienceModel:
+    """An experience model, asked as the recipe says."""
+    asked, retrieval = recipe.experience, recipe.retrieval
+    options = DreamOptions(
+        retrieval.num_demonstrations,
+        asked.history_length,
+        asked.temperature,
+        asked.num_votes,
+    )
+    index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
+    author = open_author(reference, recipe.engine, seed, asked.max_new_tokens, asked.top_p)
+    return ExperienceModel(author, index, options, listed_by(recipe.environment) if asked.heed_lists else None)
+
+
+def play(
+    stage: str,
+    policy: Reference,
+    environment: Environment,
+    origin: Origin,
+    tasks: Sequence[AgentTask],
+    recipe: RealPlayRecipe,
+    temperature: float,
+    seed: int,
+    *,
+    aliases: Mapping[str, Aliases] = MappingProxyType({}),
+    follow: bool = False,
+) -> list[Trajectory]:
+    """One episode per task, shown under a stage's name; dreamt success is called dream.
+
+    With aliases, by task id, the policy is shown a task's things under other names. With follow, episodes go on with
+    the policy's successor as soon as it has one.
+    """
+    opened = open_following_engine if follow else open_engine
+    rollout = Rollout(
+        opened("policy", policy, recipe.engine, seed),
+        get_frozen_model(policy).format,
+        environment,
+        origin,
+        RolloutOptions(
+            recipe.start.remember_episode, recipe.start.history_length, temperature, recipe.environment.max_steps
+        ),
+        aliases,
+    )
+    label = "dream success" if origin == "dream" else "success"
+    started = time.monotonic()
+    with cycle().display.stage(stage) as report:
+
+        def show(progress: RolloutProgress) -> None:
+            rate = progress.num_successes / max(1, progress.num_done)
+            speed = progress.num_tokens / (time.monotonic() - started)
+            report(progress.num_done, progress.num_total, f"{label} {rate:.0%}, {speed / 1000:.1f}k tokens/s")
+
+        trajectories = rollout.play(tasks, show)
+    cycle().display.used(stage, rollout.num_tokens)
+    cycle().display.time.failed(stage, Counter(one.failure.value for one in trajectories if one.failure))
+    return trajectories
+
+
+def play_real(
+    stage: str,
+    policy: Reference,
+    recipe: RealPlayRecipe,
+    tasks: Sequence[AgentTask],
+    temperature: float,
+    seed: int,
+    aliases: Mapping[str, Aliases] = MappingProxyType({}),
+) -> list[Trajectory]:
+    """One real episode per task; see play. One in which the environment failed is played anew, with luck to its end."""
+    environment = open_environment(recipe.environment)
+
+    def played(some: Sequence[AgentTask], seed: int) -> list[Trajectory]:
+        return play(stage, policy, environment, "real", some, recipe, temperature, seed, aliases=aliases)
+
+    episodes = played(tasks, seed)
+    for attempt in range(1, _NUM_ATTEMPTS):
+        failed = [i for i, episode in enumerate(episodes) if episode.failure is Failure.ENVIRONMENT]
+        if not failed:
+            break
+        why = episodes[failed[0]].turns[-1].step.reasoning
+        cycle().display.say(
+            f"{stage}: the environment failed in {len(failed)} of {len(tasks)} episodes ({why}); these once more"
+        )
+        again = played([tasks[i] for i in failed], seed + attempt * _ANOTHER_ATTEMPT)
+        for i, episode in zip(failed, again, strict=True):
+            episodes[i] = episode
+    return episodes

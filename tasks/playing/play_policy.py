@@ -1,0 +1,45 @@
+"""Log the starting policy's own real episodes: its mistakes are what the dream must not grant.
+
+in:  train tasks, the starting policy
+out: real trajectories, which `annotate` explains and stores
+"""
+
+from infra.environments.by_name import open_environment
+from schemas.recipes.recipe import RealPlayRecipe
+from schemas.records import Reference
+from tasks.playing.entity_renaming import draw_aliases
+from tasks.playing.play import play_real
+from tasks.running.artifacts import put_trajectories
+from tasks.running.device import use_threads
+from tasks.running.versioned import versioned_task
+
+
+@versioned_task
+def play_policy(
+    policy: Reference,
+    recipe: RealPlayRecipe,
+    num_episodes: int,
+    temperatures: tuple[float, ...],
+    renamed_share: float,
+) -> Reference:
+    """Real episodes of the starting policy on train tasks.
+
+    Args:
+        policy: Who plays.
+        recipe: How.
+        num_episodes: In all, as many at each temperature.
+        temperatures: At which the policy is sampled.
+        renamed_share: Of tasks that it is shown under other names, as it will be while it trains.
+    """
+    use_threads()
+    tasks = open_environment(recipe.environment).tasks("train", recipe.environment.num_train_tasks)
+    wanted = [tasks[i % len(tasks)] for i in range(num_episodes)]
+    aliases = draw_aliases(tasks, renamed_share, policy, recipe.environment, recipe.seed)
+    episodes = [
+        episode
+        for i, temperature in enumerate(temperatures)
+        for episode in play_real(
+            "own mistakes", policy, recipe, wanted[i :: len(temperatures)], temperature, recipe.seed + i, aliases
+        )
+    ]
+    return put_trajectories(episodes)

@@ -1,0 +1,63 @@
+"""Play real episodes of train tasks where the policy's dreams err most: what a refit of the experience model learns from.
+
+in:  the last dreamt groups, the present policy
+out: real trajectories, which `annotate` explains and stores
+"""
+
+import random
+from statistics import fmean
+
+from infra.context import cycle
+from infra.environments.by_name import open_environment
+from models.measurement.calibration import failed, replay
+from models.rollout.refit_sampling import sampling_shares, transition_errors
+from schemas.recipes.recipe import RealPlayRecipe
+from schemas.records import Reference, Trajectory
+from tasks.playing.play import play_real
+from tasks.running.artifacts import get_trajectories, put_trajectories
+from tasks.running.device import use_threads
+from tasks.running.versioned import versioned_task
+
+
+@versioned_task
+def play_where_dreams_err(
+    dreamt: Reference,
+    policy: Reference,
+    recipe: RealPlayRecipe,
+    num_episodes: int,
+    temperature: float,
+    round: int,
+) -> Reference:
+    """Real episodes of the present policy; the steps of the replays before them are noted, too.
+
+    Args:
+        dreamt: Groups of the last round; a replay of one dream of each train task tells how far it errs.
+        policy: Who plays.
+        recipe: How.
+        num_episodes: In all.
+        temperature: At which the policy is sampled.
+        round: After which round of training.
+    """
+    use_threads()
+    environment = open_environment(recipe.environment)
+    dreams = _one_of_each_task(get_trajectories(dreamt))
+    with cycle().display.stage("replays"):
+        replays = replay(dreams, environment)
+    errors = [
+        0.0 if failed(steps) else fmean(transition_errors(dream, steps) or [0.0])
+        for dream, steps in zip(dreams, replays, strict=True)
+    ]
+    rng = random.Random(f"{recipe.seed}/refit/{round}")
+    tasks, shares = [dream.task for dream in dreams], sampling_shares(errors)
+    if not dreams:  # all of them broke
+        tasks, shares = environment.tasks("train", recipe.environment.num_train_tasks), None
+    drawn = rng.choices(tasks, weights=shares, k=num_episodes)
+    episodes = play_real("refit", policy, recipe, drawn, temperature, recipe.seed * 1_000_003 + 700_000 + round)
+    num_steps = sum(len(one.turns) for one in episodes) + sum(map(len, replays))
+    return put_trajectories(episodes, num_real_steps=num_steps)
+
+
+def _one_of_each_task(episodes: list[Trajectory]) -> list[Trajectory]:
+    """A whole dream of each task that the real environment knows."""
+    whole = {one.task.task_id: one for one in episodes if not one.failure and not one.task.generated}
+    return list(whole.values())

@@ -1,0 +1,115 @@
+"""Propose the agent tasks of a round, and vary those at the edge of ability (paper, section 4.3).
+
+in:  the pool of tasks, their reward entropies, the experience model
+out: the tasks to dream next; the pool with new variations
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from infra.context import cycle, replay_store
+from infra.environments.by_name import open_environment
+from models.experience.predictors import Author
+from models.methods.curriculum import draw_tasks, tasks_to_vary
+from schemas.ports import RealEnvironment
+from schemas.recipes.digests import digest_of
+from schemas.recipes.recipe import CurriculumRecipe, EngineRecipe, EnvironmentRecipe
+from schemas.records import AgentTask, Reference
+from tasks.data.provenance import made_here
+from tasks.data.rows import Provenance
+from tasks.running.artifacts import get_tasks, put_tasks
+from tasks.running.device import use_threads
+from tasks.running.predictors import open_author, open_chat_author
+from tasks.running.versioned import versioned_task
+
+_MAX_NEW_TOKENS = 512
+"""Of a variation."""
+
+
+@versioned_task
+def propose_tasks(
+    pool: Reference, entropies: dict[str, float], recipe: CurriculumRecipe, num_tasks: int, seed: int, round: int
+) -> Reference:
+    """The tasks of a round, drawn by reward entropy, generated ones bounded by lambda; kept in `agent_tasks`."""
+    rng = random.Random(f"{seed}/propose/{round}")
+    drawn = draw_tasks(get_tasks(pool), entropies, num_tasks, recipe.max_generated_share, recipe.floor, rng)
+    replay_store().upsert("agent_tasks", _rows(drawn, entropies, made_here(seed, round)))
+    return put_tasks(drawn, num_generated=sum(task.generated for task in drawn))
+
+
+def _rows(
+    tasks: Sequence[AgentTask], entropies: dict[str, float], made_by: Provenance
+) -> list[dict[str, str | int | float | None]]:
+    columns = ("task_id", "instruction", "split", "family", "initial_state", "parent_id")
+    return [
+        {
+            **{name: getattr(task, name) for name in columns},
+            "row_id": f"{cycle().run_id}/{made_by.round}/{task.task_id}",
+            "reward_entropy": entropies.get(task.task_id),
+            **made_by.columns(),
+        }
+        for task in tasks
+    ]
+
+
+@versioned_task
+def vary_tasks(
+    pool: Reference,
+    entropies: dict[str, float],
+    experience_model: Reference,
+    recipe: CurriculumRecipe,
+    environment: EnvironmentRecipe,
+    engine: EngineRecipe,
+    seed: int,
+    round: int,
+) -> Reference:
+    """The pool with selected variations of its high-entropy tasks."""
+    use_threads()
+    tasks = get_tasks(pool)
+    edge = tasks_to_vary(tasks, entropies, recipe.variations_per_round)
+    if not edge:
+        return pool
+    with cycle().display.stage("vary tasks"):
+        generator = _generator(experience_model, recipe, engine, seed * 1_000_003 + round)
+        candidates = generate(generator, edge, recipe.generator_temperature)
+        chosen, refused = select(candidates, tasks, open_environment(environment))
+    return put_tasks([*tasks, *chosen], num_new=len(chosen), num_refused=refused)
+
+
+def _generator(experience_model: Reference, recipe: CurriculumRecipe, engine: EngineRecipe, seed: int) -> Author:
+    """The task generator: the experience model's own weights, asked another question, unless the recipe names another."""
+    if recipe.generator_model:
+        return open_chat_author(recipe.generator_model, seed)
+    return open_author(experience_model, engine, seed, _MAX_NEW_TOKENS)
+
+
+def generate(generator: Author, tasks: Sequence[AgentTask], temperature: float) -> list[AgentTask]:
+    """One variation of each task, with a first state, as the generator wrote it."""
+    texts = generator.vary(tasks, temperature)
+    return [_variation(task, text) for task, text in zip(tasks, texts, strict=True)]
+
+
+def _variation(task: AgentTask, text: str) -> AgentTask:
+    instruction, _, state = text.partition("[state]")
+    name = f"{task.family}/generated/{digest_of(text)[:12]}"
+    return replace(
+        task, task_id=name, instruction=instruction.strip(), initial_state=state.strip("\n"), parent_id=task.task_id
+    )
+
+
+def select(
+    candidates: Sequence[AgentTask], known: Sequence[AgentTask], environment: RealEnvironment
+) -> tuple[list[AgentTask], int]:
+    """Candidates that are well-formed, feasible and new; and how many were refused.
+
+    Differs: the paper selects by a prompt to an LLM; here the environment's rules decide.
+    """
+    seen = {(task.instruction, task.initial_state) for task in known}
+    chosen: list[AgentTask] = []
+    for candidate in candidates:
+        content = (candidate.instruction, candidate.initial_state)
+        if content not in seen and environment.task_error(candidate) is None:
+            seen.add(content)
+            chosen.append(candidate)
+    return chosen, len(candidates) - len(chosen)

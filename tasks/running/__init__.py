@@ -1,0 +1,1 @@
+"""How tasks run: cache keys, stored artifacts, engines, workers, maintenance."""

@@ -1,0 +1,130 @@
+"""How tasks keep models and trajectories: everything by reference, everything verified when fetched."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from safetensors.torch import load, save_file
+
+from infra.context import objects
+from models.network.language_model import LanguageModel, load_model
+from models.network.lora import has_adapters, merged
+from models.network.trained_parameters import trainable_copy
+from schemas.codec import decode_trajectories, encode_trajectories
+from schemas.recipes.recipe import TrainingRecipe
+from schemas.records import AgentTask, Reference, Trajectory
+from tasks.running.device import device
+from tasks.running.lru import Recent
+
+_OPTIMIZER_FILE = "optimizer.safetensors"
+_ADAPTER_FILE = "adapter_config.json"
+_models: Recent[LanguageModel] = Recent(3)
+"""What was trained takes the place of what it was made from."""
+_optimizer_states: Recent[dict[str, torch.Tensor]] = Recent(1)
+_trajectories: Recent[list[Trajectory]] = Recent(2)
+
+
+def put_trajectories(trajectories: Sequence[Trajectory], **notes: float | int | str) -> Reference:
+    """Store trajectories as they are, tokens and all."""
+    num_transitions = sum(len(t.turns) for t in trajectories)
+    counts = {"num_episodes": len(trajectories), "num_transitions": num_transitions}
+    reference = objects().put(encode_trajectories(trajectories), "trajectories", **counts, **notes)
+    _trajectories.remember(reference, list(trajectories))
+    return reference
+
+
+def get_trajectories(*references: Reference) -> list[Trajectory]:
+    """The trajectories of all references, in order."""
+    return [trajectory for reference in references for trajectory in _trajectories_of(reference)]
+
+
+def _trajectories_of(reference: Reference) -> list[Trajectory]:
+    kept = _trajectories.recall(reference)
+    return kept or _trajectories.remember(reference, decode_trajectories(objects().get(reference)))
+
+
+def put_tasks(tasks: Sequence[AgentTask], **notes: float | int | str) -> Reference:
+    """Store agent tasks."""
+    plain = [{name: getattr(task, name) for name in AgentTask.__slots__} for task in tasks]
+    return objects().put_json(plain, "agent tasks", num_tasks=len(tasks), **notes)
+
+
+def get_tasks(reference: Reference) -> list[AgentTask]:
+    """Stored agent tasks."""
+    return [AgentTask(**plain) for plain in objects().get_json(reference)]
+
+
+def put_model(
+    model: LanguageModel,
+    made_from: Reference | None = None,
+    optimizer_state: dict[str, torch.Tensor] | None = None,
+    **notes: float | int | str,
+) -> Reference:
+    """Store weights, tokenizer and, if given, the state of the optimiser: safetensors only. Nobody may change it then.
+
+    Args:
+        model: To store.
+        made_from: The model it was trained from, whose weights are its own if only adapters were trained.
+        optimizer_state: To go on with.
+        notes: Of the reference.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder))
+        if optimizer_state is not None:
+            save_file(optimizer_state, Path(folder) / _OPTIMIZER_FILE)
+        over = made_from if has_adapters(model.network) else None
+        reference = objects().put_folder(Path(folder), over, num_parameters=model.num_parameters, **notes)
+    if made_from is not None:
+        _models.take(made_from)
+    _models.remember(reference, model)
+    if optimizer_state is not None:
+        _optimizer_states.remember(reference, optimizer_state)
+    return reference
+
+
+def get_model(reference: Reference, training: TrainingRecipe, seed: int = 0) -> LanguageModel:
+    """A stored model to train, all of it or adapters, every file verified before it is loaded."""
+    frozen = get_frozen_model(reference)
+    return replace(frozen, network=trainable_copy(frozen.network, training, seed))
+
+
+def fetch_model(reference: Reference, folder: Path) -> None:
+    """Write a stored model's files into a folder, every one verified."""
+    objects().get_folder(reference, folder, but=_OPTIMIZER_FILE)
+
+
+def fetch_merged_model(reference: Reference, folder: Path) -> None:
+    """The same for an engine that knows no adapters: they are added to the weights."""
+    if objects().get_file(reference, _ADAPTER_FILE) is None:
+        fetch_model(reference, folder)
+    else:
+        model = get_frozen_model(reference)
+        replace(model, network=merged(model.network)).save(folder)
+
+
+def get_frozen_model(reference: Reference) -> LanguageModel:
+    """A stored model that nobody changes. Every round needs the experience model, its policy and the KL reference."""
+    return _models.recall(reference) or _models.remember(reference, _fetched(reference))
+
+
+def _fetched(reference: Reference) -> LanguageModel:
+    with tempfile.TemporaryDirectory() as folder:
+        fetch_model(reference, Path(folder))
+        model = load_model(Path(folder))
+    return replace(model, network=model.network.to(device()))
+
+
+def forget() -> None:
+    """Let everything be fetched anew."""
+    for recent in (_models, _optimizer_states, _trajectories):
+        recent.forget()
+
+
+def get_optimizer_state(reference: Reference) -> dict[str, torch.Tensor]:
+    """What was stored with a model that was trained, to be changed; nothing of one that was not."""
+    if (kept := _optimizer_states.take(reference)) is not None:
+        return kept
+    stored = objects().get_file(reference, _OPTIMIZER_FILE)
+    return load(stored) if stored else {}

@@ -1,0 +1,107 @@
+"""The cache key of a versioned task: everything that decides its result, part by part.
+
+inputs    digests of references and recipe sections, and plain values, by argument
+code      digests of the files that the task may run: its import closure, with the recipe's own environment
+packages  versions of the packages that this code imports and that change numbers
+settings  what of the settings changes numbers, for tasks that compute with networks
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib.metadata import packages_distributions, version
+from typing import Any
+
+from pydantic import BaseModel
+
+from infra.environments.by_name import package_of
+from schemas.errors import DreamGymError
+from schemas.recipes.digests import digest_of
+from schemas.recipes.environments import BaseEnvironment, PluginRecipe
+from schemas.records import Reference
+from schemas.runs import KeyParts
+from tasks.running.device import number_settings
+from tasks.running.import_closure import closure_of
+
+_OPENS_ENVIRONMENTS = "infra/environments/by_name.py"
+_PARTS_OF_AN_ENVIRONMENT = ("opened", "annotator", "listed")
+_CARRYING = frozenset(
+    "boto3 botocore fastapi filelock httpx ijson jinja2 lance lancedb mlflow openai orjson pandas pandera platformdirs plotly "
+    "prefect psutil pyarrow pydantic pydantic_settings ray rich sqlalchemy starlette typer uvicorn websockets yaml".split()
+)
+"""Packages that carry results and change none; their versions are tags of the MLflow run."""
+
+
+def key_parts(task: str, module: str, arguments: Mapping[str, Any]) -> KeyParts:
+    """The parts of one call's key.
+
+    Args:
+        task: Name.
+        module: Where it is defined.
+        arguments: By name.
+
+    Raises:
+        DreamGymError: an argument that has no digest.
+    """
+    inputs = {name: _digestible(value) for name, value in arguments.items()}
+    code, packages = code_and_packages(module, *_environments_in(arguments.values()))
+    computes = "torch" in packages
+    return KeyParts(task, module, inputs, code, packages, number_settings() if computes else {})
+
+
+def code_and_packages(module: str, *environments: BaseEnvironment) -> tuple[dict[str, str], dict[str, str]]:
+    """Digests of a module's closure by file, and versions of the packages in it that change numbers.
+
+    The environments' own packages belong to it if it opens environments.
+    """
+    closure = closure_of([module])
+    if _OPENS_ENVIRONMENTS in closure.code:
+        closure = closure_of([module, *_modules_of(environments)], _strangers_of(environments))
+    names = sorted(closure.packages - _CARRYING)
+    return closure.code, {name: found for name in names if (found := _version(name))}
+
+
+def _modules_of(environments: tuple[BaseEnvironment, ...]) -> Iterator[str]:
+    for one in environments:
+        package = package_of(one)
+        yield from (
+            [package] if isinstance(one, PluginRecipe) else (f"{package}.{part}" for part in _PARTS_OF_AN_ENVIRONMENT)
+        )
+
+
+def _strangers_of(environments: tuple[BaseEnvironment, ...]) -> set[str]:
+    return {package_of(one).partition(".")[0] for one in environments if isinstance(one, PluginRecipe)}
+
+
+def _environments_in(values: Any) -> Iterator[BaseEnvironment]:
+    """Environment sections among arguments, also within other sections."""
+    for value in values:
+        if isinstance(value, BaseEnvironment):
+            yield value
+        elif isinstance(value, BaseModel):
+            yield from _environments_in(getattr(value, name) for name in type(value).model_fields)
+
+
+@lru_cache
+def _version(package: str) -> str:
+    """Of the distribution that brings a package; empty if none does, as for modules of the standard library."""
+    distributions = _distributions().get(package)
+    return version(distributions[0]) if distributions else ""
+
+
+@lru_cache
+def _distributions() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
+def _digestible(value: Any) -> Any:
+    if isinstance(value, Reference):
+        return value.sha256
+    if isinstance(value, BaseModel):
+        return digest_of(value)
+    if isinstance(value, dict):
+        return {str(key): _digestible(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_digestible(item) for item in value]
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    raise DreamGymError(f"a versioned task was given a {type(value).__name__}, which has no digest: pass a reference")

@@ -1,0 +1,132 @@
+"""What code a module may run: its import closure among our rooms, and the packages that this code imports.
+
+Imports are read from the source, those within functions too, and nothing is executed. A file counts by its syntax tree
+without docstrings, so that comments, documentation and formatting change no digest. Trees are kept by file time.
+"""
+
+import ast
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+_ROOMS = ("schemas", "models", "infra", "tasks", "flows")
+_DECIDING = ("infra.environments", "infra.engines")
+"""The rest of infra carries results and decides none: stores, tracking, leases, progress."""
+_CARRYING = (
+    *(
+        "tasks.running.versioned",
+        "tasks.running.cache_key",
+        "tasks.running.import_closure",
+        "tasks.judging.promote",
+        "tasks.data.verify_rows",
+    ),
+    "flows.loop.flow_page",
+    *("schemas.recipes.recipe", "schemas.recipes.environments", "schemas.recipes.section", "schemas.recipes.digests"),
+)
+"""Recipes count by their values (schemas/recipes/digests.py), not by the code that reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """Digests of files by path, and the top-level names of the packages that they import."""
+
+    code: dict[str, str] = field(default_factory=dict)
+    packages: frozenset[str] = frozenset()
+
+
+def closure_of(roots: Iterable[str], strangers: Iterable[str] = ()) -> Closure:
+    """Everything that modules import, directly or not.
+
+    Args:
+        roots: Modules to begin with; one that has no file is left out.
+        strangers: Top-level packages that are not ours and whose files count all the same.
+    """
+    ours, waiting, code, packages = {*_ROOMS, *strangers}, [*roots], dict[str, str](), set[str]()
+    while waiting:
+        for module, file in _files_of(waiting.pop()):
+            if (path := _shown(file)) in code:
+                continue
+            read = _read(file, module, file.stat().st_mtime_ns)
+            code[path] = read.digest
+            packages |= {top for one in read.imports if (top := one.partition(".")[0]) not in ours}
+            waiting += [one for one in read.imports if one.partition(".")[0] in ours and not _carries(one)]
+    return Closure(dict(sorted(code.items())), frozenset(packages - sys.stdlib_module_names))
+
+
+def _files_of(module: str) -> list[tuple[str, Path]]:
+    """Module and file of a module and of the packages it lies in. Of `a.b.c`, c may be a name in a.b."""
+    parts = module.split(".")
+    names = [".".join(parts[: end + 1]) for end in range(len(parts))]
+    return [(name, file) for name in names if (file := _file_of(name))]
+
+
+def _file_of(module: str) -> Path | None:
+    """The file of a module; a package that is not ours is found, and not imported."""
+    top, *rest = module.split(".")
+    folder = ROOT / top if top in _ROOMS else _place_of(top)
+    if folder is None:
+        return None
+    path = folder.joinpath(*rest)
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+@lru_cache
+def _place_of(package: str) -> Path | None:
+    """Where an installed top-level module or package lies, without `.py`."""
+    spec = sys.modules[package].__spec__ if package in sys.modules else find_spec(package)
+    if spec is None or not spec.origin:
+        return None
+    origin = Path(spec.origin)
+    return origin.parent if origin.name == "__init__.py" else origin.with_suffix("")
+
+
+def _carries(module: str) -> bool:
+    def within(packages: Iterable[str]) -> bool:
+        return any(module == one or module.startswith(f"{one}.") for one in packages)
+
+    return not within(_DECIDING) if module.partition(".")[0] == "infra" else within(_CARRYING)
+
+
+def _shown(file: Path) -> str:
+    return str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    digest: str
+    imports: tuple[str, ...]
+
+
+@cache
+def _read(file: Path, module: str, written_ns: int) -> _Source:
+    """A file's digest, and what it imports."""
+    tree = ast.parse(file.read_bytes())
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    imports = tuple(sorted(set(_imports(tree, package.split(".")))))
+    digest = hashlib.sha256(ast.dump(_WithoutDocstrings().visit(tree)).encode()).hexdigest()
+    return _Source(digest, imports)
+
+
+def _imports(tree: ast.Module, package: list[str]) -> Iterator[str]:
+    """Imported modules, and imported names as if they were modules: whether they are is asked of the disk."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+class _WithoutDocstrings(ast.NodeTransformer):
+    """Drops text that stands alone: docstrings of modules, classes, functions and attributes."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        """None for a text constant."""
+        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if is_text else node

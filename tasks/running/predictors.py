@@ -1,0 +1,48 @@
+"""Authors of dreams: a stored network, or a model at an endpoint. The rest of the code does not know which."""
+
+from dataclasses import asdict
+
+from infra.context import cycle, objects
+from infra.engines.endpoint import Endpoint
+from infra.settings import settings
+from models.experience.chat_predictor import ChatAuthor
+from models.experience.predictors import Author, LanguageModelAuthor
+from schemas.recipes.recipe import EngineRecipe
+from schemas.records import Reference
+from tasks.running.artifacts import get_frozen_model
+from tasks.running.engines import open_engine
+
+_ENDPOINT_MODEL = "endpoint model"
+
+
+def put_endpoint_model(name: str) -> Reference:
+    """Store which model at the endpoint is the experience model, so that it is one by reference like any other."""
+    return objects().put_json({"model": name}, _ENDPOINT_MODEL)
+
+
+def open_author(
+    experience_model: Reference, engine: EngineRecipe, seed: int, max_new_tokens: int, top_p: float = 1.0
+) -> Author:
+    """Who writes for an experience model.
+
+    Args:
+        experience_model: Verified before it is loaded.
+        engine: Samples from a stored network.
+        seed: Of what is drawn.
+        max_new_tokens: Of a stored network; one at an endpoint has its provider's limit.
+        top_p: Of what is drawn; see Sampling.
+    """
+    if experience_model.kind == _ENDPOINT_MODEL:
+        return open_chat_author(objects().get_json(experience_model)["model"], seed, top_p)
+    sampler = open_engine("experience model", experience_model, engine, seed)
+    return LanguageModelAuthor(sampler, get_frozen_model(experience_model).format, max_new_tokens, top_p)
+
+
+def open_chat_author(model: str, seed: int, top_p: float = 1.0) -> ChatAuthor:
+    """A model at the endpoint, as an author."""
+    return ChatAuthor(open_endpoint(model), seed, top_p)
+
+
+def open_endpoint(model: str) -> Endpoint:
+    """A model at the endpoint; what it costs is counted as its own."""
+    return Endpoint(settings(), model, lambda cost: cycle().display.time.asked(model, asdict(cost)))

@@ -1,0 +1,79 @@
+"""Versioned tasks: a Prefect task whose cache key is explicit, and whose result outlives the process.
+
+The key is made of everything that decides the result (tasks/running/cache_key.py); one that cannot be computed is an error, never a
+silent miss. So a flow that was killed anywhere and is run again does again only what was cut off, and a later run takes over
+what is unchanged. A result says which run made it.
+"""
+
+import functools
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+from prefect import Task
+from prefect.cache_policies import CacheKeyFnPolicy
+from pydantic import BaseModel
+
+from infra.context import cycle, objects
+from infra.orchestration.result_storage import ResultBlobs
+from infra.running.memory import give_back
+from schemas.plain import plain, references_in, restored
+from schemas.recipes.digests import changed_fields, digest_of
+from schemas.runs import KeyParts
+from tasks.running.cache_key import key_parts
+
+
+def versioned_task(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function a versioned task.
+
+    Its arguments are references, recipe sections and small plain values; its result is a reference, or plain data with
+    references in it.
+
+    Raises:
+        DreamGymError: when it is called with an argument that has no digest.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        arguments = signature(function).bind(*args, **kwargs).arguments
+        parts = key_parts(function.__name__, function.__module__, arguments)
+        ran: list[bool] = []
+
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> dict[str, Any]:
+            ran.append(True)
+            try:
+                return {"made_by": cycle().run_id, "result": plain(function(*args, **kwargs))}
+            finally:
+                give_back()
+
+        stored = _prefect_task(run, parts)(*args, **kwargs)
+        if not ran and not all(map(objects().holds, references_in(restored(stored["result"])))):
+            cycle().display.say(f"{parts.task}: a part of what it made is no longer stored, so it is made again")
+            stored = _prefect_task(run, parts, again=True)(*args, **kwargs)
+        result = restored(stored["result"])
+        made = [one.sha256 for one in references_in(result)]
+        cycle().steps.note(parts, cycle().run_id, stored["made_by"], made, _sections(arguments))
+        return result
+
+    return call
+
+
+def _prefect_task(function: Callable[..., Any], parts: KeyParts, *, again: bool = False) -> Task[..., Any]:
+    made = Task(
+        function,
+        name=parts.task,
+        persist_result=True,
+        refresh_cache=again,
+        result_serializer="json",
+        log_prints=False,
+        cache_policy=CacheKeyFnPolicy(cache_key_fn=lambda context, arguments: parts.key),
+    )
+    made.result_storage = ResultBlobs()  # as an argument, it would have to be registered on a server
+    return made
+
+
+def _sections(arguments: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Changed fields of the recipe sections among arguments, by digest: a digest alone does not say what differs."""
+    sections = [value for value in arguments.values() if isinstance(value, BaseModel)]
+    return {digest_of(section): changed_fields(section) for section in sections}

@@ -1,0 +1,111 @@
+"""Workers: parts of a task that are done here one after the other, or at once on a Ray cluster, as the settings say.
+
+A worker has the same stores, by its own settings. It gets references and recipe sections, and gives a reference back.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from inspect import signature
+from typing import Any, cast, get_type_hints
+
+from pydantic import TypeAdapter
+
+from infra.context import Cycle, begin, cycle
+from infra.running.ray_cluster import on_ray
+from infra.settings import settings
+from infra.tracking.progress import Display
+from infra.tracking.tracker import Tracker
+from infra.tracking.worker_metrics import Notes
+from schemas.errors import InputError
+from schemas.recipes.digests import digest_of
+from schemas.records import Reference
+from tasks.running.import_closure import closure_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What travels to a worker."""
+
+    module: str
+    function: str
+    arguments: list[Any]
+    """As JSON data, in order; their types are those that the function declares."""
+    run_id: str
+    recipe_digest: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What travels back."""
+
+    made: Reference
+    notes: Notes
+    stage_tokens: dict[str, int]
+    stage_failures: dict[str, dict[str, int]]
+    endpoint_costs: dict[str, dict[str, int]]
+
+
+_CALL, _ANSWER = TypeAdapter(_Call), TypeAdapter(_Answer)
+
+
+def by_workers(stage: str, function: Callable[..., Reference], calls: Sequence[Sequence[Any]]) -> list[Reference]:
+    """What a function makes of each call's arguments.
+
+    Args:
+        stage: What it is shown as while others are at work.
+        function: At the top of its module, with declared types: references, recipe sections, plain values.
+        calls: Arguments in order.
+
+    Raises:
+        InputError: a node of the cluster has other code.
+    """
+    if not settings().ray_address:
+        return [function(*arguments) for arguments in calls]
+    with cycle().display.stage(stage) as report:
+        payloads = [_CALL.dump_json(_call(function, arguments)) for arguments in calls]
+        answers = on_ray(settings(), work, payloads, lambda done: report(done, len(calls), "shards on Ray"))
+    return [_received(_ANSWER.validate_json(answer)) for answer in answers]
+
+
+def _call(function: Callable[..., Reference], arguments: Sequence[Any]) -> _Call:
+    plain = [kind.dump_python(value, mode="json") for kind, value in zip(_kinds(function), arguments, strict=True)]
+    running = cycle()
+    code = _code_digest(function.__module__)
+    return _Call(function.__module__, function.__name__, plain, running.run_id, running.recipe_digest, code)
+
+
+def _code_digest(module: str) -> str:
+    return digest_of(dict(closure_of([module]).code))
+
+
+def _received(answer: _Answer) -> Reference:
+    answer.notes.log_into(cycle().tracker)
+    for stage, num_tokens in answer.stage_tokens.items():
+        cycle().display.used(stage, num_tokens)
+    for stage, failures in answer.stage_failures.items():
+        cycle().display.time.failed(stage, failures)
+    for model, cost in answer.endpoint_costs.items():
+        cycle().display.time.asked(model, cost)
+    return answer.made
+
+
+def work(payload: bytes) -> bytes:
+    """Do a call, on a worker."""
+    call = _CALL.validate_json(payload)
+    if call.code != _code_digest(call.module):
+        raise InputError("a node of the Ray cluster has other code of dreamgym than this one: install the same on all")
+    notes, display = Notes(), Display()
+    begin(Cycle(call.run_id, call.recipe_digest, cast(Tracker, notes), display))  # parts of tasks only log metrics
+    function = getattr(import_module(call.module), call.function)
+    arguments = [kind.validate_python(plain) for kind, plain in zip(_kinds(function), call.arguments, strict=True)]
+    made = function(*arguments)
+    spent = display.time
+    return _ANSWER.dump_json(_Answer(made, notes, spent.stage_tokens, spent.stage_failures, spent.endpoint_costs))
+
+
+def _kinds(function: Callable[..., Any]) -> list[TypeAdapter[Any]]:
+    """Of a function's parameters."""
+    types = get_type_hints(function, include_extras=True)
+    return [TypeAdapter(types[name]) for name in signature(function).parameters]
