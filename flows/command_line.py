@@ -54,11 +54,11 @@ def run(
     New or changed logs, another recipe, and code or packages that change numbers are reasons. Without one, the command says
     so and ends.
     """
-    from flows.planning.check_services import require_servers
+    from flows.planning.check_services import require_services
     from flows.planning.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])
-    require_servers(loaded)
+    require_services(loaded)
     with redirect_stdout(sys.stderr):  # libraries tell of this and that; standard output is for what was asked
         record = _run(loaded, only, again=again)
     if as_json:
@@ -343,9 +343,9 @@ def ui(
 ) -> None:
     """Start the MLflow and Prefect pages on what is stored, on loopback, until Ctrl-C."""
     _embed()
-    from flows.services.ui import serve_pages
+    from flows.services.ui import serve_ui
 
-    serve_pages(mlflow_port, prefect_port)
+    serve_ui(mlflow_port, prefect_port)
 
 
 @app.command()

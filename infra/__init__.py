@@ -1,1 +1,1 @@
-"""WHERE: the only doors to the outside: settings, stores, tracking, engines, real environments."""
+"""WHERE: the only way to the outside: settings, stores, tracking, engines, real environments."""

@@ -1,6 +1,6 @@
-"""The doors that are open in this process: settings, objects, tracking, progress.
+"""Context of the running process: stores, ledger, registry, and the run that its tasks work on.
 
-A flow opens them once; tasks walk through them. Nothing here decides a result.
+A flow sets the run once; tasks read it. Nothing here decides a result.
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Cycle:
+class RunContext:
     """What the tasks of a run need beside their arguments."""
 
     run_id: str
@@ -32,15 +32,15 @@ class Cycle:
     steps: Steps = field(default_factory=Steps)
 
 
-_running: list[Cycle] = []
+_running: list[RunContext] = []
 
 
-def begin(cycle: Cycle) -> None:
+def set_run_context(context: RunContext) -> None:
     """Make this the run of the process."""
-    _running[:] = [cycle]
+    _running[:] = [context]
 
 
-def cycle() -> Cycle:
+def run_context() -> RunContext:
     """The run that is going on in this process."""
     if not _running:
         raise DreamGymError("no run is going on: call tasks from a flow")

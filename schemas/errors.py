@@ -7,10 +7,10 @@ DreamGymError            exit 1: the run failed
 |-- IntegrityError       exit 1: bytes are not what their digest says
 |-- StorageError         exit 1: a store cannot be read or written
 |-- EngineError          exit 1: an inference engine or endpoint cannot start, or refuses
-|   `-- EngineLost       died, hangs or answers nonsense; it is started anew, within limits
-|-- EnvironmentLost      exit 1: a real environment fails, and fails again
+|   `-- EngineUnavailable  died, hangs or answers nonsense; it is started anew, within limits
+|-- EnvironmentUnavailable exit 1: a real environment fails, and fails again
 |-- TrainingError        exit 1: a training on several ranks was cut off
-|-- Overtaken            exit 1: somebody else was faster
+|-- ConflictError        exit 1: somebody else was faster
 `-- GateRefused          exit 3: evaluated, but not good enough
 """
 
@@ -47,11 +47,11 @@ class EngineError(DreamGymError):
     """An inference engine, or an endpoint, cannot start, or refuses what it is asked."""
 
 
-class EngineLost(EngineError):
+class EngineUnavailable(EngineError):
     """An inference engine died, hangs, or answers nonsense: started anew, it may answer the same question."""
 
 
-class EnvironmentLost(DreamGymError):
+class EnvironmentUnavailable(DreamGymError):
     """A real environment fails, and fails again: nothing is said about a policy that it did not let play."""
 
 
@@ -59,7 +59,7 @@ class TrainingError(DreamGymError):
     """A training on several ranks was cut off."""
 
 
-class Overtaken(DreamGymError):
+class ConflictError(DreamGymError):
     """What this rested on changed meanwhile; looked at anew, it may be right or not."""
 
 

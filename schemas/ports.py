@@ -95,7 +95,7 @@ class RealEnvironment(Environment, Protocol):
         ...
 
 
-class Listed(Protocol):
+class AdmissibleActions(Protocol):
     """How to read in a state what it accepts: of environments whose states list that."""
 
     def accepts(self, state: str, action: str) -> bool | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 from flows.command_line import main
-from tests.fresh import forget_doors
+from tests.fresh import reset_context
 
 COMMAND = Path(sys.executable).with_name("dreamgym")
 
@@ -83,14 +83,14 @@ def dreamgym_here(home: Path, *arguments: str, **settings: str) -> subprocess.Co
 
 @contextmanager
 def _as_a_process(variables: dict[str, str], argv: list[str]) -> Iterator[None]:
-    """Variables, arguments, open doors and who hears Ctrl-C: those of a new process, and afterwards those of before."""
+    """Variables, arguments, run context and the handler of Ctrl-C: those of a new process, and afterwards those of before."""
     heard = signal.getsignal(signal.SIGINT)
     with mock.patch.dict(os.environ, variables), mock.patch.object(sys, "argv", argv):
-        forget_doors()
+        reset_context()
         try:
             yield
         finally:
-            forget_doors()
+            reset_context()
             signal.signal(signal.SIGINT, heard)
 
 

@@ -1,9 +1,9 @@
-"""A process that forgets where its things lay, so that each test has its own home."""
+"""A home of its own for each test: reset what a process keeps of the home that it used before."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infra import context as doors
+from infra import context
 
 if TYPE_CHECKING:
     import pytest
@@ -12,12 +12,19 @@ HOME_VARIABLE = "DREAMGYM_HOME"
 
 
 def use_home(home: Path, monkeypatch: "pytest.MonkeyPatch") -> None:
-    """Let every door open on this home."""
+    """Make this the home of the process."""
     monkeypatch.setenv(HOME_VARIABLE, str(home))
-    forget_doors()
+    reset_context()
 
 
-def forget_doors() -> None:
-    """Let every door of this process be opened anew."""
-    for door in (doors.settings, doors.blobs, doors.objects, doors.ledger, doors.registry, doors.replay_store):
-        door.cache_clear()
+def reset_context() -> None:
+    """Open settings, stores, ledger and registry anew when they are next used."""
+    for opened in (
+        context.settings,
+        context.blobs,
+        context.objects,
+        context.ledger,
+        context.registry,
+        context.replay_store,
+    ):
+        opened.cache_clear()

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from schemas.ports import Listed
+from schemas.ports import AdmissibleActions
 from schemas.records import Trajectory
 
 
-def require_as_listed(listed: Listed | None, episodes: Sequence[Trajectory]) -> int:
+def require_as_listed(listed: AdmissibleActions | None, episodes: Sequence[Trajectory]) -> int:
     """What states do not accept is refused, to the letter, and what they accept never is; how often something was refused."""
     assert listed
     num_refused = 0

@@ -12,14 +12,14 @@ from typing import Any
 
 from prefect import flow
 
-from flows.loop.evaluate_and_judge import alarm, offer, prove
+from flows.loop.evaluate_and_judge import alarm, evaluate_and_judge, promote_if_allowed
 from flows.loop.fine_tune import fine_tune_for_real
 from flows.loop.flow_page import log_to_page, show_champion
 from flows.loop.lineage import Lineage, evaluated, log, numbers_in, show_rollouts
-from flows.loop.prefetch import Ahead
-from flows.loop.prepare_models import fitted, learn_the_environment
+from flows.loop.prefetch import Prefetcher
+from flows.loop.prepare_models import fitted, prepare_models
 from flows.stage import Stage
-from infra.context import cycle as running
+from infra.context import run_context
 from schemas.recipes.recipe import DreamRecipe, Recipe
 from schemas.records import Reference
 from schemas.runs import LeftBehind
@@ -30,7 +30,7 @@ from tasks.learning.train_policy import train_policy
 from tasks.playing.dream import dream
 from tasks.playing.play_where_dreams_err import play_where_dreams_err
 from tasks.playing.propose_tasks import propose_tasks, vary_tasks
-from tasks.running.engines import succeed
+from tasks.running.engines import publish_weights
 from tasks.running.pins import with_encoder_pinned
 
 
@@ -46,14 +46,14 @@ def cycle(recipe: Recipe, until: Stage, left_behind: LeftBehind) -> Lineage:
     log_to_page()
     made = Lineage(left_behind=left_behind)
     recipe = with_encoder_pinned(recipe)
-    learn_the_environment(recipe, made, only_ingest=until is Stage.INGEST)
+    prepare_models(recipe, made, only_ingest=until is Stage.INGEST)
     if until in (Stage.INGEST, Stage.EXPERIENCE):
         return made
     train_in_the_dream(recipe, made)
     if until is Stage.DREAM:
         return made
-    prove(recipe, made)
-    offer(recipe, made, "dream", made.gate)
+    evaluate_and_judge(recipe, made)
+    promote_if_allowed(recipe, made, "dream", made.gate)
     if until is Stage.REAL and (made.promoted or recipe.real.unpromoted):
         fine_tune_for_real(recipe, made)
     show_champion(made)
@@ -62,15 +62,15 @@ def cycle(recipe: Recipe, until: Stage, left_behind: LeftBehind) -> Lineage:
 
 def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
     """Rounds of proposing, dreaming and training, until the budget ends or the dream drifts from reality."""
-    with Ahead[Reference](beside=recipe.dream.max_staleness > 0) as dreams:
+    with Prefetcher[Reference](beside=recipe.dream.max_staleness > 0) as dreams:
         train_on(dreams, recipe, made)
 
 
-def train_on(dreams: Ahead[Reference], recipe: Recipe, made: Lineage) -> None:
+def train_on(dreams: Prefetcher[Reference], recipe: Recipe, made: Lineage) -> None:
     """Begin dreams, train on what was dreamt, and keep the policy that does best for real."""
     experience = list(made.references["experience"])
     start = policy = best = made.references["start"]
-    succeed("policy", policy)
+    publish_weights("policy", policy)
     pool, entropies, dreamt_so_far = pool_tasks(experience), made.entropies, list[Reference]()
     best_success = calibrate(recipe, made, policy, round=0)["real_success"]
     for round in range(recipe.dream.num_rounds):
@@ -79,7 +79,7 @@ def train_on(dreams: Ahead[Reference], recipe: Recipe, made: Lineage) -> None:
         show_rollouts("dream training", dreamt, round)
         trained = train_policy(policy, start, dreamt, recipe.grpo, recipe.training, "dream", round)
         policy = trained["policy"]
-        succeed("policy", policy)
+        publish_weights("policy", policy)
         entropies |= trained["entropies"]
         made.rounds.append(trained["metrics"])
         log("dream training", trained["metrics"], round)
@@ -105,9 +105,9 @@ def draw_curve(recipe: Recipe, round: int, metrics: dict[str, Any]) -> None:
     """A point of the learning curve on the run itself, and a line in the flow run's logs."""
     success = metrics.get("dream_success")
     told = "no episode ended" if success is None else f"dream success {success:.0%}"
-    running().display.log(f"round {round + 1} of {recipe.dream.num_rounds}: {told}")
+    run_context().display.log(f"round {round + 1} of {recipe.dream.num_rounds}: {told}")
     if success is not None:
-        running().tracker.cycle().log_metrics({"curve_dream_success": success}, round + 1)
+        run_context().tracker.cycle().log_metrics({"curve_dream_success": success}, round + 1)
 
 
 def has_parted(
@@ -117,10 +117,10 @@ def has_parted(
     told = f"after round {round + 1}: dream and real differ by {calibration['dream_real_gap']:+.0%}"
     alarm(calibration)
     if recipe.dream.when_parted == "stop":
-        running().display.say(f"stopped {told}")
+        run_context().display.say(f"stopped {told}")
         return True
     if round + 1 < recipe.dream.num_rounds:
-        running().display.say(f"refitting the experience model {told}")
+        run_context().display.say(f"refitting the experience model {told}")
         refit(recipe, made, policy, dreamt, round)
     return False
 
@@ -138,7 +138,7 @@ def refit(recipe: Recipe, made: Lineage, policy: Reference, dreamt: Reference, r
 
 
 def begin(
-    dreams: Ahead[Reference],
+    dreams: Prefetcher[Reference],
     recipe: Recipe,
     made: Lineage,
     policy: Reference,
@@ -176,7 +176,7 @@ def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> d
     calibration |= {f"one_step_{name}": value for name, value in one_step.items()}
     made.calibrations.append({"round": round, **numbers_in(calibration)})
     success = {f"curve_valid_{name}": calibration[name] for name in ("real_success", "dream_success")}
-    running().tracker.cycle().log_metrics(success, round)
+    run_context().tracker.cycle().log_metrics(success, round)
     told = f"{calibration['real_success']:.1%} real, {calibration['dream_success']:.1%} dream"
-    running().display.log(f"calibration after round {round}: {told}")
+    run_context().display.log(f"calibration after round {round}: {told}")
     return calibration

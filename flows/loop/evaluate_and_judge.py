@@ -3,11 +3,10 @@
 from typing import Any
 
 from flows.loop.lineage import Lineage, evaluated, log
-from infra.context import blobs
-from infra.context import cycle as running
+from infra.context import blobs, run_context
 from infra.orchestration.announcements import CALIBRATION_ALARM, announce
 from infra.promotion.panels import take_panel
-from schemas.errors import GateRefused, Overtaken
+from schemas.errors import ConflictError, GateRefused
 from schemas.plain import references_in
 from schemas.recipes.digests import digest_of
 from schemas.recipes.recipe import Recipe
@@ -20,7 +19,7 @@ _BETWEEN_PANELS = 100_000
 """Test tasks from the first of one panel to the first of the next."""
 
 
-def prove(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
+def evaluate_and_judge(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
     """Judge what the dream taught, against the starting policy and the champion, and record the judgement.
 
     Args:
@@ -44,7 +43,7 @@ def prove(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
         alarm(made.evaluations["dream"])
 
 
-def prove_fine_tuned(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
+def evaluate_and_judge_fine_tuned(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
     """Judge what sim-to-real made, against the policy that it went on from and the champion."""
     candidate, first = made.references["sim_to_real"], made.references["dream"]
     champion = champion_to_beat(candidate, anew=anew)
@@ -95,7 +94,7 @@ def panel_of(recipe: Recipe, name: str, *, anew: bool = False) -> int:
     test_tasks = recipe.environment.model_dump(mode="json")
     for of_others in ("num_train_tasks", "num_valid_tasks", "num_test_tasks", "max_steps"):
         test_tasks.pop(of_others)
-    judgement = f"{running().run_id}/{name}{f'/{running().steps.started_utc}' if anew else ''}"
+    judgement = f"{run_context().run_id}/{name}{f'/{run_context().steps.started_utc}' if anew else ''}"
     return take_panel(blobs(), digest_of(test_tasks)[:16], judgement)
 
 
@@ -127,25 +126,25 @@ def held_out(recipe: Recipe, made: Lineage, name: str, policy: Reference, panel:
     return evaluated(recipe, made, f"evaluate {name}", policy, "test", num_tasks, number, first)
 
 
-def offer(recipe: Recipe, made: Lineage, name: str, gate: dict[str, Any]) -> None:
+def promote_if_allowed(recipe: Recipe, made: Lineage, name: str, gate: dict[str, Any]) -> None:
     """Promote a candidate that nothing and nobody has to be asked about; else say what it waits for."""
-    say, candidate = running().display.say, made.references[name]
+    say, candidate = run_context().display.say, made.references[name]
     if is_in_force(candidate):
         made.promoted = name
     elif reasons := objections(gate):
         say(f"{name} is not promoted: {'; '.join(reasons)}")
     elif recipe.gate.needs_approval:
         if is_open(candidate, gate["report"]):
-            say(f"{name} waits for approval: dreamgym promote {running().run_id}")
+            say(f"{name} waits for approval: dreamgym promote {run_context().run_id}")
     else:
         try:
-            promote(candidate, gate["report"], running().run_id)
+            promote(candidate, gate["report"], run_context().run_id)
             made.promoted = name
-        except (GateRefused, Overtaken) as refused:
+        except (GateRefused, ConflictError) as refused:
             say(f"{name} is not promoted: {refused}")
 
 
 def alarm(measured: dict[str, Any]) -> None:
     """Announce that dreams do not hold for real, so that a schedule can be paused."""
     facts = {name: measured[name] for name in ("dream_real_gap", "outcome_agreement")}
-    announce(CALIBRATION_ALARM, running().run_id, {"run_id": running().run_id, **facts})
+    announce(CALIBRATION_ALARM, run_context().run_id, {"run_id": run_context().run_id, **facts})

@@ -4,7 +4,7 @@ from typing import Any
 
 from prefect import flow
 
-from flows.loop.evaluate_and_judge import held_out, offer, prove_fine_tuned
+from flows.loop.evaluate_and_judge import evaluate_and_judge_fine_tuned, held_out, promote_if_allowed
 from flows.loop.lineage import Lineage, evaluated, log, show_rollouts
 from schemas.errors import GateRefused, IntegrityError
 from schemas.recipes.recipe import GrpoRecipe, Recipe
@@ -23,9 +23,9 @@ def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
     first = made.references["dream"]
     policy, num_steps = train_for_real(recipe, recipe.real_grpo, made, first, recipe.real.num_rounds)
     made.references["sim_to_real"], made.real_interactions["sim_to_real"] = policy, num_steps
-    prove_fine_tuned(recipe, made)
+    evaluate_and_judge_fine_tuned(recipe, made)
     if made.promoted and policy.sha256 != first.sha256:
-        offer(recipe, made, "sim_to_real", made.real_gate)
+        promote_if_allowed(recipe, made, "sim_to_real", made.real_gate)
 
 
 @flow(name="sim-to-real", validate_parameters=False)

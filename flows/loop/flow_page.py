@@ -5,8 +5,7 @@ from prefect.artifacts import create_table_artifact
 from prefect.exceptions import MissingContextError
 
 from flows.loop.lineage import Lineage
-from infra.context import cycle as running
-from infra.context import ledger
+from infra.context import ledger, run_context
 from schemas.records import Reference
 
 _NOBODY = "nobody"
@@ -15,7 +14,7 @@ _NOBODY = "nobody"
 def log_to_page() -> None:
     """Let the flow run's logs have what is said; without a flow run there are none."""
     try:
-        running().display.log = get_run_logger().info
+        run_context().display.log = get_run_logger().info
     except MissingContextError:
         return
 
@@ -24,7 +23,9 @@ def show_champion(made: Lineage) -> None:
     """A table of the champion before and after the run, with the real success of each as this run measured it."""
     before, after = made.left_behind.champion, ledger().history().champion
     rows = [_row("before", before, made), _row("after", after, made)]
-    create_table_artifact(key="champion", table=rows, description=f"Champion before and after run {running().run_id}")
+    create_table_artifact(
+        key="champion", table=rows, description=f"Champion before and after run {run_context().run_id}"
+    )
 
 
 def _row(when: str, policy: Reference | None, made: Lineage) -> dict[str, str]:
@@ -38,5 +39,5 @@ def _row(when: str, policy: Reference | None, made: Lineage) -> dict[str, str]:
         "when": when,
         "champion": policy.sha256[:12] if policy else _NOBODY,
         "real success": "not measured" if success is None else f"{success:.1%}",
-        "run": running().run_id,
+        "run": run_context().run_id,
     }

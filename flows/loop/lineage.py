@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from infra.context import cycle as running
-from infra.context import objects
+from infra.context import objects, run_context
 from schemas.plain import restored
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference, Trajectory
@@ -56,7 +55,7 @@ _MEASURED = (
 
 def log(stage: str, result: dict[str, Any], step: int = 0) -> None:
     """Log what a task measured in the stage's MLflow run: here, so that a result that was stored counts as well."""
-    running().tracker.stage(stage).log_metrics(numbers_in(result), step)
+    run_context().tracker.stage(stage).log_metrics(numbers_in(result), step)
 
 
 def numbers_in(result: dict[str, Any]) -> dict[str, int | float]:
@@ -71,7 +70,7 @@ def show_rollouts(stage: str, episodes: Reference, step: int = 0) -> None:
         played = get_trajectories(episodes)
         return [played[0], played[len(played) // 2]]
 
-    running().tracker.stage(stage).log_rollouts(two, step)
+    run_context().tracker.stage(stage).log_rollouts(two, step)
 
 
 def evaluated(

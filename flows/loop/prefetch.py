@@ -10,7 +10,7 @@ from typing import Generic, Self, TypeVar
 Made = TypeVar("Made")
 
 
-class Ahead(Generic[Made]):
+class Prefetcher(Generic[Made]):
     """Takes pieces of work in order, and hands out what they made in the same order."""
 
     def __init__(self, *, beside: bool) -> None:

@@ -1,7 +1,7 @@
 """From logs to the starting policy and the experience model."""
 
 from flows.loop.lineage import Lineage, log
-from infra.context import cycle as running
+from infra.context import run_context
 from infra.orchestration.announcements import TRANSITIONS_COMMITTED, announce
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
@@ -19,7 +19,7 @@ from tasks.playing.play_policy import play_policy
 from tasks.running.pins import folder_digest
 
 
-def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
+def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
     """Logs, reasoning, the starting policy, its mistakes, and the experience model."""
     logs = ingest(recipe.environment, recipe.ingest, recipe.retrieval, recipe.seed, log_files(recipe.ingest.path))
     made.references["logs"] = logs
@@ -38,7 +38,7 @@ def learn_the_environment(recipe: Recipe, made: Lineage, *, only_ingest: bool) -
     experience = [*demonstrations, own]
     model = experience_model(recipe, made, backbone, experience)
     if warning := cut_off(model, refit.max_new_tokens):
-        running().display.say(warning)
+        run_context().display.say(warning)
     made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
     made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.grpo.temperature)
     log("experience model fidelity", made.fidelity)
@@ -76,7 +76,7 @@ def starting_policy(recipe: Recipe, made: Lineage, backbone: Reference, demonstr
         require_stored(champion)
         return champion
     if recipe.start.from_ == "champion":
-        running().display.say("there is no champion yet: the starting policy is cloned from demonstrations")
+        run_context().display.say("there is no champion yet: the starting policy is cloned from demonstrations")
     if recipe.start.from_ == "base":
         return backbone
     return clone_policy(backbone, demonstrations, recipe.start, recipe.training, recipe.environment, recipe.seed)
@@ -88,7 +88,7 @@ def experience_model(recipe: Recipe, made: Lineage, backbone: Reference, experie
     if asked.start_from == "last" and left.experience_model and not asked.endpoint_model:
         if left.experience_model.kind == backbone.kind and left.backbone and left.backbone.sha256 == backbone.sha256:
             return fitted(recipe, left.experience_model, experience, left.experience)
-        running().display.say("the last run's experience model has another backbone: this one is fitted anew")
+        run_context().display.say("the last run's experience model has another backbone: this one is fitted anew")
     return fitted(recipe, backbone, experience)
 
 

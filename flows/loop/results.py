@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flows.loop.lineage import Lineage
-from infra.tracking.costs import Timesheet
+from infra.tracking.costs import CostTracker
 from schemas.records import Reference
 
 _HEADLINE = (
@@ -26,7 +26,7 @@ def training_seconds(stage_seconds: Mapping[str, float], stages: Sequence[str]) 
     return round(sum(stage_seconds.get(stage, 0.0) for stage in stages), 1)
 
 
-def results_of(made: Lineage, time: Timesheet) -> dict[str, Any]:
+def results_of(made: Lineage, time: CostTracker) -> dict[str, Any]:
     """Real success with interval, interactions trained on, and dream success, for each policy of the run.
 
     Args:

@@ -6,8 +6,7 @@ from contextlib import contextmanager, suppress
 from prefect import Flow, State
 from prefect.client.schemas import FlowRun
 
-from infra.context import Cycle, begin, blobs
-from infra.context import cycle as running
+from infra.context import RunContext, blobs, run_context, set_run_context
 from infra.orchestration.prefect_server import await_prefect
 from infra.running.reachable import prefect_is_away
 from infra.settings import settings
@@ -22,7 +21,7 @@ from schemas.recipes.recipe import Recipe
 
 
 @contextmanager
-def at_work(recipe: Recipe, run_id: str, display: Display, *, reopen: bool = True) -> Iterator[Tracker]:
+def run_session(recipe: Recipe, run_id: str, display: Display, *, reopen: bool = True) -> Iterator[Tracker]:
     """Work on a run, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens.
 
     Args:
@@ -63,7 +62,7 @@ def _open_doors(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> 
     tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
     display.time.keep_in(settings().home / "journal" / run_id / "time.json")
     tracker = Tracker(settings(), run_id, tags, reopen=reopen)
-    begin(Cycle(run_id, recipe.digest, tracker, display))
+    set_run_context(RunContext(run_id, recipe.digest, tracker, display))
     await_prefect()
     close_abandoned_runs(tracker.client, tracker.experiment_id, blobs(), run_id)
     return tracker
@@ -71,4 +70,4 @@ def _open_doors(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> 
 
 def note_flow_run(flow: Flow, flow_run: FlowRun, state: State) -> None:
     """From a run in MLflow to its flow run in Prefect."""
-    running().tracker.cycle().set_tags({FLOW_RUN_TAG: str(flow_run.id)})
+    run_context().tracker.cycle().set_tags({FLOW_RUN_TAG: str(flow_run.id)})

@@ -6,7 +6,7 @@ from infra.settings import settings
 from schemas.recipes.recipe import Recipe
 
 
-def require_servers(recipe: Recipe) -> None:
+def require_services(recipe: Recipe) -> None:
     """Refuse a recipe that needs a server which is not set, or a cluster which is not there.
 
     Raises:

@@ -6,7 +6,7 @@ from rich.table import Table
 from flows.planning.foresee import Foresight
 from infra.storage.run_records import records
 from models.measurement.power import Advice, advice
-from schemas.errors import EnvironmentLost, InputError
+from schemas.errors import EnvironmentUnavailable, InputError
 from schemas.recipes.recipe import Recipe
 from tasks.planning.estimate import Estimate, estimated
 
@@ -57,7 +57,7 @@ def estimate_of(recipe: Recipe, plan: dict[str, int]) -> Estimate | str:
     """What it takes of this machine, or why that is not known: backbone or environment may not be to be had here."""
     try:
         return estimated(recipe, plan)
-    except (InputError, EnvironmentLost) as error:
+    except (InputError, EnvironmentUnavailable) as error:
         return str(error)
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from prefect import flow
 
-from flows.loop.evaluate_and_judge import prove, prove_fine_tuned
+from flows.loop.evaluate_and_judge import evaluate_and_judge, evaluate_and_judge_fine_tuned
 from flows.loop.lineage import Lineage
-from flows.loop.run_session import at_work
+from flows.loop.run_session import run_session
 from infra.storage.run_records import record_of, save_record
 from infra.tracking.progress import Display
 from schemas.plain import plain, restored
@@ -26,7 +26,7 @@ def judge_run(record: Record, policy: PolicyName, display: Display) -> Record:
         display: Shows what happens.
     """
     run_id, recipe = record["run_id"], stored_recipe(record["recipe"])
-    with at_work(recipe, run_id, display, reopen=False):
+    with run_session(recipe, run_id, display, reopen=False):
         flow = judgement.with_options(flow_run_name=f"judge {run_id}")
         made = flow(recipe, restored(record["lineage"]), policy)
     verdict = {GATES[policy]: plain(getattr(made, GATES[policy]))}
@@ -39,6 +39,6 @@ def judge_run(record: Record, policy: PolicyName, display: Display) -> Record:
 def judgement(recipe: Recipe, references: dict[str, Any], policy: PolicyName) -> Lineage:
     """Evaluate and judge what a run made."""
     recipe, made = with_encoder_pinned(recipe), Lineage.of_finished(references)
-    prove_anew = prove if policy is PolicyName.DREAM else prove_fine_tuned
-    prove_anew(recipe, made, anew=True)
+    judge_again = evaluate_and_judge if policy is PolicyName.DREAM else evaluate_and_judge_fine_tuned
+    judge_again(recipe, made, anew=True)
     return made

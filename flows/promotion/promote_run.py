@@ -85,7 +85,7 @@ def promote_judged(judged: Record, name: PolicyName, by: str, *, again: bool = F
 
     Raises:
         GateRefused: the gate said no, or the policy was rolled back before.
-        Overtaken: somebody else became champion since.
+        ConflictError: somebody else became champion since.
     """
     candidate, report = restored(judged["lineage"][name.key]), restored(judged[GATES[name]]["report"])
     new = promote(candidate, report, by, again=again)

@@ -18,16 +18,15 @@ from flows.loop.results import (
     results_of,
     training_seconds,
 )
-from flows.loop.run_session import at_work, note_flow_run
-from flows.planning.check_services import require_servers
+from flows.loop.run_session import note_flow_run, run_session
+from flows.planning.check_services import require_services
 from flows.promotion.promote_run import announce_promotion
 from flows.running.begin_run import Begun, begin_run, has_reached
 from flows.running.run_note import note_of
 from flows.stage import Stage
-from infra.context import cycle as running
-from infra.context import ledger, objects, replay_store
+from infra.context import ledger, objects, replay_store, run_context
 from infra.storage.run_records import record_of, save_record, save_steps, steps_of
-from infra.tracking.costs import Timesheet
+from infra.tracking.costs import CostTracker
 from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from schemas.errors import InputError
@@ -51,7 +50,7 @@ def run_recipe(
         trigger: Who began it.
         again: Without another reason, with the next seed.
     """
-    require_servers(recipe)
+    require_services(recipe)
     return work_on(begin_run(recipe, until, trigger, display.say, again=again), until, display)
 
 
@@ -61,7 +60,7 @@ def work_on(begun: Begun, until: Stage, display: Display) -> Record:
     if begun.nothing_new:
         display.say(begun.nothing_new_told)
         return {**begun.record, "nothing_new": True}
-    with at_work(begun.recipe, run_id, display) as tracker, _ending_told(run_id):
+    with run_session(begun.recipe, run_id, display) as tracker, _ending_told(run_id):
         record = record_of(run_id)  # another process may have worked on it while this one waited
         if has_reached(record, until):
             display.say(f"run {run_id} was finished by another process meanwhile")
@@ -78,7 +77,7 @@ def work_on(begun: Begun, until: Stage, display: Display) -> Record:
 
 def keep_steps(run_id: str) -> None:
     """Keep the steps of the present run as they are done, so that a killed run has them, too."""
-    running().steps.on_change = lambda: save_steps(run_id, running().steps.plain())
+    run_context().steps.on_change = lambda: save_steps(run_id, run_context().steps.plain())
 
 
 def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
@@ -102,9 +101,9 @@ def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
     champion = ledger().history().champion
     policy = policy or (champion.sha256 if champion else "")
     recipe = stored_recipe(record["recipe"])
-    with at_work(recipe, run_id, display) as tracker, _ending_told(run_id):
+    with run_session(recipe, run_id, display) as tracker, _ending_told(run_id):
         record = {**record_of(run_id), "until": Stage.REAL.value, "reached": Stage.REAL.value}
-        running().steps.go_on_from(steps_of(run_id))
+        run_context().steps.go_on_from(steps_of(run_id))
         flow = sim_to_real.with_options(flow_run_name=run_id, on_running=[note_flow_run])
         return _written_down(recipe, record, flow(recipe, made_of, policy), tracker, display)
 
@@ -129,8 +128,8 @@ def _ending_told(run_id: str) -> Iterator[None]:
     except BaseException as error:
         status = Status.FAILED if isinstance(error, Exception) else Status.KILLED
         save_record({**record_of(run_id), "status": status.value, "error": str(error)[:500]})
-        if len(running().steps.steps) > len(steps_of(run_id)["steps"]):
-            save_steps(run_id, running().steps.plain())
+        if len(run_context().steps.steps) > len(steps_of(run_id)["steps"]):
+            save_steps(run_id, run_context().steps.plain())
         raise
 
 
@@ -144,9 +143,9 @@ def _written_down(recipe: Recipe, record: Record, made: Lineage, tracker: Tracke
     tracker.cycle().log_datasets(datasets(made))
     record["report"] = str(write_report(recipe, record, made))
     tracker.cycle().set_tags({"mlflow.note.content": note_of(record)})
-    save_steps(run_id, running().steps.plain())
+    save_steps(run_id, run_context().steps.plain())
     save_record(record)
-    if taken_over := running().steps.taken_over():
+    if taken_over := run_context().steps.taken_over():
         display.say(taken_over)
     if made.promoted == "dream":
         announce_promotion(run_id, made.references["dream"].sha256)
@@ -156,14 +155,14 @@ def _written_down(recipe: Recipe, record: Record, made: Lineage, tracker: Tracke
 def run_real_only(recipe: Recipe, record: Record, display: Display) -> dict[str, Any]:
     """The real-only baseline beside a run that is finished: its success and what it cost."""
     run_id = f"{record['run_id']}-real-only"
-    with at_work(recipe, run_id, display):
+    with run_session(recipe, run_id, display):
         flow = real_only.with_options(flow_run_name=run_id, on_running=[note_flow_run])
         evaluation = flow(recipe, restored(record["lineage"]))
         seconds = training_seconds(display.time.stage_seconds, REAL_TRAINING)
     return policy_results(evaluation, evaluation["real_interactions"]) | {"training_seconds": seconds}
 
 
-def _ending(made: Lineage, time: Timesheet) -> dict[str, Any]:
+def _ending(made: Lineage, time: CostTracker) -> dict[str, Any]:
     """What `show` and `compare` read of a run that is finished."""
     return {
         "status": Status.FINISHED.value,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from flows.planning.check_serving import find_dream
-from infra.context import Cycle, begin
+from infra.context import RunContext, set_run_context
 from infra.serving.messages import MAX_ACTION_CHARACTERS
 from infra.serving.openenv import Limits, Served, app_of
 from infra.settings import settings
@@ -53,7 +53,7 @@ def dream_of(summary: dict[str, Any], display: Display) -> Served:
     """A run's experience model, grounded in its real experience, with the tasks that this experience covers."""
     run_id, lineage = summary["run_id"], restored(summary["lineage"])
     recipe = stored_recipe(summary["recipe"])
-    begin(Cycle(run_id, recipe.digest, Tracker(settings(), run_id, {}, reopen=False), display))
+    set_run_context(RunContext(run_id, recipe.digest, Tracker(settings(), run_id, {}, reopen=False), display))
     environment = dream_environment(lineage["experience_model"], lineage["experience"], recipe.play, recipe.seed)
     tasks = tasks_in(lineage["experience"])
     return Served(environment, tasks, recipe.environment.max_steps, f"{recipe.name}, dreamt: {recipe.description}")

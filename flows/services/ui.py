@@ -9,7 +9,7 @@ from infra.settings import settings
 from schemas.errors import DreamGymError, InputError
 
 
-def serve_pages(mlflow_port: int, prefect_port: int) -> None:
+def serve_ui(mlflow_port: int, prefect_port: int) -> None:
     """Start both servers and wait until Ctrl-C or until one of them ends.
 
     Raises:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from infra.engines.vllm_server import SILENCE_S, Fetch, VllmServer
 from infra.settings import Settings, settings
-from schemas.errors import EngineError, EngineLost
+from schemas.errors import EngineError, EngineUnavailable
 from schemas.sampling import Sampled, Sampling
 
 _MOST_RESTARTS, _WITHIN_S = 3, 3600
@@ -56,7 +56,7 @@ class ServedRole:
         self.weights, self._fetch = weights, fetch
         try:
             self._server.load(weights, fetch)
-        except EngineLost as lost:
+        except EngineUnavailable as lost:
             self._start_anew(lost)
 
     def complete(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Sampled]:
@@ -64,10 +64,10 @@ class ServedRole:
         while True:
             try:
                 return self._server.complete(prompts, sampling)
-            except EngineLost as lost:
+            except EngineUnavailable as lost:
                 self._start_anew(lost)
 
-    def _start_anew(self, lost: EngineLost) -> None:
+    def _start_anew(self, lost: EngineUnavailable) -> None:
         now = time.monotonic()
         self._restarts = [then for then in self._restarts if now - then < _WITHIN_S]
         self.close()

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
-from schemas.errors import EngineLost
+from schemas.errors import EngineUnavailable
 from schemas.sampling import Sampled, Sampling
 
 _ROUNDING = 1e-3
@@ -35,22 +35,22 @@ def sampled_in(answer: bytes, num_prompts: int, sampling: Sampling, weights: str
         weights: Digest of what the server samples from.
 
     Raises:
-        EngineLost: it is no such answer: tokens or log-probabilities are missing, or are none.
+        EngineUnavailable: it is no such answer: tokens or log-probabilities are missing, or are none.
     """
     try:
         choices = sorted(_Answer.model_validate_json(answer).choices, key=lambda one: one.index)
     except ValidationError as error:
         first = error.errors()[0]
-        raise EngineLost(f"vLLM answers nonsense: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise EngineUnavailable(f"vLLM answers nonsense: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     if [one.index for one in choices] != list(range(num_prompts)):
-        raise EngineLost(f"vLLM answers nonsense: {len(choices)} continuations of {num_prompts} prompts")
+        raise EngineUnavailable(f"vLLM answers nonsense: {len(choices)} continuations of {num_prompts} prompts")
     return [_sampled(one, sampling, weights) for one in choices]
 
 
 def _sampled(choice: _Choice, sampling: Sampling, weights: str) -> Sampled:
     ids, logprobs = choice.token_ids, choice.logprobs.token_logprobs
     if len(ids) > sampling.max_new_tokens or len(logprobs) != len(ids):
-        raise EngineLost(
+        raise EngineUnavailable(
             f"vLLM answers nonsense: {len(ids)} tokens with {len(logprobs)} log-probabilities, "
             f"where {sampling.max_new_tokens} tokens were asked for at most"
         )

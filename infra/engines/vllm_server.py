@@ -21,7 +21,7 @@ from infra.engines.vllm_answer import sampled_in
 from infra.engines.vllm_environment import vllm_python
 from infra.engines.watchdog import watched
 from infra.settings import Settings
-from schemas.errors import EngineError, EngineLost
+from schemas.errors import EngineError, EngineUnavailable
 from schemas.sampling import Sampled, Sampling
 
 Fetch = Callable[[Path], object]
@@ -125,11 +125,11 @@ class VllmServer:
         """Go on with other weights of the same architecture, without a restart.
 
         Raises:
-            EngineLost: it died, or hangs.
+            EngineUnavailable: it died, or hangs.
             EngineError: it refuses.
         """
         if not self.is_alive:
-            raise EngineLost(self._told("has died"))
+            raise EngineUnavailable(self._told("has died"))
         folder = self._fetched(weights, fetch)
         self._post("/pause")
         self._post("/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}})
@@ -143,7 +143,7 @@ class VllmServer:
         """A continuation of each prompt.
 
         Raises:
-            EngineLost: it died, hangs or answers nonsense.
+            EngineUnavailable: it died, hangs or answers nonsense.
             EngineError: it refuses.
         """
         answer = self._post(
@@ -169,9 +169,9 @@ class VllmServer:
         try:
             answer = watched(lambda: self._client.post(path, json=body), self._heartbeat, self._abort, silence_s)
         except httpx.TransportError as error:
-            raise EngineLost(self._told(f"does not answer: {type(error).__name__}")) from error
+            raise EngineUnavailable(self._told(f"does not answer: {type(error).__name__}")) from error
         if not answer.is_success:
-            error = EngineLost if answer.is_server_error else EngineError
+            error = EngineUnavailable if answer.is_server_error else EngineError
             raise error(self._told(f"answers {path} with {answer.status_code}: {answer.text[:500]}"))
         return answer
 

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from schemas.ports import Annotator, Listed, RealEnvironment
+from schemas.ports import AdmissibleActions, Annotator, RealEnvironment
 from schemas.recipes.environments import BaseEnvironment, PluginRecipe, entry_point
 from schemas.recipes.recipe import EnvironmentRecipe
 
@@ -34,7 +34,7 @@ def open_environment(recipe: EnvironmentRecipe) -> RealEnvironment:
     return _part(recipe, "opened").open_environment(recipe)
 
 
-def listed_by(recipe: EnvironmentRecipe) -> Listed | None:
+def admissible_actions_of(recipe: EnvironmentRecipe) -> AdmissibleActions | None:
     """How to read what this environment's states accept; None if they do not list it. Nothing has to be installed for it."""
     has_lists = not isinstance(recipe, PluginRecipe) and find_spec(f"{package_of(recipe)}.listed")
     return _part(recipe, "listed").StateLists() if has_lists else None

@@ -7,7 +7,7 @@ from typing import Any
 
 from infra.environments.games_in_processes import GamesInProcesses
 from infra.environments.processes import Game, Lost, Seen
-from schemas.errors import EnvironmentLost, InputError
+from schemas.errors import EnvironmentUnavailable, InputError
 from schemas.records import AgentTask
 from schemas.state_text import lines_of
 
@@ -35,7 +35,7 @@ class OpenedGames(GamesInProcesses):
 
         Raises:
             InputError: there are not so many.
-            EnvironmentLost: a game cannot be begun.
+            EnvironmentUnavailable: a game cannot be begun.
         """
         places = range(first_seed, first_seed + num_tasks)
         bare = [self._bare(split, place) for place in places]
@@ -66,7 +66,7 @@ class OpenedGames(GamesInProcesses):
             self._first |= {name: seen for name, seen in opened.items() if isinstance(seen, Seen)}
             _refuse(lost)
         for name, one in lost.items():
-            raise EnvironmentLost(f"{name} cannot be begun: {one.reason}")
+            raise EnvironmentUnavailable(f"{name} cannot be begun: {one.reason}")
 
     def first_state(self, task: AgentTask) -> str:
         """How the game of a task begins."""

@@ -17,7 +17,7 @@ from websockets.sync.client import connect
 
 from infra.environments.seeded_games import SeededGame, SeededGames
 from infra.environments.single_games import Outcome
-from schemas.errors import EnvironmentLost, InputError
+from schemas.errors import EnvironmentUnavailable, InputError
 from schemas.recipes.environments import PluginRecipe
 from schemas.state_text import state_of
 
@@ -42,7 +42,7 @@ class OpenEnvGames(SeededGames):
         """See SeededGames.
 
         Raises:
-            EnvironmentLost: the server cannot be reached, or refuses.
+            EnvironmentUnavailable: the server cannot be reached, or refuses.
             InputError: its observations have not the fields that the options say.
         """
         url = self._options["url"]
@@ -52,7 +52,7 @@ class OpenEnvGames(SeededGames):
                 undone.callback(game.close)
                 game.begin(seed)
             except (OSError, ConnectionClosed, _Refused) as error:
-                raise EnvironmentLost(f"the OpenEnv server at {url} begins no episode: {error}") from error
+                raise EnvironmentUnavailable(f"the OpenEnv server at {url} begins no episode: {error}") from error
             undone.pop_all()
             return game
 

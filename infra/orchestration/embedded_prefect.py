@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from infra.orchestration.prefect_server import start_prefect
-from infra.running.interrupts import heed_interrupts
+from infra.running.interrupts import handle_interrupts
 from infra.running.thread_waiting import thread_waiting
 from infra.settings import Settings
 
@@ -46,5 +46,5 @@ def open_prefect(settings: Settings) -> None:
         StorageError: a server is named, but it does not answer.
     """
     embed_prefect(settings)
-    heed_interrupts()
+    handle_interrupts()
     start_prefect()

@@ -3,7 +3,7 @@
 from prefect.filesystems import WritableFileSystem
 
 from infra.context import blobs
-from infra.storage.checksummed import sealed, unsealed
+from infra.storage.checksummed import checksummed, verified_content
 
 _FOLDER = "results"
 
@@ -18,11 +18,11 @@ class ResultBlobs(WritableFileSystem):
         Raises:
             IntegrityError: it is not.
         """
-        return unsealed(blobs().read(f"{_FOLDER}/{path}"), f"result {path} in {blobs().root}")
+        return verified_content(blobs().read(f"{_FOLDER}/{path}"), f"result {path} in {blobs().root}")
 
     def write_path(self, path: str, content: bytes, *, _sync: bool = True) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Keep a result, or replace it."""
-        blobs().write(f"{_FOLDER}/{path}", sealed(content))
+        blobs().write(f"{_FOLDER}/{path}", checksummed(content))
 
     def _resolve_path(self, path: str) -> None:
         """Keys are no paths on this machine, so that Prefect takes them as they are."""

@@ -9,7 +9,7 @@ _EVERY_S = 30.0
 _last_s = [0.0]
 
 
-def give_back() -> None:
+def release_free_memory() -> None:
     """Let the C library return what was freed, where it can be asked to, and was not just now.
 
     glibc keeps the holes that tensors of many sizes leave: twenty rounds held 7 GB of which 2 were in use.

@@ -29,7 +29,7 @@ from infra.serving.messages import (
     refused,
     stands,
 )
-from infra.serving.together import Together
+from infra.serving.together import DynamicBatcher
 from schemas.errors import DreamGymError, InputError
 from schemas.ports import Environment
 from schemas.records import AgentTask
@@ -72,7 +72,7 @@ def app_of(served: Served, limits: Limits, token: str = "") -> FastAPI:
         token: Without it nobody plays; clients send it as a bearer, or, as OpenEnv's own can send no header, connect to
             `ws://host:port/token/TOKEN`. Empty: nobody is asked for one.
     """
-    together, coming = Together(served.environment, limits.max_sessions), cycle(served.tasks)
+    together, coming = DynamicBatcher(served.environment, limits.max_sessions), cycle(served.tasks)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -111,7 +111,7 @@ def app_of(served: Served, limits: Limits, token: str = "") -> FastAPI:
     return app
 
 
-async def _let_play(socket: WebSocket, together: Together, session: "Session", limits: Limits) -> None:
+async def _let_play(socket: WebSocket, together: DynamicBatcher, session: "Session", limits: Limits) -> None:
     slot = together.enter()
     if slot is None:
         message = f"all {limits.max_sessions} sessions are taken: close one, or come back later"
@@ -137,7 +137,7 @@ async def _text_from(socket: WebSocket) -> str:
 class Session:
     """One client's episodes, one after the other."""
 
-    def __init__(self, served: Served, together: Together, coming: Iterator[AgentTask]) -> None:
+    def __init__(self, served: Served, together: DynamicBatcher, coming: Iterator[AgentTask]) -> None:
         """A session in which nothing was begun; tasks that nobody names come from what all sessions share."""
         self._served, self._together, self._coming = served, together, coming
         self._episode: Episode | None = None

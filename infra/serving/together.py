@@ -19,7 +19,7 @@ class _Question:
     answer: "asyncio.Future[_Answer]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-class Together:
+class DynamicBatcher:
     """Lets many play in one environment, each in a slot of its own; the environment is only ever used by one thread.
 
     Nobody waits for others to gather: whoever asks while the environment is at work is part of its next batch.

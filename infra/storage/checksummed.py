@@ -5,12 +5,12 @@ import hashlib
 from schemas.errors import IntegrityError
 
 
-def sealed(content: bytes) -> bytes:
+def checksummed(content: bytes) -> bytes:
     """Content behind its sha256."""
     return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
 
 
-def unsealed(stored: bytes, name: str) -> bytes:
+def verified_content(stored: bytes, name: str) -> bytes:
     """What was sealed.
 
     Raises:

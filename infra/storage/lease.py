@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from infra.running.interrupts import stop_soon
+from infra.running.interrupts import request_stop
 from infra.storage.blobs import Blobs
 from schemas.errors import StorageError
 
@@ -26,7 +26,7 @@ _DEAD_AFTER_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class LeaseHolder:
     """A process, for certain: process numbers are given again, and so are they after a restart of the machine."""
 
     host: str
@@ -36,7 +36,7 @@ class Holder:
     id: str
 
     @classmethod
-    def me(cls) -> "Holder":
+    def me(cls) -> "LeaseHolder":
         """This process."""
         return cls(socket.gethostname(), _boot(), os.getpid(), _started(os.getpid()), uuid4().hex)
 
@@ -61,7 +61,7 @@ class Lease:
     def __init__(self, blobs: Blobs, name: str, say: Callable[[str], None]) -> None:
         """A lease that is not held yet."""
         self._blobs, self._name, self._say = blobs, name, say
-        self._me, self._number = Holder.me(), 0
+        self._me, self._number = LeaseHolder.me(), 0
         self._done = threading.Event()
         self._beating = threading.Thread(target=self._beat_on, name=f"lease {name}", daemon=True)
 
@@ -107,7 +107,7 @@ class Lease:
 
     def _beat(self) -> None:
         if self._number != last_number(self._blobs, self._name):
-            stop_soon(f"{self._name} was taken over by another process, which held this one for dead")
+            request_stop(f"{self._name} was taken over by another process, which held this one for dead")
         else:
             self._write_beat({"time": time.time()})
 
@@ -120,9 +120,9 @@ def last_number(blobs: Blobs, name: str) -> int:
     return sum(key.endswith(".json") for key in blobs.keys(f"leases/{name}/"))
 
 
-def holder(blobs: Blobs, name: str, number: int) -> Holder:
+def holder(blobs: Blobs, name: str, number: int) -> LeaseHolder:
     """Who it was."""
-    return Holder(**json.loads(blobs.read(_key(name, number))))
+    return LeaseHolder(**json.loads(blobs.read(_key(name, number))))
 
 
 def is_free(blobs: Blobs, name: str, number: int) -> bool:

@@ -13,7 +13,7 @@ import pyarrow as arrow
 
 from infra.settings import Settings
 from infra.storage.blobs import blobs_at, open_blobs
-from infra.storage.table_checksums import TableSeals
+from infra.storage.table_checksums import TableChecksums
 from infra.storage.table_migration import migrate
 from schemas.errors import InputError, IntegrityError, StorageError
 from schemas.tables import AGENT_TASKS_SCHEMA, EVALUATIONS_SCHEMA, QUARANTINE_SCHEMA, transitions_schema
@@ -32,7 +32,7 @@ class ReplayStore:
         with _told(f"open the replay store {self._uri}"):
             self._database = lancedb.connect(self._uri, storage_options=_storage_options(settings))
             migrate(self._database, blobs_at(self._uri, settings), self._uri)
-        self._seals = TableSeals(blobs_at(self._uri, settings), open_blobs(settings))
+        self._seals = TableChecksums(blobs_at(self._uri, settings), open_blobs(settings))
 
     def upsert(
         self, table: str, rows: Sequence[Mapping[str, Any]], tag: str = "", *, unless_same: Sequence[str] = ()

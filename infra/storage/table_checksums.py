@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from infra.storage.blobs import Blobs
-from infra.storage.checksummed import sealed, unsealed
+from infra.storage.checksummed import checksummed, verified_content
 from schemas.errors import IntegrityError
 
 _FOLDER = "table-seals"
@@ -17,7 +17,7 @@ _NOT_READ = "transaction file"
 """LanceDB's word for what only writers look at."""
 
 
-class TableSeals:
+class TableChecksums:
     """Seals by table and tag."""
 
     def __init__(self, files: Blobs, seals: Blobs) -> None:
@@ -32,7 +32,7 @@ class TableSeals:
         paths = [one["path"] for one in reads if one["version"] == table.version and one["type"] != _NOT_READ]
         digests = {path: self._digest_once(f"{table.name}.lance/{path}") for path in sorted(paths)}
         content = json.dumps({"version": table.version, "files": digests}).encode()
-        self._seals.write(_key(table.name, tag), sealed(content))
+        self._seals.write(_key(table.name, tag), checksummed(content))
 
     def verify(self, table: str, tags: set[str]) -> dict[str, int]:
         """Hold every file that versions of a table read against their seals, each file once.
@@ -62,7 +62,7 @@ class TableSeals:
 
     def _opened(self, table: str, tag: str) -> dict[str, Any]:
         key = _key(table, tag)
-        return json.loads(unsealed(self._seals.read(key), f"{key} in {self._seals.root}"))
+        return json.loads(verified_content(self._seals.read(key), f"{key} in {self._seals.root}"))
 
     def _digest_once(self, key: str) -> str:
         if key not in self._digests:

@@ -13,7 +13,7 @@ _STORAGE = "storage"
 """A stage that is no work of its own, but what orchestration costs."""
 
 
-class Timesheet:
+class CostTracker:
     """Counts up, in a file, so that what a killed process had counted is there for the next one."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

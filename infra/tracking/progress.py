@@ -8,8 +8,8 @@ from threading import Lock
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from infra.running.interrupts import stop_if_interrupted
-from infra.tracking.costs import Timesheet
+from infra.running.interrupts import stop_if_requested
+from infra.tracking.costs import CostTracker
 
 _PLAIN_EVERY_S = 10.0
 
@@ -23,7 +23,7 @@ class Display:
     def __init__(self, console: Console | None = None) -> None:
         """A display on standard error, so that standard output stays clean for scripts."""
         self.console = console or Console(stderr=True, highlight=False)
-        self.time = Timesheet()
+        self.time = CostTracker()
         self.log: Callable[[str], None] = lambda line: None
         """Takes what a log keeps: everything that is said, and a line on each stage and round."""
         self._bars: Progress | None = None
@@ -35,10 +35,10 @@ class Display:
         with self.time.stage(name), self._live(name) if self.console.is_terminal else self._plain(name) as show:
 
             def report(done: int, total: int, facts: str) -> None:
-                stop_if_interrupted()
+                stop_if_requested()
                 show(done, total, facts)
 
-            stop_if_interrupted()
+            stop_if_requested()
             yield report
 
     def say(self, text: str) -> None:

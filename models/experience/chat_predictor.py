@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from models.text.prompts import Situation, has_markers, without_markers
+from models.text.prompts import TransitionQuery, has_markers, without_markers
 from schemas.chat import ChatModel, IsFine, Question
 from schemas.records import AgentTask
 from schemas.state_text import GONE, apply_changes, lines_of, text_of
@@ -44,14 +44,14 @@ class _Variation(BaseModel):
     state: dict[str, str]
 
 
-class ChatAuthor:
+class ChatPredictor:
     """See Author."""
 
     def __init__(self, chat: ChatModel, seed: int, top_p: float = 1.0) -> None:
         """An author whose drawn answers are the same for the same seed and the same questions in the same order."""
         self._chat, self._seed, self._num_drawn, self._top_p = chat, seed, 0, top_p
 
-    def predict(self, situations: Sequence[Situation], temperature: float) -> list[str]:
+    def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
         """See Author; what cannot be used is as the model wrote it."""
         asked = [_situation(one) for one in situations]
         answers = self._answers(_PREDICT, asked, temperature, lambda i, text: bool(_prediction(situations[i], text)))
@@ -75,7 +75,7 @@ class ChatAuthor:
         return self._chat.answer(questions, is_fine)
 
 
-def _situation(situation: Situation) -> dict[str, Any]:
+def _situation(situation: TransitionQuery) -> dict[str, Any]:
     return {
         "task": situation.task.instruction,
         "happened_before": [demonstration.strip() for demonstration in situation.demonstrations],
@@ -85,7 +85,7 @@ def _situation(situation: Situation) -> dict[str, Any]:
     }
 
 
-def _prediction(situation: Situation, text: str) -> str | None:
+def _prediction(situation: TransitionQuery, text: str) -> str | None:
     """An answer in our form; None if it is no prediction of what follows in this situation."""
     try:
         answer = _Prediction.model_validate_json(text)

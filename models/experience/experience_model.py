@@ -8,10 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from models.experience.predictors import Author
-from models.text.prompts import Situation, has_markers, last_actions
+from models.experience.predictors import Predictor
+from models.text.prompts import TransitionQuery, has_markers, last_actions
 from schemas.errors import InputError
-from schemas.ports import Demonstrations, Listed
+from schemas.ports import AdmissibleActions, Demonstrations
 from schemas.records import AgentTask, Failure, Step
 from schemas.state_text import apply_changes
 
@@ -50,7 +50,11 @@ class ExperienceModel:
     """
 
     def __init__(
-        self, author: Author, demonstrations: Demonstrations | None, options: DreamOptions, listed: Listed | None = None
+        self,
+        author: Predictor,
+        demonstrations: Demonstrations | None,
+        options: DreamOptions,
+        listed: AdmissibleActions | None = None,
     ) -> None:
         """A model ready to predict what its author writes.
 
@@ -63,35 +67,35 @@ class ExperienceModel:
         self._author, self._demonstrations, self.options = author, demonstrations, options
         self._listed = listed
 
-    def ground(self, situations: Sequence[Situation]) -> list[Situation]:
+    def ground(self, situations: Sequence[TransitionQuery]) -> list[TransitionQuery]:
         """The situations with k retrieved demonstrations each, never from their own trajectory."""
         if self._demonstrations is None or self.options.num_demonstrations == 0:
             return list(situations)
         found = self._demonstrations.retrieve(situations, self.options.num_demonstrations)
         return [replace(s, demonstrations=tuple(demos)) for s, demos in zip(situations, found, strict=True)]
 
-    def predict(self, situations: Sequence[Situation]) -> list[Step]:
+    def predict(self, situations: Sequence[TransitionQuery]) -> list[Step]:
         """One step per situation; an unparsable prediction is a step with a typed failure."""
         foretold = [self._foretold(situation) for situation in situations]
         asked = [situation for situation, step in zip(situations, foretold, strict=True) if step is None]
         predicted = iter(self._predicted(self.ground(asked)) if asked else [])
         return [step or next(predicted) for step in foretold]
 
-    def _foretold(self, situation: Situation) -> Step | None:
+    def _foretold(self, situation: TransitionQuery) -> Step | None:
         """What needs no prediction: that which the state does not accept."""
         state = situation.state
         if self._listed is None or self._listed.accepts(state, situation.action) is not False:
             return None
         return _refused(self._listed.refused(state), "not listed")
 
-    def _predicted(self, situations: list[Situation]) -> list[Step]:
+    def _predicted(self, situations: list[TransitionQuery]) -> list[Step]:
         steps = self._steps(situations, self.options.temperature)
         self._retry_wrong(situations, steps)
         if self.options.num_votes > 1:
             self._vote_on_successes(situations, steps)
         return steps
 
-    def _retry_wrong(self, situations: list[Situation], steps: list[Step]) -> None:
+    def _retry_wrong(self, situations: list[TransitionQuery], steps: list[Step]) -> None:
         """Sample anew what could not be parsed, or refuses what the state accepts: what is still wrong, again."""
         wrong: Sequence[int] = range(len(steps))
         for _ in range(self.options.num_retries):
@@ -100,12 +104,12 @@ class ExperienceModel:
             for i, step in zip(wrong, again, strict=True):
                 steps[i] = step
 
-    def _is_wrong(self, situation: Situation, step: Step) -> bool:
+    def _is_wrong(self, situation: TransitionQuery, step: Step) -> bool:
         state, listed = situation.state, self._listed
         refuses = listed and listed.accepts(state, situation.action) and step.state == listed.refused(state)
         return bool(step.failure or refuses)
 
-    def _vote_on_successes(self, situations: list[Situation], steps: list[Step]) -> None:
+    def _vote_on_successes(self, situations: list[TransitionQuery], steps: list[Step]) -> None:
         """Put the sampled prediction that denies a success in its place: it says whether that was a loss or goes on."""
         for _ in range(self.options.num_votes - 1):
             claimed = [i for i, step in enumerate(steps) if step.success]
@@ -114,7 +118,7 @@ class ExperienceModel:
                 if not (vote.success or self._is_wrong(situations[i], vote)):
                     steps[i] = vote
 
-    def _steps(self, situations: Sequence[Situation], temperature: float) -> list[Step]:
+    def _steps(self, situations: Sequence[TransitionQuery], temperature: float) -> list[Step]:
         """What is predicted of each; the likeliest of equal situations, of which groups are full, is written once."""
         asked = situations if temperature > 0 else list(dict.fromkeys(situations))
         steps: list[Step] = []
@@ -128,7 +132,7 @@ class ExperienceModel:
         return [likeliest[situation] for situation in situations]
 
 
-def parse_prediction(situation: Situation, text: str) -> Step:
+def parse_prediction(situation: TransitionQuery, text: str) -> Step:
     """A step from what the model wrote; a typed failure if it is not of the agreed form."""
     broken = Step(situation.state, 0.0, done=True, success=False, reasoning=text, failure=Failure.UNPARSABLE)
     match = _PREDICTION.fullmatch(text)
@@ -198,7 +202,7 @@ class Dream:
             self._episodes[slot] = replace(episode, state=step.state, actions=(*episode.actions, action))
         return {slot: steps[slot] for slot in actions}
 
-    def _situation(self, slot: int, action: str) -> Situation:
+    def _situation(self, slot: int, action: str) -> TransitionQuery:
         episode = self._episodes[slot]
         shown = last_actions(episode.actions, self._model.options.history_length)
-        return Situation(episode.task, episode.state, action, shown)
+        return TransitionQuery(episode.task, episode.state, action, shown)

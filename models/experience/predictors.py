@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from models.text.prompts import PromptFormat, Situation
+from models.text.prompts import PromptFormat, TransitionQuery
 from schemas.ports import Engine
 from schemas.records import AgentTask
 from schemas.sampling import Sampling
 
 
-class Author(Protocol):
+class Predictor(Protocol):
     """Writes in the form of models/text/prompts.py."""
 
-    def predict(self, situations: Sequence[Situation], temperature: float) -> list[str]:
+    def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
         """`[think] reasoning [next] changes [outcome] continue|success|failure` for each situation."""
         ...
 
@@ -21,14 +21,14 @@ class Author(Protocol):
         ...
 
 
-class LanguageModelAuthor:
+class LocalPredictor:
     """A network that was taught the form."""
 
     def __init__(self, engine: Engine, format: PromptFormat, max_new_tokens: int, top_p: float = 1.0) -> None:
         """An author whom an engine samples from."""
         self._engine, self._format, self._max_new_tokens, self._top_p = engine, format, max_new_tokens, top_p
 
-    def predict(self, situations: Sequence[Situation], temperature: float) -> list[str]:
+    def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
         """See Author."""
         return self._complete([self._format.situation(one) for one in situations], temperature)
 

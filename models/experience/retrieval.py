@@ -29,7 +29,7 @@ _CROWD = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class IndexedTransition:
     """What the index knows of a stored transition."""
 
     trajectory_id: str
@@ -38,9 +38,9 @@ class Remembered:
     """How it is shown to the experience model."""
 
     @staticmethod
-    def of(trajectory_id: str, dreamt: bool, action: str, changes: str) -> "Remembered":
+    def of(trajectory_id: str, dreamt: bool, action: str, changes: str) -> "IndexedTransition":
         """The entry of one transition."""
-        return Remembered(trajectory_id, dreamt, demonstration_text(action, changes))
+        return IndexedTransition(trajectory_id, dreamt, demonstration_text(action, changes))
 
 
 def join(encoder: Encoder, instructions: Sequence[str], states: Sequence[str], actions: Sequence[str]) -> np.ndarray:
@@ -63,12 +63,12 @@ class ReplayIndex:
         self._max_dreamt_share = max_dreamt_share
         self._size = 3 * encoder.num_dimensions
         self._index: faiss.Index = faiss.IndexFlatIP(self._size)
-        self._entries: list[Remembered] = []
+        self._entries: list[IndexedTransition] = []
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, vectors_ND: np.ndarray, entries: Sequence[Remembered]) -> None:
+    def add(self, vectors_ND: np.ndarray, entries: Sequence[IndexedTransition]) -> None:
         """Store transitions with their vectors."""
         if len(self) < _GRAPH_FROM <= len(self) + len(entries):
             self._index = _graph_over(self._index, self._size)

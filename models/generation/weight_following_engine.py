@@ -13,7 +13,7 @@ Newest = Callable[[], Engine]
 """The engine to sample from now; the same one as long as its weights are the newest."""
 
 
-class FollowingEngine:
+class LiveWeightsEngine:
     """See the port."""
 
     def __init__(self, newest: Newest) -> None:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from models.experience.experience_model import ExperienceModel
-from models.text.prompts import Situation
+from models.text.prompts import TransitionQuery
 from schemas.ports import Encoder
 from schemas.records import Step
 
 
 def fidelity(
-    model: ExperienceModel, situations: Sequence[Situation], truth: Sequence[Step], encoder: Encoder
+    model: ExperienceModel, situations: Sequence[TransitionQuery], truth: Sequence[Step], encoder: Encoder
 ) -> dict[str, float]:
     """Teacher-forced agreement of predictions with what really happened.
 

@@ -25,7 +25,7 @@ class ScoredGroup:
     advantages: list[float]
 
     @cached_property
-    def twins(self) -> list[int]:
+    def duplicate_of(self) -> list[int]:
         """By stream, which of the distinct ones it is like: what a policy finds likely in these is computed once."""
         numbers: dict[tuple[tuple[int, ...], tuple[bool, ...]], int] = {}
         return [numbers.setdefault((tuple(one.ids), tuple(one.is_action)), len(numbers)) for one in self.tokens]
@@ -33,7 +33,7 @@ class ScoredGroup:
     @cached_property
     def distinct(self) -> list[Tokens]:
         """Streams no two of which have the same tokens: episodes of a task meet the same moments and act alike."""
-        first = dict(zip(reversed(self.twins), reversed(self.tokens), strict=True))
+        first = dict(zip(reversed(self.duplicate_of), reversed(self.tokens), strict=True))
         return [first[number] for number in range(len(first))]
 
     @cached_property

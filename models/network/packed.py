@@ -92,14 +92,14 @@ class _Groups:
     def attended(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """What each token sees, [N, H * D]; of queries [1, H, N, D], and of keys and values of as many heads as they have."""
         cut = self._first.num_tokens
-        queries, keys, values = (self._first.side_by_side(t[0, :, :cut]) for t in (query, key, value))
-        attended = self._first.one_by_one(attend(queries, keys, values, self._first_bias))
+        queries, keys, values = (self._first.pad(t[0, :, :cut]) for t in (query, key, value))
+        attended = self._first.unpad(attend(queries, keys, values, self._first_bias))
         if self._then is None:
             return attended
-        queries, own_keys, own_values = (self._then.side_by_side(t[0, :, cut:]) for t in (query, key, value))
+        queries, own_keys, own_values = (self._then.pad(t[0, :, cut:]) for t in (query, key, value))
         keys = torch.cat([keys[self._owners_R], own_keys], dim=2)
         values = torch.cat([values[self._owners_R], own_values], dim=2)
-        return torch.cat([attended, self._then.one_by_one(attend(queries, keys, values, self._then_bias))])
+        return torch.cat([attended, self._then.unpad(attend(queries, keys, values, self._then_bias))])
 
 
 def _positions(row: Row, start: int) -> range:
@@ -119,7 +119,7 @@ class _Rows:
         self.inside_RT = inside_RT.to(device)
         self.causal_TT = torch.ones(self.longest, self.longest, dtype=torch.bool, device=device).tril()
 
-    def side_by_side(self, x_HND: Tensor) -> Tensor:
+    def pad(self, x_HND: Tensor) -> Tensor:
         """Rows padded to the longest, [R, H, T, D]. What stands in the padding is of no importance."""
         num_heads, num_tokens, head_size = x_HND.shape
         x_NX = x_HND.transpose(0, 1).flatten(1)
@@ -129,7 +129,7 @@ class _Rows:
             x_NX = x_NX.new_zeros(self.inside_RT.numel(), x_NX.shape[1])
         return x_NX.view(*self.inside_RT.shape, num_heads, head_size).transpose(1, 2)
 
-    def one_by_one(self, x_RTX: Tensor) -> Tensor:
+    def unpad(self, x_RTX: Tensor) -> Tensor:
         """Their tokens without the padding, [N, X]."""
         return _Moved.apply(x_RTX.flatten(0, 1), self._place_of_token, self._token_of_place, self.inside_RT)
 

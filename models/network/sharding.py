@@ -46,7 +46,7 @@ def _compute(_: nn.Module, function: Callable[..., Any], *inputs: Any) -> Any:
     return function(*inputs)
 
 
-def gathered(module: nn.Module, function: Callable[..., Any], *inputs: Any) -> Any:
+def with_full_parameters(module: nn.Module, function: Callable[..., Any], *inputs: Any) -> Any:
     """What a function makes of its inputs, while the weights that lie in a module itself are together on this rank.
 
     Gradients flow through tensors among inputs and results only.
@@ -56,7 +56,7 @@ def gathered(module: nn.Module, function: Callable[..., Any], *inputs: Any) -> A
     return getattr(module, _METHOD)(function, *inputs)
 
 
-def shares(parts: Sequence[Part]) -> Iterator[tuple[Part, float]]:
+def local_shards(parts: Sequence[Part]) -> Iterator[tuple[Part, float]]:
     """This rank's parts of a whole, and what each counts: 1, or 0 where one is repeated.
 
     Ranks gather weights together, so that all of them must compute equally often.
@@ -66,7 +66,7 @@ def shares(parts: Sequence[Part]) -> Iterator[tuple[Part, float]]:
         yield (parts[place], 1.0) if place < len(parts) else (parts[-1], 0.0)
 
 
-def summed(values: Mapping[str, float]) -> dict[str, float]:
+def all_reduce_sum(values: Mapping[str, float]) -> dict[str, float]:
     """Over all ranks."""
     if num_ranks() == 1:
         return dict(values)
@@ -75,12 +75,12 @@ def summed(values: Mapping[str, float]) -> dict[str, float]:
     return dict(zip(values, totals.tolist(), strict=True))
 
 
-def whole(tensor: Tensor) -> Tensor:
+def full_tensor(tensor: Tensor) -> Tensor:
     """A tensor of which this rank may have a part only. All ranks have to ask."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def spread_like(tensor: Tensor, like: Tensor) -> Tensor:
+def distribute_like(tensor: Tensor, like: Tensor) -> Tensor:
     """Of a tensor that every rank has, what lies on this rank, as another is spread."""
     if not isinstance(like, DTensor):
         return tensor

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from models.network.lora import adapter_of
-from models.network.sharding import gathered
+from models.network.sharding import with_full_parameters
 from schemas.errors import InputError
 
 SUPPORTED = ("llama", "qwen2", "qwen3")
@@ -104,7 +104,9 @@ def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) 
         raise InputError("a network with biases after attention or in its MLP is not supported")
     return Weights(
         embedding=network.model.embed_tokens.weight,
-        blocks=[(_ready if for_sampling else _on_demand)(block, network, dtype) for block in network.model.layers],
+        blocks=[
+            (_eager_block if for_sampling else _lazy_block)(block, network, dtype) for block in network.model.layers
+        ],
         norm_E=network.model.norm.weight,
         head=network.lm_head.weight,
         num_heads=config.num_attention_heads,
@@ -116,23 +118,23 @@ def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) 
     )
 
 
-def _ready(block: Any, _: Any, dtype: torch.dtype) -> Block:
+def _eager_block(block: Any, _: Any, dtype: torch.dtype) -> Block:
     layer = _layer(block, dtype, merge_adapters=True)
     return lambda compute, *inputs: compute(layer, *inputs)
 
 
-def _on_demand(block: Any, network: Any, dtype: torch.dtype) -> Block:
+def _lazy_block(block: Any, network: Any, dtype: torch.dtype) -> Block:
     """A block that is trained: its activations are kept for the backward pass, or computed anew if the network says so."""
 
-    def lay_out_and(compute: Callable[..., Any], *inputs: Any) -> Any:
+    def with_views(compute: Callable[..., Any], *inputs: Any) -> Any:
         return compute(_layer(block, dtype, merge_adapters=False), *inputs)
 
     def run(compute: Callable[..., Any], *inputs: Any) -> Any:
         if network.is_gradient_checkpointing and torch.is_grad_enabled():
-            return checkpoint(lay_out_and, compute, *inputs, use_reentrant=False)
-        return lay_out_and(compute, *inputs)
+            return checkpoint(with_views, compute, *inputs, use_reentrant=False)
+        return with_views(compute, *inputs)
 
-    return partial(gathered, block, run)
+    return partial(with_full_parameters, block, run)
 
 
 def _layer(block: Any, dtype: torch.dtype, merge_adapters: bool) -> Layer:

@@ -62,7 +62,7 @@ class _Slot:
     def saw(self, ids: list[int]) -> None:
         self._append(ids, False, [0.0] * len(ids))
 
-    def acted(self, sampled: Sampled) -> None:
+    def append_action(self, sampled: Sampled) -> None:
         self._append(sampled.ids, True, sampled.logprobs)
         self.weight_version = sampled.weight_version
 
@@ -144,7 +144,7 @@ class Rollout:
         options = self._options
         sampled = sessions.generate(rows, Sampling(options.max_action_tokens, self._format.end_id, options.temperature))
         for row, one in zip(rows, sampled, strict=True):
-            slots[row].acted(one)
+            slots[row].append_action(one)
         actions = {row: slots[row].aliases.meant(self._action(one)) for row, one in zip(rows, sampled, strict=True)}
         steps = self._environment.step(actions)
         return self._finish(slots, actions, steps, sessions)
@@ -158,7 +158,7 @@ class Rollout:
             sessions.restart(row)
             slot.begin_stream()
             history = last_actions([shown(turn.action) for turn in slot.turns], self._options.history_length)
-            seen = self._format.moment(renamed_task(slot.task, shown), history, shown(slot.state))
+            seen = self._format.turn_prompt(renamed_task(slot.task, shown), history, shown(slot.state))
         slot.saw(seen)
         return seen
 

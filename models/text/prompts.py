@@ -27,7 +27,7 @@ CONTINUE, SUCCESS, FAILURE = " continue", " success", " failure"
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class TransitionQuery:
     """All that the experience model is told before it predicts (the paper's Eq. 4)."""
 
     task: AgentTask
@@ -97,7 +97,7 @@ class PromptFormat:
         """What the policy sees before each action."""
         return self.ids("[state]", f"\n{state}", "[action]")
 
-    def moment(self, task: AgentTask, history: Sequence[str], state: str) -> list[int]:
+    def turn_prompt(self, task: AgentTask, history: Sequence[str], state: str) -> list[int]:
         """What a policy sees that is shown its last few actions instead of the whole episode."""
         return self.task(task) + (self.history(history) if history else []) + self.state(state)
 
@@ -105,7 +105,7 @@ class PromptFormat:
         """An action as the policy would write it."""
         return self.ids(f" {action}", END)
 
-    def situation(self, situation: Situation) -> list[int]:
+    def situation(self, situation: TransitionQuery) -> list[int]:
         """Prompt of the experience model."""
         demos = [part for demo in situation.demonstrations for part in ("[demo]", demo)]
         before = self.task(situation.task) + self.ids(*demos) + self.history(situation.history)

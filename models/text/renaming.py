@@ -6,7 +6,7 @@ import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from models.text.prompts import Situation
+from models.text.prompts import TransitionQuery
 from schemas.records import AgentTask, Trajectory
 
 Renamer = Callable[[str], str]
@@ -132,7 +132,7 @@ def renamed(trajectory: Trajectory, new: Renamer) -> Trajectory:
     return replace(trajectory, task=renamed_task(trajectory.task, new), turns=turns)
 
 
-def renamed_situation(situation: Situation, new: Renamer) -> Situation:
+def renamed_situation(situation: TransitionQuery, new: Renamer) -> TransitionQuery:
     """The same situation with other names, in what it retrieved too."""
     return replace(
         situation,

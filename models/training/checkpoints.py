@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from models.network.sharding import rank, spread_like, summed, whole
+from models.network.sharding import all_reduce_sum, distribute_like, full_tensor, rank
 
 SUFFIX = ".checkpoint"
 _WEIGHT, _SLOT = "weight.", "optimizer."
@@ -47,7 +47,7 @@ class Checkpoints:
     def keep(self, network: Any, optimizer: torch.optim.Optimizer, num_updates: int) -> None:
         """Write a checkpoint if it is time to; the ones before it go."""
         is_due = rank() == 0 and time.monotonic() - self._last_s >= self._every_s
-        if summed({"due": is_due})["due"] == 0:
+        if all_reduce_sum({"due": is_due})["due"] == 0:
             return
         tensors = state_of(network, optimizer)
         if rank() == 0:
@@ -83,7 +83,7 @@ def load_weights(network: Any, state: dict[str, Tensor]) -> None:
     weights = dict(network.named_parameters())
     with torch.no_grad():
         for name, tensor in _under(_WEIGHT, state).items():
-            weights[name].copy_(spread_like(tensor.to(weights[name].device), weights[name]))
+            weights[name].copy_(distribute_like(tensor.to(weights[name].device), weights[name]))
 
 
 def optimizer_state_in(state: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -113,11 +113,11 @@ def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor])
         index, name = key.split(".", 1)
         like = weights[int(index)]
         state.setdefault(int(index), {})[name] = (
-            spread_like(tensor.to(like.device), like) if tensor.shape == like.shape else tensor
+            distribute_like(tensor.to(like.device), like) if tensor.shape == like.shape else tensor
         )
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 def _for_the_first(tensor: Tensor) -> Tensor:
-    together = whole(tensor.detach())
+    together = full_tensor(tensor.detach())
     return together.cpu().contiguous() if rank() == 0 else torch.empty(0)

@@ -2,23 +2,23 @@
 
 from dataclasses import replace
 
-from models.text.prompts import PromptFormat, Situation, last_actions
+from models.text.prompts import PromptFormat, TransitionQuery, last_actions
 from models.training.sft import Example
 from schemas.records import AgentTask, Trajectory
 from schemas.state_text import changes_between
 
 
-def situations_of(trajectory: Trajectory, history_length: int) -> list[Situation]:
+def situations_of(trajectory: Trajectory, history_length: int) -> list[TransitionQuery]:
     """What was known before each turn, still without demonstrations."""
     actions = trajectory.actions
     return [
-        Situation(trajectory.task, turn.state, turn.action, last_actions(actions[:i], history_length))
+        TransitionQuery(trajectory.task, turn.state, turn.action, last_actions(actions[:i], history_length))
         for i, turn in enumerate(trajectory.turns)
     ]
 
 
 def experience_example(
-    format: PromptFormat, situation: Situation, trajectory: Trajectory, turn: int, *, with_reasoning: bool = True
+    format: PromptFormat, situation: TransitionQuery, trajectory: Trajectory, turn: int, *, with_reasoning: bool = True
 ) -> Example:
     """One transition: the reasoning, the changed lines and the outcome are to be learnt (paper, Eq. 5)."""
     step = trajectory.turns[turn].step
@@ -35,7 +35,7 @@ def policy_examples(
     if remember_episode:
         return [_policy_example(format, trajectory)]
     return [
-        Example.of((format.moment(s.task, s.history, s.state), False), (format.action(s.action), True))
+        Example.of((format.turn_prompt(s.task, s.history, s.state), False), (format.action(s.action), True))
         for s in situations_of(trajectory, history_length)
     ]
 

@@ -18,7 +18,7 @@ from schemas.recipes.recipe import TrainingRecipe
 
 
 @dataclass(frozen=True, slots=True)
-class FineTuning:
+class SftJob:
     """A supervised fine-tuning."""
 
     examples: list[Example]
@@ -43,7 +43,7 @@ class FineTuning:
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyUpdate:
+class PolicyUpdateJob:
     """A round of GRPO on fresh groups, of which there is at least one."""
 
     groups: list[ScoredGroup]
@@ -71,7 +71,7 @@ class PolicyUpdate:
 class Job:
     """A training, and how a network is made ready for it."""
 
-    work: FineTuning | PolicyUpdate
+    work: SftJob | PolicyUpdateJob
     training: TrainingRecipe
     seed: int
     checkpoint_every_s: float

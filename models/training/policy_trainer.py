@@ -17,7 +17,7 @@ from models.methods.groups import ScoredGroup, micro_batches, sampled_logprobs, 
 from models.methods.objective import GrpoOptions, importance_weights, objective
 from models.network.head import target_logprobs
 from models.network.packed import forward_groups
-from models.network.sharding import gathered, shares, summed, whole
+from models.network.sharding import all_reduce_sum, full_tensor, local_shards, with_full_parameters
 from models.network.transformer import Weights, weights_of
 
 
@@ -52,7 +52,7 @@ def _computed_for(groups: Sequence[ScoredGroup]) -> Tensor:
     for group in groups:
         counts = [sum(one.is_action) for one in group.distinct]
         starts = list(accumulate(counts, initial=first))
-        numbers += chain(*(range(starts[twin], starts[twin + 1]) for twin in group.twins))
+        numbers += chain(*(range(starts[twin], starts[twin + 1]) for twin in group.duplicate_of))
         first = starts[-1]
     return torch.tensor(numbers)
 
@@ -97,7 +97,7 @@ class GrpoTrainer:
     @torch.no_grad()
     def _prepared(self, groups: Sequence[ScoredGroup], *, is_first: bool) -> list[_Micro]:
         """This rank's micro-batches, with log-probabilities before the round, by the same code and in the same shapes."""
-        parts = shares(list(micro_batches(groups, self.options.tokens_per_batch)))
+        parts = local_shards(list(micro_batches(groups, self.options.tokens_per_batch)))
         return [_Micro(part, share, None if is_first else self._logprobs(self.network, part)) for part, share in parts]
 
     @torch.no_grad()
@@ -108,7 +108,7 @@ class GrpoTrainer:
         def compute() -> Tensor:
             return action_logprobs(weights_of(network, self._dtype), groups, self.options.temperature)
 
-        return gathered(network, compute)
+        return with_full_parameters(network, compute)
 
     def _warm_up(self) -> None:
         """Set the learning rate of the next update; how many there were is in the optimiser's own state."""
@@ -130,7 +130,9 @@ class GrpoTrainer:
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.options.max_grad_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return {key: value / num_tokens for key, value in summed(totals).items()} | {"grad_norm": whole(norm).item()}
+        return {key: value / num_tokens for key, value in all_reduce_sum(totals).items()} | {
+            "grad_norm": full_tensor(norm).item()
+        }
 
     def _loss(self, micro: _Micro) -> tuple[Tensor, dict[str, float]]:
         reference = self._reference_logprobs(micro.groups)

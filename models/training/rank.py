@@ -23,7 +23,7 @@ from models.network.language_model import load_model
 from models.network.sharding import rank, shard
 from models.network.trained_parameters import make_trainable
 from models.training.checkpoints import Checkpoints, state_of
-from models.training.jobs import FineTuning, Job, PolicyUpdate
+from models.training.jobs import Job, PolicyUpdateJob, SftJob
 from models.training.sft import SftProgress
 
 JOB, MODEL, REFERENCE, OPTIMIZER = "job.json", "model", "reference", "optimizer.safetensors"
@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
         network = load_model(folder / MODEL).network
         make_trainable(network, job.training, job.seed)
         shard(network)
-        if isinstance(job.work, FineTuning):
+        if isinstance(job.work, SftJob):
             job.work.run(network, job.seed, _tell, Checkpoints(folder / CHECKPOINTS, job.checkpoint_every_s))
             metrics, optimizer = {}, None
         else:
@@ -64,7 +64,7 @@ def joined() -> Iterator[None]:
         distributed.destroy_process_group()
 
 
-def _updated(work: PolicyUpdate, network: Any, folder: Path) -> tuple[dict[str, float], torch.optim.Optimizer]:
+def _updated(work: PolicyUpdateJob, network: Any, folder: Path) -> tuple[dict[str, float], torch.optim.Optimizer]:
     reference = load_model(folder / REFERENCE).network
     shard(reference)
     earlier = folder / OPTIMIZER

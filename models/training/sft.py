@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from models.network.head import target_logprobs
 from models.network.packed import forward
 from models.network.precision import matmul_dtype
-from models.network.sharding import gathered, num_ranks, shares, summed
+from models.network.sharding import all_reduce_sum, local_shards, num_ranks, with_full_parameters
 from models.network.transformer import weights_of
 from models.training.checkpoints import Checkpoints
 
@@ -138,11 +138,13 @@ def backward(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, m
     size = min(math.ceil(len(batch) / num_ranks()), max(1, max_tokens // _length(batch)))
     parts = [batch[start : start + size] for start in range(0, len(batch), size)]
     total, num_targets = 0.0, _num_targets(batch)
-    for part, counts in shares(parts):
-        loss = gathered(network, partial(sft_loss, network, part, dtype)) * (counts * _num_targets(part) / num_targets)
+    for part, counts in local_shards(parts):
+        loss = with_full_parameters(network, partial(sft_loss, network, part, dtype)) * (
+            counts * _num_targets(part) / num_targets
+        )
         loss.backward()
         total += loss.item()
-    return summed({"loss": total})["loss"]
+    return all_reduce_sum({"loss": total})["loss"]
 
 
 def _length(batch: Sequence[Example]) -> int:

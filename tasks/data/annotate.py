@@ -6,7 +6,7 @@ out: the same with reasoning; their rows in `transitions` are replaced, which is
 
 from dataclasses import replace
 
-from infra.context import cycle
+from infra.context import run_context
 from infra.environments.by_name import annotator_of_facts
 from models.experience.teacher import TeacherAnnotator
 from schemas.ports import Annotator
@@ -42,7 +42,7 @@ def annotate(
     """
     episodes = get_trajectories(trajectories)
     annotator = _annotator(recipe, environment)
-    with cycle().display.stage("annotate"):
+    with run_context().display.stage("annotate"):
         traces = annotator.annotate(episodes)
     explained = [with_reasoning(episode, own) for episode, own in zip(episodes, traces, strict=True)]
     made_by = made_here(seed, policy=policy)

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from infra.context import cycle, replay_store
+from infra.context import replay_store, run_context
 from infra.environments.by_name import open_environment
 from infra.tracking.progress import Report
 from models.rollout.behaviour_policies import collect
@@ -39,9 +39,9 @@ def ingest(
         seed: Of the behaviours.
         log_files: Digests of the imported files by name, part of the cache key; none when collecting.
     """
-    with cycle().display.stage("ingest") as report:
+    with run_context().display.stage("ingest") as report:
         trajectories = _imported(environment, recipe) if recipe.path else _collected(environment, recipe, seed, report)
-    cycle().display.time.failed("ingest", Counter(one.failure.value for one in trajectories if one.failure))
+    run_context().display.time.failed("ingest", Counter(one.failure.value for one in trajectories if one.failure))
     tag = store_logs(trajectories, made_here(seed), retrieval)
     return put_trajectories(trajectories, table_tag=tag, success=_success(trajectories))
 
@@ -74,10 +74,10 @@ def _imported(environment: EnvironmentRecipe, recipe: IngestRecipe) -> list[Traj
             f"ingest.max_bad_share is {recipe.max_bad_share:.0%}. They are in the quarantine table with reasons"
         )
     for reason, count in log.reasons.most_common():
-        cycle().display.say(f"quarantined {count} rows: {reason}")
+        run_context().display.say(f"quarantined {count} rows: {reason}")
     for what, count in (("came twice and count once", log.episodes.num_repeated), ("grew", log.episodes.num_grown)):
         if count:
-            cycle().display.say(f"{path}: {count} episodes {what}")
+            run_context().display.say(f"{path}: {count} episodes {what}")
     return log.trajectories
 
 

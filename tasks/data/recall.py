@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from infra.context import cycle, replay_store
+from infra.context import replay_store, run_context
 from infra.environments.by_name import open_environment
 from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
@@ -32,7 +32,7 @@ def recall(table_tag: str, logs: Reference, environment: EnvironmentRecipe) -> R
         logs: Of this run.
         environment: Whose train tasks count; an episode of any other task is left where it is.
     """
-    with cycle().display.stage("recall"):
+    with run_context().display.stage("recall"):
         rows = replay_store().read("transitions", _WHOLE_REAL_ROWS, _COLUMNS, as_of=table_tag)
         tasks = open_environment(environment).tasks("train", environment.num_train_tasks)
         logged = get_trajectories(logs)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
-from infra.context import cycle
+from infra.context import run_context
 from models.experience.encoders import HashingEncoder, SentenceEncoder
-from models.experience.retrieval import Remembered, ReplayIndex, join
+from models.experience.retrieval import IndexedTransition, ReplayIndex, join
 from schemas.ports import Encoder
 from schemas.recipes.recipe import RetrievalRecipe
 from schemas.records import Reference, Trajectory
@@ -33,7 +33,7 @@ def index_over(retrieval: RetrievalRecipe, references: Sequence[Reference]) -> R
     index, held = _kept.get(retrieval, (None, ()))
     if index is None or digests[: len(held)] != held:
         index, held = ReplayIndex(encoder_of(retrieval.encoder, retrieval.revision), retrieval.max_dreamt_share), ()
-    with cycle().display.stage("retrieval index"):
+    with run_context().display.stage("retrieval index"):
         for reference in references[len(held) :]:
             _add(index, get_trajectories(reference), encoder_of(retrieval.encoder, retrieval.revision))
     _kept.clear()
@@ -56,7 +56,7 @@ def _add(index: ReplayIndex, trajectories: Sequence[Trajectory], encoder: Encode
     index.add(
         vectors,
         [
-            Remembered.of(name, t.origin == "dream", u.action, changes_between(u.state, u.step.state))
+            IndexedTransition.of(name, t.origin == "dream", u.action, changes_between(u.state, u.step.state))
             for name, t, u in turns
         ],
     )

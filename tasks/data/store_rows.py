@@ -2,7 +2,7 @@
 
 import re
 
-from infra.context import cycle, replay_store
+from infra.context import replay_store, run_context
 from schemas.recipes.recipe import RetrievalRecipe
 from schemas.records import Trajectory
 from tasks.data.retrieval_index import encoder_of
@@ -25,7 +25,7 @@ def store_rows(trajectories: list[Trajectory], provenance: Provenance, retrieval
         name: What was stored, such as `logs` or `dream-3`; the tag says it after the run's id.
     """
     tag = _tag(name)
-    with cycle().display.stage("storage"):
+    with run_context().display.stage("storage"):
         rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision))
         replay_store().upsert(_TABLE, rows, tag)
     return tag
@@ -38,7 +38,7 @@ def store_logs(trajectories: list[Trajectory], provenance: Provenance, retrieval
     content.
     """
     tag = _tag("logs")
-    with cycle().display.stage("storage"):
+    with run_context().display.stage("storage"):
         rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision))
         if logged := [one for one in trajectories if one.episode_id]:
             names = {trajectory_id(one) for one in logged} | {row["trajectory_id"] for row in rows}
@@ -50,7 +50,7 @@ def store_logs(trajectories: list[Trajectory], provenance: Provenance, retrieval
 
 def store_shard(trajectories: list[Trajectory], provenance: Provenance, retrieval: RetrievalRecipe, first: int) -> None:
     """Upsert the rows of a part of what a task plays, of which the first episode has this number; see pin_rows."""
-    with cycle().display.stage("storage"):
+    with run_context().display.stage("storage"):
         rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision), first)
         replay_store().upsert(_TABLE, rows)
 
@@ -58,10 +58,10 @@ def store_shard(trajectories: list[Trajectory], provenance: Provenance, retrieva
 def pin_rows(name: str) -> str:
     """The tag that pins and seals the table as it is now, with all shards."""
     tag = _tag(name)
-    with cycle().display.stage("storage"):
+    with run_context().display.stage("storage"):
         replay_store().pin(_TABLE, tag)
     return tag
 
 
 def _tag(name: str) -> str:
-    return re.sub(r"[^\w.-]", "-", f"{cycle().run_id}-{name}")
+    return re.sub(r"[^\w.-]", "-", f"{run_context().run_id}-{name}")

@@ -9,11 +9,11 @@ from itertools import zip_longest
 from statistics import fmean
 from typing import Any
 
-from infra.context import cycle, replay_store
+from infra.context import replay_store, run_context
 from infra.environments.by_name import open_environment
 from models.measurement.calibration import Calibration, calibrate, failed, replay
 from models.measurement.intervals import success_rate
-from schemas.errors import EnvironmentLost
+from schemas.errors import EnvironmentUnavailable
 from schemas.recipes.recipe import EvaluationRecipe, PlayRecipe
 from schemas.records import Failure, Reference, Trajectory
 from tasks.data.provenance import made_here
@@ -56,11 +56,11 @@ def evaluate(
         first_task: Number of the first one.
 
     Raises:
-        EnvironmentLost: more episodes than the recipe bears have no outcome.
+        EnvironmentUnavailable: more episodes than the recipe bears have no outcome.
     """
     use_threads()
     environment = open_environment(recipe.environment)
-    with cycle().display.stage("make games"):
+    with run_context().display.stage("make games"):
         held_out = environment.tasks(split, num_tasks, first_task)
     repeated = [task for task in held_out for _ in range(measured.episodes_per_task)]
     seed = recipe.seed + (round * _BETWEEN_PANELS if split == "test" else 0)
@@ -69,9 +69,9 @@ def evaluate(
     dreamt_tasks = {task.task_id for task in held_out[: measured.max_dreamt_tasks]}
     awake = [one for one in real if one.task.task_id in dreamt_tasks]
     dreamt = _dreamt(name, policy, experience_model, experience, recipe, measured, awake)
-    with cycle().display.stage("replays"):
+    with run_context().display.stage("replays"):
         replays = replay(dreamt, environment)
-    cycle().display.time.failed("replays", Counter(Failure.ENVIRONMENT.value for one in replays if failed(one)))
+    run_context().display.time.failed("replays", Counter(Failure.ENVIRONMENT.value for one in replays if failed(one)))
     calibration = calibrate(dreamt, replays, awake) if dreamt else None
     made_by = made_here(recipe.seed, round, policy.sha256, experience_model.sha256)
     replay_store().upsert("evaluations", _rows(real, dreamt, made_by))
@@ -101,7 +101,7 @@ def _with_outcome(played: list[Trajectory], max_failed_share: float) -> list[Tra
     """Episodes in which the environment did not fail. The others have no outcome: they are left out, and count as no losses.
 
     Raises:
-        EnvironmentLost: they are too many.
+        EnvironmentUnavailable: they are too many.
     """
     failed = [episode for episode in played if episode.failure is Failure.ENVIRONMENT]
     if not failed:
@@ -112,10 +112,10 @@ def _with_outcome(played: list[Trajectory], max_failed_share: float) -> list[Tra
         f"{first.task.task_id}: {first.turns[-1].step.reasoning}"
     )
     if len(failed) > max_failed_share * len(played) or len(failed) == len(played):
-        raise EnvironmentLost(
+        raise EnvironmentUnavailable(
             f"{told}. evaluation.max_failed_share is {max_failed_share:.1%}. Mend it and run again: what is finished stays"
         )
-    cycle().display.say(f"{told}. They are left out: no more than {max_failed_share:.1%} of the episodes")
+    run_context().display.say(f"{told}. They are left out: no more than {max_failed_share:.1%} of the episodes")
     return [episode for episode in played if episode.failure is not Failure.ENVIRONMENT]
 
 
@@ -144,7 +144,7 @@ def _success_by_task(real: list[Trajectory]) -> dict[str, float]:
 def _rows(real: list[Trajectory], dreamt: list[Trajectory], made_by: Provenance) -> list[dict[str, Any]]:
     return [
         {
-            "row_id": f"{cycle().run_id}/{made_by.round}/{made_by.policy[:16]}/{one.task.task_id}/{number}",
+            "row_id": f"{run_context().run_id}/{made_by.round}/{made_by.policy[:16]}/{one.task.task_id}/{number}",
             "task_id": one.task.task_id,
             "family": one.task.family,
             "real_success": one.success,

@@ -6,7 +6,7 @@ out: teacher-forced fidelity metrics
 
 from dataclasses import replace
 
-from infra.context import cycle
+from infra.context import run_context
 from infra.environments.by_name import open_environment
 from models.measurement.fidelity import fidelity
 from models.training.examples import situations_of
@@ -29,7 +29,7 @@ def measure_fidelity(
 ) -> dict[str, float]:
     """Agreement with reality on the distribution that matters: what the policy does at its training temperature."""
     use_threads()
-    with cycle().display.stage("make games"):
+    with run_context().display.stage("make games"):
         tasks = open_environment(recipe.environment).tasks("valid", recipe.environment.num_valid_tasks)
     played = play_real("fidelity", policy, recipe, tasks, temperature, recipe.seed)
     episodes = [episode for episode in played if not episode.failure]
@@ -40,6 +40,6 @@ def measure_fidelity(
     ]
     truth = [turn.step for episode in episodes for turn in episode.turns]
     predictor = open_experience_model(experience_model, experience, recipe, recipe.seed)
-    with cycle().display.stage("fidelity"):
+    with run_context().display.stage("fidelity"):
         encoder = encoder_of(recipe.retrieval.encoder, recipe.retrieval.revision)
         return fidelity(predictor, situations, truth, encoder)

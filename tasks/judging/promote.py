@@ -11,8 +11,8 @@ import logging
 from collections.abc import Collection
 from typing import Any
 
-from infra.context import cycle, ledger, objects, registry
-from schemas.errors import GateRefused, InputError, Overtaken, StorageError
+from infra.context import ledger, objects, registry, run_context
+from schemas.errors import ConflictError, GateRefused, InputError, StorageError
 from schemas.ledger import Decision, Entry, History
 from schemas.records import Reference
 
@@ -37,7 +37,7 @@ def champion_to_beat(candidate: Reference, *, anew: bool = False) -> Reference |
     """
     present_champion()
     history = ledger().history()
-    own = (i for i, one in enumerate(history.entries) if one.is_judgement_of(candidate, cycle().run_id))
+    own = (i for i, one in enumerate(history.entries) if one.is_judgement_of(candidate, run_context().run_id))
     if not anew and (first := next(own, None)) is not None:
         history = History(history.entries[:first])
     champion = history.champion
@@ -78,11 +78,11 @@ def record_judgement(candidate: Reference, gate: dict[str, Any], **more_tags: st
         StorageError: MLflow has not taken what was measured: it is away, and nobody is judged meanwhile.
     """
     report = _verified(candidate, gate["report"])
-    cycle().tracker.flush()
+    run_context().tracker.flush()
     outcome = "passed" if report["passed"] else "refused"
-    tags = {"gate": outcome, "gate_sha256": gate["report"].sha256, "run_id": cycle().run_id, **more_tags}
-    version = registry().register(candidate, tags, cycle().tracker.parent.info.run_id)
-    judged = Entry(Decision.JUDGED, candidate, gate["report"].sha256, report["passed"], cycle().run_id)
+    tags = {"gate": outcome, "gate_sha256": gate["report"].sha256, "run_id": run_context().run_id, **more_tags}
+    version = registry().register(candidate, tags, run_context().tracker.parent.info.run_id)
+    judged = Entry(Decision.JUDGED, candidate, gate["report"].sha256, report["passed"], run_context().run_id)
 
     def unless_known(history: History) -> Entry | None:
         known = any(entry.decision is Decision.JUDGED and entry.gate == judged.gate for entry in history.entries)
@@ -90,7 +90,7 @@ def record_judgement(candidate: Reference, gate: dict[str, Any], **more_tags: st
 
     ledger().append(unless_known)
     registry().follow(ledger())
-    cycle().tracker.cycle().log_text(json.dumps(report, indent=2, sort_keys=True), "gate.json")
+    run_context().tracker.cycle().log_text(json.dumps(report, indent=2, sort_keys=True), "gate.json")
     return version
 
 
@@ -113,7 +113,7 @@ def promote(candidate: Reference, report: Reference, by: str, *, again: bool = F
 
     Raises:
         GateRefused: the gate said no, to this candidate or to its succession; or it was rolled back before.
-        Overtaken: the champion is not the one that it was judged against any more.
+        ConflictError: the champion is not the one that it was judged against any more.
         IntegrityError: the gate's report or the candidate is not what its digest says.
     """
     gate = _verified(candidate, report)
@@ -125,7 +125,7 @@ def promote(candidate: Reference, report: Reference, by: str, *, again: bool = F
         if champion == candidate.sha256:
             return None
         if champion != gate["champion"]:
-            raise Overtaken(
+            raise ConflictError(
                 f"{candidate.sha256[:12]} was judged against champion {gate['champion'][:12] or 'none'}, and it is "
                 f"{champion[:12] or 'none'} now. Judge it anew: dreamgym promote"
             )
@@ -168,7 +168,7 @@ def roll_back(by: str, reason: str, to: Collection[str] | None = None) -> Entry:
 
     Raises:
         InputError: there is no champion, or none of these was in force before it.
-        Overtaken: somebody promoted or rolled back meanwhile.
+        ConflictError: somebody promoted or rolled back meanwhile.
         IntegrityError: the policy that would come back is not what its digest says.
     """
     seen = ledger().history()
@@ -180,7 +180,7 @@ def roll_back(by: str, reason: str, to: Collection[str] | None = None) -> Entry:
 
     def withdraw(history: History) -> Entry:
         if history.champion != seen.champion:
-            raise Overtaken("the champion changed meanwhile; look at `dreamgym history` and run again")
+            raise ConflictError("the champion changed meanwhile; look at `dreamgym history` and run again")
         return Entry(Decision.ROLLED_BACK, back, by=by, reason=reason)
 
     entry = ledger().append(withdraw)

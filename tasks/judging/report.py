@@ -7,7 +7,7 @@ from typing import Any
 import plotly.graph_objects as plot
 from plotly.offline import get_plotlyjs
 
-from infra.context import cycle, objects
+from infra.context import objects, run_context
 from infra.tracking.html_pages import write_page
 from schemas.policies import POLICY_LABELS
 from schemas.recipes.recipe import Recipe
@@ -28,7 +28,7 @@ def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
         made: The flow's lineage, with rounds, calibrations and references.
     """
     path = write_page(
-        cycle().run_id,
+        run_context().run_id,
         _TEMPLATE,
         recipe=recipe,
         summary=summary,
@@ -39,12 +39,12 @@ def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
         figures=[(title, caption, _html(figure)) for title, caption, figure in _figures(summary, made)],
         episodes=_sample_episodes(made),
         plotly=get_plotlyjs(),
-        run_id=cycle().run_id,
+        run_id=run_context().run_id,
     )
     page = path.read_bytes()
     stored = objects().put(page, "report")
-    cycle().tracker.cycle().log_text(page.decode(), path.name)
-    cycle().tracker.cycle().set_tags({"lineage.report": stored.sha256[:16]})
+    run_context().tracker.cycle().log_text(page.decode(), path.name)
+    run_context().tracker.cycle().set_tags({"lineage.report": stored.sha256[:16]})
     return path
 
 

@@ -6,10 +6,10 @@ The analogue of the pretrained model that the paper starts from, where there is 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from infra.context import cycle
+from infra.context import run_context
 from models.network.language_model import LanguageModel, new_tiny_model
 from models.network.tokenizer import train_tokenizer
-from models.text.prompts import CONTINUE, FAILURE, SUCCESS, PromptFormat, Situation
+from models.text.prompts import CONTINUE, FAILURE, SUCCESS, PromptFormat, TransitionQuery
 from models.training.examples import experience_example
 from models.training.sft import Example
 from schemas.recipes.recipe import RetrievalRecipe, ScratchRecipe, TrainingRecipe
@@ -45,7 +45,7 @@ def backbone_from_logs(
     """
     episodes = [episode for episode in get_trajectories(logs) if not episode.failure]
     blank = blank_model(recipe, episodes, seed)
-    with cycle().display.stage("examples"):
+    with run_context().display.stage("examples"):
         index = index_over(retrieval, [logs])
         examples: list[Example] = []
         for episode in episodes:
@@ -82,7 +82,7 @@ def texts_of(episodes: Sequence[Trajectory]) -> Iterator[str]:
 
 
 def whole_transitions(
-    format: PromptFormat, episode: Trajectory, situations: Sequence[Situation], with_reasoning: bool
+    format: PromptFormat, episode: Trajectory, situations: Sequence[TransitionQuery], with_reasoning: bool
 ) -> Iterator[Example]:
     """An episode's transitions as an experience model is shown them, every token to be learnt."""
     for turn, situation in enumerate(situations):

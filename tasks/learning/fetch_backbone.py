@@ -4,7 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from infra.context import cycle
+from infra.context import run_context
 from models.network.language_model import load_model
 from schemas.recipes.recipe import BackboneRecipe
 from schemas.records import Reference
@@ -21,7 +21,7 @@ def fetch_backbone(recipe: BackboneRecipe, files_sha256: str) -> Reference:
         recipe: Names it.
         files_sha256: Digest of its files if it is a folder, part of the cache key.
     """
-    with cycle().display.stage("backbone"):
+    with run_context().display.stage("backbone"):
         model = load_model(
             backbone_folder(recipe) or recipe.model, revision=recipe.revision, random_init=recipe.random_init
         )

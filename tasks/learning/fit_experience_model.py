@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from infra.context import cycle
+from infra.context import run_context
 from infra.environments.by_name import open_environment
 from models.experience.retrieval import ReplayIndex
-from models.text.prompts import PromptFormat, Situation
+from models.text.prompts import PromptFormat, TransitionQuery
 from models.text.renaming import Renamer, name_pieces, renamed, renamed_situation, renamer, to_invented_names
 from models.training.examples import experience_example, situations_of, variation_example
 from models.training.sft import Example
@@ -76,7 +76,7 @@ def fit(
     real = open_environment(environment)
     pieces = name_pieces(model.tokenizer.get_vocab())
     examples: list[Example] = []
-    with cycle().display.stage("examples"):
+    with run_context().display.stage("examples"):
         for episode in episodes:
             situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
             for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
@@ -124,7 +124,7 @@ def cut_off(fitted: Reference, max_new_tokens: int) -> str:
     )
 
 
-def grounded(episode: Trajectory, index: ReplayIndex, history_length: int, k: int) -> list[Situation]:
+def grounded(episode: Trajectory, index: ReplayIndex, history_length: int, k: int) -> list[TransitionQuery]:
     """The situations of an episode with their demonstrations, none from the episode itself."""
     own = trajectory_id(episode)
     situations = [replace(s, trajectory_id=own) for s in situations_of(episode, history_length)]
@@ -143,7 +143,11 @@ def _renamers(
 
 
 def _examples(
-    format: PromptFormat, episode: Trajectory, situations: Sequence[Situation], new: Renamer, recipe: ExperienceRecipe
+    format: PromptFormat,
+    episode: Trajectory,
+    situations: Sequence[TransitionQuery],
+    new: Renamer,
+    recipe: ExperienceRecipe,
 ) -> list[Example]:
     """Every turn of an episode under one naming; turns that end it come several times."""
     shown = renamed(episode, new)

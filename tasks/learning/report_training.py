@@ -2,7 +2,7 @@
 
 import time
 
-from infra.context import cycle
+from infra.context import run_context
 from infra.tracking.progress import Report
 from models.training.sft import SftProgress
 
@@ -24,7 +24,7 @@ class SftReport:
         speed = self._num_tokens / (time.monotonic() - self._started)
         self._report(progress.update, progress.num_updates, f"loss {progress.loss:.3f}, {speed / 1000:.1f}k tokens/s")
         if progress.update % _LOG_EVERY == 0 or progress.update == progress.num_updates:
-            cycle().display.used(self._stage, self._num_tokens - self._num_counted)
+            run_context().display.used(self._stage, self._num_tokens - self._num_counted)
             self._num_counted = self._num_tokens
             metrics = {"loss": progress.loss, "tokens_per_second": speed}
-            cycle().tracker.stage(self._stage).log_metrics(metrics, progress.update)
+            run_context().tracker.stage(self._stage).log_metrics(metrics, progress.update)

@@ -11,13 +11,13 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from infra.context import cycle
+from infra.context import run_context
 from infra.running.ranks import run_ranks
 from infra.settings import settings
 from models.network.language_model import LanguageModel
 from models.training import rank
 from models.training.checkpoints import Checkpoints, load_weights, optimizer_state, optimizer_state_in
-from models.training.jobs import FineTuning, Job, PolicyUpdate
+from models.training.jobs import Job, PolicyUpdateJob, SftJob
 from models.training.sft import Example, SftProgress
 from schemas.recipes.recipe import SftRecipe, TrainingRecipe
 from schemas.records import Reference
@@ -41,10 +41,10 @@ def fine_tuned(
         stage: What it is reported as.
     """
     num_updates = max(1, round(sft.epochs * sum(len(one.ids) for one in examples) / sft.tokens_per_update))
-    work = FineTuning(examples, sft.tokens_per_update, training.tokens_per_batch, num_updates, sft.learning_rate)
+    work = SftJob(examples, sft.tokens_per_update, training.tokens_per_batch, num_updates, sft.learning_rate)
     job = Job(work, training, seed, settings().checkpoint_every_s)
     folder = _folder(job, backbone)
-    with cycle().display.stage(stage) as show, shared(folder / rank.CHECKPOINTS):
+    with run_context().display.stage(stage) as show, shared(folder / rank.CHECKPOINTS):
         model = get_model(backbone, training, seed)
         report = SftReport(stage, show)
         if settings().num_ranks == 1:
@@ -57,7 +57,7 @@ def fine_tuned(
 
 
 def updated(
-    policy: Reference, reference: Reference, update: PolicyUpdate, training: TrainingRecipe, stage: str
+    policy: Reference, reference: Reference, update: PolicyUpdateJob, training: TrainingRecipe, stage: str
 ) -> tuple[LanguageModel, dict[str, Tensor], dict[str, float]]:
     """A stored policy after a round of GRPO, with the state of its optimiser and metrics.
 
@@ -69,7 +69,7 @@ def updated(
         stage: What it is reported as.
     """
     earlier = get_optimizer_state(policy)
-    with cycle().display.stage(stage):
+    with run_context().display.stage(stage):
         model = get_model(policy, training)
         if settings().num_ranks == 1:
             use_threads()

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from infra.context import cycle
+from infra.context import run_context
 from models.methods.curriculum import group_entropies
 from models.methods.groups import informative_groups
 from models.methods.objective import GrpoOptions
-from models.training.jobs import PolicyUpdate
+from models.training.jobs import PolicyUpdateJob
 from schemas.recipes.recipe import GrpoRecipe, TrainingRecipe
 from schemas.records import Reference, Trajectory
 from tasks.learning.run_training import updated
@@ -43,8 +43,10 @@ def train_policy(
     metrics |= _round_metrics(episodes, stage) | {"reward_entropy": sum(entropies.values()) / max(1, len(entropies))}
     if not scored:
         return {"policy": policy, "metrics": metrics, "entropies": entropies}
-    model, state, learnt = updated(policy, reference_policy, PolicyUpdate(scored, options), training, f"train {stage}")
-    cycle().display.used(f"train {stage}", sum(len(t.ids) for g in scored for t in g.tokens))
+    model, state, learnt = updated(
+        policy, reference_policy, PolicyUpdateJob(scored, options), training, f"train {stage}"
+    )
+    run_context().display.used(f"train {stage}", sum(len(t.ids) for g in scored for t in g.tokens))
     return {
         "policy": put_model(model, policy, state, round=round),
         "metrics": metrics | learnt,

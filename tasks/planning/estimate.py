@@ -74,7 +74,7 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
 
 def _trainings(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype) -> dict[str, Footprint]:
     training, start, experience = recipe.training, recipe.start.sft, recipe.experience
-    turn, predicted = (longest.moment, longest.action), (longest.situation, experience.max_new_tokens)
+    turn, predicted = (longest.turn_prompt, longest.action), (longest.situation, experience.max_new_tokens)
 
     def num_rows(lengths: tuple[int, int], tokens_per_update: int) -> int:
         return max(1, min(tokens_per_update, training.tokens_per_batch) // sum(lengths))
@@ -93,7 +93,7 @@ def _trainings(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype
 def _dream(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype) -> Footprint:
     """Both engines, with every slot in use."""
     num_slots = RolloutOptions().num_slots
-    policy = of_sampling(config, num_slots, longest.moment + longest.action, dtype)
+    policy = of_sampling(config, num_slots, longest.turn_prompt + longest.action, dtype)
     model = of_sampling(config, num_slots, longest.situation + recipe.experience.max_new_tokens, dtype)
     return Footprint(policy.weights + model.weights, 0, 0, policy.activations + model.activations)
 

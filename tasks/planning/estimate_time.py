@@ -36,7 +36,7 @@ def least_seconds(
 def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> dict[str, float]:
     """Per weight of the network, by stage."""
     start, experience, steps = recipe.start, recipe.experience, plan["max_steps_per_episode"]
-    policy, model = longest.moment + longest.action, longest.situation + experience.max_new_tokens
+    policy, model = longest.turn_prompt + longest.action, longest.situation + experience.max_new_tokens
     learnt = _FORWARD + (_BACKWARD if recipe.training.lora_rank == 0 else _BACKWARD / 2)
     updated = learnt + _FORWARD * (2 if recipe.grpo.kl_coefficient else 1)
     cloned = start.num_demonstrations * (1 + start.renamed_copies) * start.sft.epochs

@@ -17,7 +17,7 @@ _NUM_EPISODES = 4
 class Lengths:
     """The longest that were seen, in tokens."""
 
-    moment: int
+    turn_prompt: int
     """What a policy is shown at each turn."""
     action: int
     situation: int
@@ -29,7 +29,7 @@ def lengths(recipe: Recipe, format: PromptFormat) -> Lengths:
     environment, history = open_environment(recipe.environment), recipe.start.history_length
     tasks = environment.tasks("train", _NUM_EPISODES)
     episodes = collect(environment, tasks, [0.0], recipe.seed, recipe.environment.max_steps)
-    moments = [format.moment(s.task, s.history, s.state) for t in episodes for s in situations_of(t, history)]
+    moments = [format.turn_prompt(s.task, s.history, s.state) for t in episodes for s in situations_of(t, history)]
     actions = [format.action(action) for t in episodes for action in t.actions]
     return Lengths(max(map(len, moments)), max(map(len, actions)), _longest_situation(recipe, format, episodes))
 

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from infra.context import cycle
-from infra.environments.by_name import listed_by, open_environment
+from infra.context import run_context
+from infra.environments.by_name import admissible_actions_of, open_environment
 from models.experience.experience_model import Dream, DreamOptions, ExperienceModel
 from models.rollout.rollouts import Rollout, RolloutOptions, RolloutProgress
 from models.text.renaming import Aliases
@@ -15,8 +15,8 @@ from schemas.recipes.recipe import PlayRecipe, RealPlayRecipe
 from schemas.records import AgentTask, Failure, Origin, Reference, Trajectory
 from tasks.data.retrieval_index import index_over
 from tasks.running.artifacts import get_frozen_model
-from tasks.running.engines import open_engine, open_following_engine
-from tasks.running.predictors import open_author
+from tasks.running.engines import open_engine, open_live_engine
+from tasks.running.predictors import open_predictor
 
 _NUM_ATTEMPTS = 3
 """At a real episode."""
@@ -41,8 +41,10 @@ def open_experience_model(
         asked.num_votes,
     )
     index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
-    author = open_author(reference, recipe.engine, seed, asked.max_new_tokens, asked.top_p)
-    return ExperienceModel(author, index, options, listed_by(recipe.environment) if asked.heed_lists else None)
+    author = open_predictor(reference, recipe.engine, seed, asked.max_new_tokens, asked.top_p)
+    return ExperienceModel(
+        author, index, options, admissible_actions_of(recipe.environment) if asked.heed_lists else None
+    )
 
 
 def play(
@@ -63,7 +65,7 @@ def play(
     With aliases, by task id, the policy is shown a task's things under other names. With follow, episodes go on with
     the policy's successor as soon as it has one.
     """
-    opened = open_following_engine if follow else open_engine
+    opened = open_live_engine if follow else open_engine
     rollout = Rollout(
         opened("policy", policy, recipe.engine, seed),
         get_frozen_model(policy).format,
@@ -76,7 +78,7 @@ def play(
     )
     label = "dream success" if origin == "dream" else "success"
     started = time.monotonic()
-    with cycle().display.stage(stage) as report:
+    with run_context().display.stage(stage) as report:
 
         def show(progress: RolloutProgress) -> None:
             rate = progress.num_successes / max(1, progress.num_done)
@@ -84,8 +86,8 @@ def play(
             report(progress.num_done, progress.num_total, f"{label} {rate:.0%}, {speed / 1000:.1f}k tokens/s")
 
         trajectories = rollout.play(tasks, show)
-    cycle().display.used(stage, rollout.num_tokens)
-    cycle().display.time.failed(stage, Counter(one.failure.value for one in trajectories if one.failure))
+    run_context().display.used(stage, rollout.num_tokens)
+    run_context().display.time.failed(stage, Counter(one.failure.value for one in trajectories if one.failure))
     return trajectories
 
 
@@ -110,7 +112,7 @@ def play_real(
         if not failed:
             break
         why = episodes[failed[0]].turns[-1].step.reasoning
-        cycle().display.say(
+        run_context().display.say(
             f"{stage}: the environment failed in {len(failed)} of {len(tasks)} episodes ({why}); these once more"
         )
         again = played([tasks[i] for i in failed], seed + attempt * _ANOTHER_ATTEMPT)

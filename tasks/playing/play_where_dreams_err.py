@@ -7,7 +7,7 @@ out: real trajectories, which `annotate` explains and stores
 import random
 from statistics import fmean
 
-from infra.context import cycle
+from infra.context import run_context
 from infra.environments.by_name import open_environment
 from models.measurement.calibration import failed, replay
 from models.rollout.refit_sampling import sampling_shares, transition_errors
@@ -41,7 +41,7 @@ def play_where_dreams_err(
     use_threads()
     environment = open_environment(recipe.environment)
     dreams = _one_of_each_task(get_trajectories(dreamt))
-    with cycle().display.stage("replays"):
+    with run_context().display.stage("replays"):
         replays = replay(dreams, environment)
     errors = [
         0.0 if failed(steps) else fmean(transition_errors(dream, steps) or [0.0])

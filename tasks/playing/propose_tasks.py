@@ -8,9 +8,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from infra.context import cycle, replay_store
+from infra.context import replay_store, run_context
 from infra.environments.by_name import open_environment
-from models.experience.predictors import Author
+from models.experience.predictors import Predictor
 from models.methods.curriculum import draw_tasks, tasks_to_vary
 from schemas.ports import RealEnvironment
 from schemas.recipes.digests import digest_of
@@ -20,7 +20,7 @@ from tasks.data.provenance import made_here
 from tasks.data.rows import Provenance
 from tasks.running.artifacts import get_tasks, put_tasks
 from tasks.running.device import use_threads
-from tasks.running.predictors import open_author, open_chat_author
+from tasks.running.predictors import open_chat_author, open_predictor
 from tasks.running.versioned import versioned_task
 
 _MAX_NEW_TOKENS = 512
@@ -45,7 +45,7 @@ def _rows(
     return [
         {
             **{name: getattr(task, name) for name in columns},
-            "row_id": f"{cycle().run_id}/{made_by.round}/{task.task_id}",
+            "row_id": f"{run_context().run_id}/{made_by.round}/{task.task_id}",
             "reward_entropy": entropies.get(task.task_id),
             **made_by.columns(),
         }
@@ -70,21 +70,21 @@ def vary_tasks(
     edge = tasks_to_vary(tasks, entropies, recipe.variations_per_round)
     if not edge:
         return pool
-    with cycle().display.stage("vary tasks"):
+    with run_context().display.stage("vary tasks"):
         generator = _generator(experience_model, recipe, engine, seed * 1_000_003 + round)
         candidates = generate(generator, edge, recipe.generator_temperature)
         chosen, refused = select(candidates, tasks, open_environment(environment))
     return put_tasks([*tasks, *chosen], num_new=len(chosen), num_refused=refused)
 
 
-def _generator(experience_model: Reference, recipe: CurriculumRecipe, engine: EngineRecipe, seed: int) -> Author:
+def _generator(experience_model: Reference, recipe: CurriculumRecipe, engine: EngineRecipe, seed: int) -> Predictor:
     """The task generator: the experience model's own weights, asked another question, unless the recipe names another."""
     if recipe.generator_model:
         return open_chat_author(recipe.generator_model, seed)
-    return open_author(experience_model, engine, seed, _MAX_NEW_TOKENS)
+    return open_predictor(experience_model, engine, seed, _MAX_NEW_TOKENS)
 
 
-def generate(generator: Author, tasks: Sequence[AgentTask], temperature: float) -> list[AgentTask]:
+def generate(generator: Predictor, tasks: Sequence[AgentTask], temperature: float) -> list[AgentTask]:
     """One variation of each task, with a first state, as the generator wrote it."""
     texts = generator.vary(tasks, temperature)
     return [_variation(task, text) for task, text in zip(tasks, texts, strict=True)]

@@ -16,14 +16,14 @@ from schemas.codec import decode_trajectories, encode_trajectories
 from schemas.recipes.recipe import TrainingRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 from tasks.running.device import device
-from tasks.running.lru import Recent
+from tasks.running.lru import LruCache
 
 _OPTIMIZER_FILE = "optimizer.safetensors"
 _ADAPTER_FILE = "adapter_config.json"
-_models: Recent[LanguageModel] = Recent(3)
+_models: LruCache[LanguageModel] = LruCache(3)
 """What was trained takes the place of what it was made from."""
-_optimizer_states: Recent[dict[str, torch.Tensor]] = Recent(1)
-_trajectories: Recent[list[Trajectory]] = Recent(2)
+_optimizer_states: LruCache[dict[str, torch.Tensor]] = LruCache(1)
+_trajectories: LruCache[list[Trajectory]] = LruCache(2)
 
 
 def put_trajectories(trajectories: Sequence[Trajectory], **notes: float | int | str) -> Reference:

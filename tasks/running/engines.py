@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from infra.context import cycle
+from infra.context import run_context
 from infra.engines.vllm import serving
 from models.generation.torch_engine import TorchEngine, engine_weights
-from models.generation.weight_following_engine import FollowingEngine
+from models.generation.weight_following_engine import LiveWeightsEngine
 from schemas.ports import Engine
 from schemas.recipes.recipe import EngineRecipe
 from schemas.records import Reference
@@ -26,24 +26,24 @@ def open_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -
         recipe: Names the engine.
         seed: Of the torch engine; vLLM draws by itself.
     """
-    with cycle().display.stage("engines"):
+    with run_context().display.stage("engines"):
         if recipe.name == "vllm":
-            say = cycle().display.say
+            say = run_context().display.say
             return serving(role, model.sha256, lambda folder: fetch_merged_model(model, folder), recipe.vllm_dtype, say)
         return TorchEngine(engine_weights(get_frozen_model(model).network), seed, model.sha256)
 
 
-_successors: dict[Role, Reference] = {}
+_latest_weights: dict[Role, Reference] = {}
 
 
-def succeed(role: Role, model: Reference) -> None:
+def publish_weights(role: Role, model: Reference) -> None:
     """Let engines that follow a role sample from this model at their next turn."""
-    _successors[role] = model
+    _latest_weights[role] = model
 
 
-def open_following_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -> Engine:
+def open_live_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -> Engine:
     """An engine that begins with a stored model, or with what has succeeded it, and moves on to each that does."""
-    return FollowingEngine(_Newest(role, model, recipe, seed))
+    return LiveWeightsEngine(_Newest(role, model, recipe, seed))
 
 
 class _Newest:
@@ -52,13 +52,13 @@ class _Newest:
     def __init__(self, role: Role, model: Reference, recipe: EngineRecipe, seed: int) -> None:
         self._role: Role = role
         self._recipe, self._seed = recipe, seed
-        self._open(_successors.get(role, model))
+        self._open(_latest_weights.get(role, model))
 
     def _open(self, model: Reference) -> None:
         self._model, self._engine = model, open_engine(self._role, model, self._recipe, self._seed)
 
     def __call__(self) -> Engine:
-        newest = _successors.get(self._role, self._model)
+        newest = _latest_weights.get(self._role, self._model)
         if newest.sha256 != self._model.sha256:
             self._seed += _OTHER_NUMBERS
             self._open(newest)

@@ -9,7 +9,7 @@ from schemas.records import Reference
 Kept = TypeVar("Kept")
 
 
-class Recent(Generic[Kept]):
+class LruCache(Generic[Kept]):
     """The latest few of one kind, by digest. Nobody changes them."""
 
     def __init__(self, num_kept: int) -> None:

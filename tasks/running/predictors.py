@@ -2,11 +2,11 @@
 
 from dataclasses import asdict
 
-from infra.context import cycle, objects
+from infra.context import objects, run_context
 from infra.engines.endpoint import Endpoint
 from infra.settings import settings
-from models.experience.chat_predictor import ChatAuthor
-from models.experience.predictors import Author, LanguageModelAuthor
+from models.experience.chat_predictor import ChatPredictor
+from models.experience.predictors import LocalPredictor, Predictor
 from schemas.recipes.recipe import EngineRecipe
 from schemas.records import Reference
 from tasks.running.artifacts import get_frozen_model
@@ -20,9 +20,9 @@ def put_endpoint_model(name: str) -> Reference:
     return objects().put_json({"model": name}, _ENDPOINT_MODEL)
 
 
-def open_author(
+def open_predictor(
     experience_model: Reference, engine: EngineRecipe, seed: int, max_new_tokens: int, top_p: float = 1.0
-) -> Author:
+) -> Predictor:
     """Who writes for an experience model.
 
     Args:
@@ -35,14 +35,14 @@ def open_author(
     if experience_model.kind == _ENDPOINT_MODEL:
         return open_chat_author(objects().get_json(experience_model)["model"], seed, top_p)
     sampler = open_engine("experience model", experience_model, engine, seed)
-    return LanguageModelAuthor(sampler, get_frozen_model(experience_model).format, max_new_tokens, top_p)
+    return LocalPredictor(sampler, get_frozen_model(experience_model).format, max_new_tokens, top_p)
 
 
-def open_chat_author(model: str, seed: int, top_p: float = 1.0) -> ChatAuthor:
+def open_chat_author(model: str, seed: int, top_p: float = 1.0) -> ChatPredictor:
     """A model at the endpoint, as an author."""
-    return ChatAuthor(open_endpoint(model), seed, top_p)
+    return ChatPredictor(open_endpoint(model), seed, top_p)
 
 
 def open_endpoint(model: str) -> Endpoint:
     """A model at the endpoint; what it costs is counted as its own."""
-    return Endpoint(settings(), model, lambda cost: cycle().display.time.asked(model, asdict(cost)))
+    return Endpoint(settings(), model, lambda cost: run_context().display.time.asked(model, asdict(cost)))

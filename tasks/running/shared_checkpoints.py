@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 
-from infra.context import blobs, cycle
+from infra.context import blobs, run_context
 from infra.settings import settings
 from infra.storage.blobs import Blobs
 from models.training.checkpoints import SUFFIX
@@ -37,7 +37,7 @@ def shared(folder: Path) -> Iterator[None]:
         return
     store, prefix = blobs(), f"{CHECKPOINTS}{folder.parent.name}/"
     _bring(store, prefix, folder)
-    with _carried(store, prefix, folder, cycle().display.say):
+    with _carried(store, prefix, folder, run_context().display.say):
         yield
     with suppress(StorageError):  # maintenance takes away what is left
         _delete(store, prefix)

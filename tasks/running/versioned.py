@@ -14,9 +14,9 @@ from prefect import Task
 from prefect.cache_policies import CacheKeyFnPolicy
 from pydantic import BaseModel
 
-from infra.context import cycle, objects
+from infra.context import objects, run_context
 from infra.orchestration.result_storage import ResultBlobs
-from infra.running.memory import give_back
+from infra.running.memory import release_free_memory
 from schemas.plain import plain, references_in, restored
 from schemas.recipes.digests import changed_fields, digest_of
 from schemas.runs import KeyParts
@@ -43,17 +43,17 @@ def versioned_task(function: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> dict[str, Any]:
             ran.append(True)
             try:
-                return {"made_by": cycle().run_id, "result": plain(function(*args, **kwargs))}
+                return {"made_by": run_context().run_id, "result": plain(function(*args, **kwargs))}
             finally:
-                give_back()
+                release_free_memory()
 
         stored = _prefect_task(run, parts)(*args, **kwargs)
         if not ran and not all(map(objects().holds, references_in(restored(stored["result"])))):
-            cycle().display.say(f"{parts.task}: a part of what it made is no longer stored, so it is made again")
+            run_context().display.say(f"{parts.task}: a part of what it made is no longer stored, so it is made again")
             stored = _prefect_task(run, parts, again=True)(*args, **kwargs)
         result = restored(stored["result"])
         made = [one.sha256 for one in references_in(result)]
-        cycle().steps.note(parts, cycle().run_id, stored["made_by"], made, _sections(arguments))
+        run_context().steps.note(parts, run_context().run_id, stored["made_by"], made, _sections(arguments))
         return result
 
     return call

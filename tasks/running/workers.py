@@ -11,7 +11,7 @@ from typing import Any, cast, get_type_hints
 
 from pydantic import TypeAdapter
 
-from infra.context import Cycle, begin, cycle
+from infra.context import RunContext, run_context, set_run_context
 from infra.running.ray_cluster import on_ray
 from infra.settings import settings
 from infra.tracking.progress import Display
@@ -63,7 +63,7 @@ def by_workers(stage: str, function: Callable[..., Reference], calls: Sequence[S
     """
     if not settings().ray_address:
         return [function(*arguments) for arguments in calls]
-    with cycle().display.stage(stage) as report:
+    with run_context().display.stage(stage) as report:
         payloads = [_CALL.dump_json(_call(function, arguments)) for arguments in calls]
         answers = on_ray(settings(), work, payloads, lambda done: report(done, len(calls), "shards on Ray"))
     return [_received(_ANSWER.validate_json(answer)) for answer in answers]
@@ -71,7 +71,7 @@ def by_workers(stage: str, function: Callable[..., Reference], calls: Sequence[S
 
 def _call(function: Callable[..., Reference], arguments: Sequence[Any]) -> _Call:
     plain = [kind.dump_python(value, mode="json") for kind, value in zip(_kinds(function), arguments, strict=True)]
-    running = cycle()
+    running = run_context()
     code = _code_digest(function.__module__)
     return _Call(function.__module__, function.__name__, plain, running.run_id, running.recipe_digest, code)
 
@@ -81,13 +81,13 @@ def _code_digest(module: str) -> str:
 
 
 def _received(answer: _Answer) -> Reference:
-    answer.notes.log_into(cycle().tracker)
+    answer.notes.log_into(run_context().tracker)
     for stage, num_tokens in answer.stage_tokens.items():
-        cycle().display.used(stage, num_tokens)
+        run_context().display.used(stage, num_tokens)
     for stage, failures in answer.stage_failures.items():
-        cycle().display.time.failed(stage, failures)
+        run_context().display.time.failed(stage, failures)
     for model, cost in answer.endpoint_costs.items():
-        cycle().display.time.asked(model, cost)
+        run_context().display.time.asked(model, cost)
     return answer.made
 
 
@@ -97,7 +97,9 @@ def work(payload: bytes) -> bytes:
     if call.code != _code_digest(call.module):
         raise InputError("a node of the Ray cluster has other code of dreamgym than this one: install the same on all")
     notes, display = Notes(), Display()
-    begin(Cycle(call.run_id, call.recipe_digest, cast(Tracker, notes), display))  # parts of tasks only log metrics
+    set_run_context(
+        RunContext(call.run_id, call.recipe_digest, cast(Tracker, notes), display)
+    )  # parts of tasks only log metrics
     function = getattr(import_module(call.module), call.function)
     arguments = [kind.validate_python(plain) for kind, plain in zip(_kinds(function), call.arguments, strict=True)]
     made = function(*arguments)

@@ -17,9 +17,9 @@ from statistics import median
 
 from infra.settings import Settings
 from infra.storage.replay_store import ReplayStore
-from tests.at_work import at_work_on
 from tests.command_line import LENIENT_GATE, SMALLER, TOY, changed, dreamgym
 from tests.logged import logged_rows, write_log
+from tests.run_session import at_work_on
 
 _EARLY, _LATE = slice(5, 15), slice(20, 30)
 _BOUND = 1.3

@@ -64,10 +64,10 @@ def queries_near(stored: np.ndarray) -> np.ndarray:
 
 def _ours(count: int) -> list[float]:
     from models.experience.encoders import HashingEncoder
-    from models.experience.retrieval import Remembered, ReplayIndex
+    from models.experience.retrieval import IndexedTransition, ReplayIndex
 
     stored = vectors(count)
-    index, entry = ReplayIndex(HashingEncoder()), Remembered("", False, "")
+    index, entry = ReplayIndex(HashingEncoder()), IndexedTransition("", False, "")
     index.add(stored, [entry] * count)
     recall = _recall(stored, lambda queries: index.search(queries, 5))
     sys.stderr.write(f"recall@5 of ours at {count:,}: {recall:.3f}\n")

@@ -17,7 +17,7 @@ import torch
 from models.experience.encoders import HashingEncoder
 from models.experience.retrieval import join
 from models.network.precision import matmul_dtype
-from models.text.prompts import Situation
+from models.text.prompts import TransitionQuery
 from schemas.records import AgentTask, Step
 from tests.benchmarks.network import endless_format, network, rates, text
 from tests.benchmarks.single_turn import generate
@@ -51,8 +51,8 @@ def stored() -> tuple[np.ndarray, list[str]]:
 def ours() -> list[float]:
     """Our rollout, experience model, index and trainer."""
     from models.experience.experience_model import DreamOptions, ExperienceModel
-    from models.experience.predictors import LanguageModelAuthor
-    from models.experience.retrieval import Remembered, ReplayIndex
+    from models.experience.predictors import LocalPredictor
+    from models.experience.retrieval import IndexedTransition, ReplayIndex
     from models.generation.torch_engine import TorchEngine, engine_weights
     from models.methods.groups import informative_groups
     from models.methods.objective import GrpoOptions
@@ -63,8 +63,8 @@ def ours() -> list[float]:
     format, options = endless_format(), GrpoOptions(kl_coefficient=_KL, updates_per_round=1)
     index = ReplayIndex(HashingEncoder())
     vectors, demonstrations = stored()
-    index.add(vectors, [Remembered("", False, one) for one in demonstrations])
-    author = LanguageModelAuthor(TorchEngine(engine_weights(model), 0), format, WRITTEN)
+    index.add(vectors, [IndexedTransition("", False, one) for one in demonstrations])
+    author = LocalPredictor(TorchEngine(engine_weights(model), 0), format, WRITTEN)
     dreaming = ExperienceModel(author, index, DreamOptions(num_retries=0))
     trainer = GrpoTrainer(policy, reference, options, matmul_dtype("cpu"))
     played = RolloutOptions(remember_episode=False, max_steps=NUM_TURNS, max_action_tokens=ACTION)
@@ -97,7 +97,7 @@ class _Dream:
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
         """See Environment."""
         self._model.predict(
-            [Situation(self._tasks[slot], self._states[slot], action) for slot, action in actions.items()]
+            [TransitionQuery(self._tasks[slot], self._states[slot], action) for slot, action in actions.items()]
         )
         return {slot: self._followed(slot, action) for slot, action in actions.items()}
 
@@ -124,12 +124,12 @@ def _glued(dtype: torch.dtype) -> list[float]:
         policy, prompts, completions = deepcopy(trainer.model).to(dtype).eval(), [], []
         states, past = [task.initial_state for task in played], [[] for _ in played]
         for _ in range(NUM_TURNS):
-            moments = [format.moment(*one) for one in zip(played, past, states, strict=True)]
+            moments = [format.turn_prompt(*one) for one in zip(played, past, states, strict=True)]
             acted = written(policy, moments, ACTION, greedy=False)
             actions = [format.decode(ids) for ids in acted]
             found = remember(played, states, actions)
             asked = [
-                format.situation(Situation(task, state, action, (), (demonstration,)))
+                format.situation(TransitionQuery(task, state, action, (), (demonstration,)))
                 for task, state, action, demonstration in zip(played, states, actions, found, strict=True)
             ]
             written(model, asked, WRITTEN, greedy=True)

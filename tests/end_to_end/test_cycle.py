@@ -21,10 +21,10 @@ from infra.settings import Settings
 from infra.storage.replay_store import ReplayStore
 from schemas.tables import SCHEMA_VERSION
 from tasks.running.pins import SHIPPED
-from tests.at_work import at_work_on
 from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, dreamgym_here, environment
 from tests.free_ports import free_ports
 from tests.logged import logged_rows
+from tests.run_session import at_work_on
 from tests.tracked import of_the_cycles_own_run
 
 SMALL = [

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.fresh import HOME_VARIABLE, forget_doors
+from tests.fresh import HOME_VARIABLE, reset_context
 
 
 @contextmanager
@@ -25,4 +25,4 @@ def open_doors_on(home: str | None) -> None:
     os.environ.pop(HOME_VARIABLE, None)
     if home is not None:
         os.environ[HOME_VARIABLE] = home
-    forget_doors()
+    reset_context()

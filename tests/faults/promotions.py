@@ -5,7 +5,7 @@ from queue import Queue
 
 from rich.console import Console
 
-from infra.context import Cycle, begin, ledger, objects, registry
+from infra.context import RunContext, ledger, objects, registry, set_run_context
 from infra.settings import settings
 from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
@@ -99,4 +99,4 @@ def _gate(policy: Reference, champion: Reference | None) -> Reference:
 
 
 def _begin(name: str) -> None:
-    begin(Cycle(name, "recipe", Tracker(settings(), name, {}), Display(Console(quiet=True))))
+    set_run_context(RunContext(name, "recipe", Tracker(settings(), name, {}), Display(Console(quiet=True))))

@@ -9,7 +9,7 @@ from infra.environments.alfworld.files import GameFiles
 if __name__ == "__main__":
     name, how = sys.argv[1:]
     if how == "anew":
-        game.do_once = lambda: None
+        game.patch_caches = lambda: None
     playing, rng = game.AlfworldGame(), random.Random(0)
     seen = playing.reset(GameFiles("valid_seen").folder / name)
     for _ in range(20):

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 from rich.console import Console
 
-from infra.context import Cycle, begin
+from infra.context import RunContext, set_run_context
 from infra.settings import settings
 from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
@@ -27,7 +27,7 @@ def home(tmp_path, monkeypatch):
 def in_a_cycle(home):
     """A cycle of its own, at work in a home of its own."""
     forget()
-    begin(Cycle("kept", "recipe", Tracker(settings(), "kept", {}), Display(Console(quiet=True))))
+    set_run_context(RunContext("kept", "recipe", Tracker(settings(), "kept", {}), Display(Console(quiet=True))))
 
 
 @pytest.fixture

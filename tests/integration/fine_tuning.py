@@ -4,7 +4,7 @@ import json
 
 from rich.console import Console
 
-from infra.context import Cycle, begin
+from infra.context import RunContext, set_run_context
 from infra.tracking.progress import Display
 from infra.tracking.worker_metrics import Notes
 from models.network.language_model import load_model
@@ -18,7 +18,7 @@ NUM_UPDATES = 90
 
 if __name__ == "__main__":
     notes = Notes()
-    begin(Cycle("cycle", "recipe", notes, Display(Console(quiet=True))))
+    set_run_context(RunContext("cycle", "recipe", notes, Display(Console(quiet=True))))
     examples = [Example.of((list(range(1, 6 + n)), False), (list(range(20, 24 + 3 * n)), True)) for n in range(12)]
     epochs = NUM_UPDATES * 256 / sum(len(one.ids) for one in examples)
     backbone = put_model(load_model(SHIPPED / "textworld-tiny"))

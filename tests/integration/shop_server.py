@@ -91,7 +91,7 @@ class ShopServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.sessions: dict[int, _Session] = {}
         self.lost: set[int] = set()
-        self.at_work = threading.Lock()
+        self.run_session = threading.Lock()
 
     @property
     def url(self) -> str:
@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, path: str, asked: dict[str, Any]) -> None:
         try:
-            with self.server.at_work:
+            with self.server.run_session:
                 status, answer = 200, self.server.answer(path, asked)
         except (KeyError, ValueError) as error:
             status, answer = 500, repr(error)

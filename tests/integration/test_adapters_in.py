@@ -13,7 +13,7 @@ from infra.environments.single_games import NOT_BEGUN, GameEnvironment
 from infra.environments.template import Treasures
 from infra.serving.gymnasium_environment import TextEnvironment
 from infra.serving.openenv import Limits, Served
-from schemas.errors import EnvironmentLost, InputError
+from schemas.errors import EnvironmentUnavailable, InputError
 from schemas.recipes.environments import PluginRecipe
 from schemas.records import Failure
 from schemas.state_text import state_of
@@ -166,7 +166,7 @@ def test_a_server_that_says_nothing_is_not_waited_for_without_end(monkeypatch):
     with serve(lambda connection: connection.recv() and connection.recv(), "127.0.0.1", 0) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
-        with pytest.raises(EnvironmentLost, match="begins no episode"):
+        with pytest.raises(EnvironmentUnavailable, match="begins no episode"):
             open_environment(PluginRecipe(name="openenv", options={"url": url})).tasks("train", 1)
 
 
@@ -175,7 +175,7 @@ def test_a_server_that_dies_amid_an_episode_fails_it_and_one_that_is_away_is_tol
         games = open_environment(PluginRecipe(name="openenv", options={"url": url}))
         games.reset(dict(enumerate(games.tasks("train", 1))))
     assert games.step({0: "look"})[0].failure is Failure.ENVIRONMENT
-    with pytest.raises(EnvironmentLost, match=r"begins no episode"):
+    with pytest.raises(EnvironmentUnavailable, match=r"begins no episode"):
         games.tasks("train", 2)
 
 

@@ -14,7 +14,7 @@ import pytest
 from infra.environments.alfworld.environment import AlfworldEnvironment
 from infra.environments.alfworld.files import GameFiles
 from infra.environments.alfworld.view import REFUSED
-from infra.environments.by_name import annotator_of_facts, listed_by
+from infra.environments.by_name import admissible_actions_of, annotator_of_facts
 from infra.environments.single_games import NOT_BEGUN
 from models.rollout.behaviour_policies import collect
 from schemas.errors import DataError, InputError
@@ -96,7 +96,7 @@ def test_admissible_actions_are_those_that_the_state_shows_and_others_change_not
 
 def test_what_a_state_lists_is_accepted_for_real_and_nothing_else(alfworld):
     episodes = collect(alfworld, alfworld.tasks("train", 4), [0.6], seed=0, max_steps=30)
-    assert require_as_listed(listed_by(ALL), episodes) > 10
+    assert require_as_listed(admissible_actions_of(ALL), episodes) > 10
 
 
 @pytest.mark.parametrize("family", ["look_at_obj_in_light", "pick_clean_then_place_in_recep"])

@@ -8,10 +8,10 @@ import pytest
 from infra.engines.endpoint import Cost, Endpoint
 from infra.settings import Settings
 from infra.storage.replay_store import ReplayStore
-from models.experience.chat_predictor import ChatAuthor
+from models.experience.chat_predictor import ChatPredictor
 from models.experience.experience_model import DreamOptions, ExperienceModel
 from models.experience.teacher import TeacherAnnotator
-from models.text.prompts import Situation
+from models.text.prompts import TransitionQuery
 from schemas.errors import EngineError, InputError
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym_here
@@ -45,8 +45,8 @@ def episodes(count: int) -> list[Trajectory]:
     return [Trajectory(TASK, "real", [turn(i, "one"), turn(i, "two")]) for i in range(count)]
 
 
-def situation(action: str) -> Situation:
-    return Situation(TASK, TASK.initial_state, action, ("look",), (" take carrot =>\n- carrot: held",))
+def situation(action: str) -> TransitionQuery:
+    return TransitionQuery(TASK, TASK.initial_state, action, ("look",), (" take carrot =>\n- carrot: held",))
 
 
 def test_every_step_is_explained_through_errors_and_the_second_time_costs_nothing(tmp_path):
@@ -104,7 +104,7 @@ def test_an_endpoint_that_is_away_is_a_typed_error(tmp_path, monkeypatch):
 
 
 def model_at(here: Settings, **options) -> ExperienceModel:
-    return ExperienceModel(ChatAuthor(asked(here), seed=7), None, DreamOptions(**options))
+    return ExperienceModel(ChatPredictor(asked(here), seed=7), None, DreamOptions(**options))
 
 
 def test_what_a_chat_model_predicts_is_a_step_like_any_other(server, here):
@@ -138,7 +138,7 @@ def test_what_is_drawn_differs_from_question_to_question_and_is_the_same_when_al
 
 
 def test_a_variation_is_a_task_with_a_first_state(here):
-    (text,) = ChatAuthor(asked(here), 0).vary([TASK], 1.0)
+    (text,) = ChatPredictor(asked(here), 0).vary([TASK], 1.0)
     assert text == "do it![state]\n- you: kitchen"
 
 

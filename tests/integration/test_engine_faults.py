@@ -8,7 +8,7 @@ import pytest
 
 from infra.engines.vllm import ServedRole, VllmEngine
 from infra.settings import Settings
-from schemas.errors import EngineError, EngineLost
+from schemas.errors import EngineError, EngineUnavailable
 from schemas.sampling import Sampled, Sampling
 
 pytestmark = pytest.mark.integration
@@ -83,7 +83,7 @@ def test_a_server_that_shows_no_heartbeat_tells_where_it_stood_and_is_ended(trie
 
 def test_restarts_are_limited_and_what_was_wrong_is_told(tried):
     tried.will(*["die"] * 4)
-    with pytest.raises(EngineLost, match="vLLM does not answer"):
+    with pytest.raises(EngineUnavailable, match="vLLM does not answer"):
         tried.complete()
     assert len(tried.said) == 3
 

@@ -92,9 +92,9 @@ def test_plain_transformers_computes_what_our_engine_computes(stored, tmp_path, 
     folder = exported(tmp_path, "tiny-0001", PolicyName(name))
     plainly = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    ids = PromptFormat(tokenizer).moment(TASK, ["look"], STATE)
+    ids = PromptFormat(tokenizer).turn_prompt(TASK, ["look"], STATE)
     network = get_frozen_model(stored[name]).network
-    assert ids == get_frozen_model(stored[name]).format.moment(TASK, ["look"], STATE)
+    assert ids == get_frozen_model(stored[name]).format.turn_prompt(TASK, ["look"], STATE)
     sessions = Sessions(weights_of(network, torch.float32), 1, torch.Generator().manual_seed(0))
     sessions.extend([0], [ids])
     (sampled,) = sessions.generate([0], Sampling(8, end_id=tokenizer.eos_token_id))
@@ -166,7 +166,7 @@ def test_the_cards_example_runs_and_prompts_as_training_did(stored, tmp_path):
     exec(example, names)  # the card says that it works
     prompt = names["prompt"](TASK.instruction, ["look", "take carrot"], STATE)
     format = get_frozen_model(stored["dream"]).format
-    assert prompt == format.moment(TASK, ["look", "take carrot"], STATE)
+    assert prompt == format.turn_prompt(TASK, ["look", "take carrot"], STATE)
     assert isinstance(names["act"](prompt), str)
 
 

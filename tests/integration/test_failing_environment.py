@@ -2,11 +2,11 @@
 
 import pytest
 
-from infra.context import cycle, replay_store
+from infra.context import replay_store, run_context
 from infra.environments.by_name import open_environment
 from infra.environments.cooking.environment import CookingEnvironment
 from models.measurement.calibration import replay
-from schemas.errors import EnvironmentLost
+from schemas.errors import EnvironmentUnavailable
 from schemas.recipes.recipe import EvaluationRecipe, Recipe
 from schemas.records import Failure
 from tasks.judging.evaluate import evaluate
@@ -35,7 +35,7 @@ def test_episodes_in_which_it_failed_are_played_anew(policy, monkeypatch):
     episodes = play_real("evaluate", policy, RECIPE, tasks, 0.0, 0)
     assert [episode.task for episode in episodes] == tasks
     assert not any(episode.failure for episode in episodes)
-    assert cycle().display.time.stage_failures == {"evaluate": {Failure.ENVIRONMENT: 5}}
+    assert run_context().display.time.stage_failures == {"evaluate": {Failure.ENVIRONMENT: 5}}
     undisturbed = play_real("evaluate", policy, RECIPE, tasks, 0.0, 0)
     assert [episode.actions for episode in episodes] == [episode.actions for episode in undisturbed]
 
@@ -47,7 +47,7 @@ def test_replays_in_which_it_failed_are_counted(policy, monkeypatch):
 
     monkeypatch.setattr("tasks.judging.evaluate.replay", failing_replay)
     evaluate.__wrapped__("evaluate start", policy, policy, [], RECIPE, TWICE, "valid", 3, 0)
-    assert cycle().display.time.stage_failures["replays"] == {Failure.ENVIRONMENT: 2}
+    assert run_context().display.time.stage_failures["replays"] == {Failure.ENVIRONMENT: 2}
     rows = replay_store().read("evaluations")
     assert {row["dream_success"] for row in rows} == {False, None}, "of dreams that broke off nobody can say"
 
@@ -57,5 +57,5 @@ def test_one_that_fails_for_good_is_no_verdict_on_a_policy(policy, monkeypatch):
     fail(monkeypatch, 10_000)
     episodes = play_real("evaluate", policy, RECIPE, tasks, 0.0, 0)
     assert {episode.failure for episode in episodes} == {Failure.ENVIRONMENT}
-    with pytest.raises(EnvironmentLost, match=r"failed in 6 of 6 episodes.*OSError: the game is gone"):
+    with pytest.raises(EnvironmentUnavailable, match=r"failed in 6 of 6 episodes.*OSError: the game is gone"):
         evaluate.__wrapped__("evaluate start", policy, policy, [], RECIPE, TWICE, "valid", 3, 0)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from infra.running.interrupts import stop_if_interrupted
+from infra.running.interrupts import stop_if_requested
 from infra.storage import lease as leases
 from infra.storage.blobs import FolderBlobs
 from infra.storage.lease import Lease
-from schemas.errors import Overtaken
+from schemas.errors import ConflictError
 
 pytestmark = pytest.mark.integration
 
@@ -62,6 +62,6 @@ def test_a_silent_holder_elsewhere_is_succeeded_and_stops_when_it_wakes(tmp_path
     with Lease(blobs, "cycle", said.append):
         assert "on elsewhere: waiting for it" in said[0]
         sleeper._beat()
-        with pytest.raises(Overtaken, match="taken over"):
-            stop_if_interrupted()
-        stop_if_interrupted()
+        with pytest.raises(ConflictError, match="taken over"):
+            stop_if_requested()
+        stop_if_requested()

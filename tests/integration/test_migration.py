@@ -5,7 +5,7 @@ import pyarrow as arrow
 import pytest
 from rich.console import Console
 
-from infra.context import Cycle, begin, replay_store
+from infra.context import RunContext, replay_store, set_run_context
 from infra.settings import settings
 from infra.storage.replay_store import ReplayStore
 from infra.tracking.progress import Display
@@ -45,7 +45,7 @@ def old_home(home):
         "transitions", arrow.Table.from_pylist(rows, schema=without_run)
     )
     table.tags.create("old-logs", table.version)
-    begin(Cycle("new", "recipe", Tracker(settings(), "new", {}), Display(Console(quiet=True))))
+    set_run_context(RunContext("new", "recipe", Tracker(settings(), "new", {}), Display(Console(quiet=True))))
     return home
 
 

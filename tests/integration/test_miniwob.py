@@ -8,7 +8,7 @@ import time
 import psutil
 import pytest
 
-from infra.environments.by_name import annotator_of_facts, listed_by, open_environment
+from infra.environments.by_name import admissible_actions_of, annotator_of_facts, open_environment
 from infra.environments.miniwob.environment import MiniwobEnvironment
 from infra.environments.miniwob.experts import EXPERTS
 from infra.environments.miniwob.view import text_in
@@ -111,7 +111,7 @@ def test_what_is_no_action_changes_nothing(pages):
 
 def test_what_a_page_does_not_have_is_refused_for_real_too(pages):
     episodes = collect(pages, pages.tasks("train", 8), [0.8], seed=0, max_steps=8)
-    assert require_as_listed(listed_by(MiniwobRecipe()), episodes) > 5
+    assert require_as_listed(admissible_actions_of(MiniwobRecipe()), episodes) > 5
 
 
 def test_a_wrong_answer_loses(pages):
@@ -150,7 +150,7 @@ def test_a_browser_that_dies_or_hangs_fails_its_episodes_and_the_next_ones_go_on
         process.send_signal(fault)
     step = pages.step({0: 'type [7] "a"'})[0]
     assert (step.failure, step.done, step.success) == (Failure.ENVIRONMENT, True, False)
-    assert "EnvironmentLost" in step.reasoning
+    assert "EnvironmentUnavailable" in step.reasoning
     failures = []
     for _ in range(settings().environment_processes):  # each of which has lost its browser, and is replaced
         pages.reset({0: task})

@@ -9,7 +9,7 @@ import pytest
 
 from infra.environments.processes import Lost, Processes, Seen
 from schemas.records import Failure
-from tests.fresh import forget_doors
+from tests.fresh import reset_context
 from tests.integration.games import Counting, CountingGames, NeverThere
 
 pytestmark = pytest.mark.integration
@@ -77,7 +77,7 @@ def test_one_that_hangs_before_it_can_answer_at_all_is_ended(two):
 
 def test_games_that_are_opened_where_others_are_played_and_all_die_are_opened_anew(monkeypatch):
     monkeypatch.setenv("DREAMGYM_ENVIRONMENT_PROCESSES", "1")
-    forget_doors()
+    reset_context()
     games = CountingGames(Counting, ["one"], games_per_process=50)
     (task,) = games.tasks("train", 1)
     games.reset({0: task})
@@ -89,7 +89,7 @@ def test_games_that_are_opened_where_others_are_played_and_all_die_are_opened_an
     games.reset({0: task})
     assert games.step({0: "x"})[0].failure is None
     games.close()
-    forget_doors()
+    reset_context()
 
 
 def is_gone(pid: str | int) -> bool:

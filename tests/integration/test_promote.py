@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from infra.context import Cycle, begin, ledger, objects, registry
+from infra.context import RunContext, ledger, objects, registry, set_run_context
 from infra.promotion.registry import CHALLENGER, CHAMPION, REAL_CANDIDATE
 from infra.settings import settings
 from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
-from schemas.errors import GateRefused, InputError, IntegrityError, Overtaken, StorageError
+from schemas.errors import ConflictError, GateRefused, InputError, IntegrityError, StorageError
 from schemas.ledger import Decision
 from schemas.records import Reference
 from tasks.judging.promote import (
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.integration
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     use_home(tmp_path, monkeypatch)
-    begin(Cycle("cycle-1", "recipe", Tracker(settings(), "cycle-1", {}), Display(Console(quiet=True))))
+    set_run_context(RunContext("cycle-1", "recipe", Tracker(settings(), "cycle-1", {}), Display(Console(quiet=True))))
     yield tmp_path
     use_home(tmp_path, monkeypatch)
 
@@ -85,7 +85,7 @@ def test_a_gate_against_another_champion_promotes_nobody():
     a, b = policy("a"), policy("b")
     gate = judged(b)
     assert promoted(a)
-    with pytest.raises(Overtaken, match="was judged against champion none"):
+    with pytest.raises(ConflictError, match="was judged against champion none"):
         promote(b, gate["report"], "me")
     assert present_champion().sha256 == a.sha256
 

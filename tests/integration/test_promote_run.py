@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from flows.promotion.promote_run import promote_run
-from infra.context import Cycle, begin, ledger, objects
+from infra.context import RunContext, ledger, objects, set_run_context
 from infra.settings import settings
 from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
@@ -28,7 +28,7 @@ QUIET = Display(Console(quiet=True))
 def tracker(home):
     """Of a cycle at work."""
     tracker = Tracker(settings(), "cycle-1", {})
-    begin(Cycle("cycle-1", "recipe", tracker, QUIET))
+    set_run_context(RunContext("cycle-1", "recipe", tracker, QUIET))
     return tracker
 
 

@@ -17,7 +17,7 @@ from models.network.language_model import load_model
 from models.network.trained_parameters import make_trainable
 from models.training import rank
 from models.training.checkpoints import Checkpoints
-from models.training.jobs import FineTuning, Job
+from models.training.jobs import Job, SftJob
 from models.training.sft import Example
 from schemas.errors import TrainingError
 from schemas.recipes.recipe import TrainingRecipe
@@ -56,7 +56,7 @@ def folder(tmp_path) -> Path:
 
 def job(num_updates: int = NUM_UPDATES) -> Job:
     examples = [Example.of((list(range(1, 6 + n)), False), (list(range(20, 24 + 3 * n)), True)) for n in range(12)]
-    return Job(FineTuning(examples, 256, 128, num_updates, 1e-3), FULL, seed=0, checkpoint_every_s=0)
+    return Job(SftJob(examples, 256, 128, num_updates, 1e-3), FULL, seed=0, checkpoint_every_s=0)
 
 
 def by_ranks(folder: Path, on_line=lambda line: None) -> dict[str, torch.Tensor]:

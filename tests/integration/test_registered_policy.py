@@ -16,7 +16,7 @@ from schemas.recipes.recipe import TrainingRecipe
 from tasks.running.artifacts import forget, get_frozen_model, get_model, put_model
 from tasks.running.pins import SHIPPED
 from tests.free_ports import free_port
-from tests.fresh import forget_doors
+from tests.fresh import reset_context
 from tests.integration.tracking_server import mlflow_server
 
 pytestmark = pytest.mark.integration
@@ -94,7 +94,7 @@ def test_mlflow_loads_what_was_stored(embedded, make):
 def test_a_server_takes_the_versions_and_they_load_by_http(home, tracked_at, monkeypatch):
     port = free_port()
     monkeypatch.setenv("DREAMGYM_TRACKING_URI", f"http://127.0.0.1:{port}")
-    forget_doors()
+    reset_context()
     forget()
     with mlflow_server(home, port):
         tracked_at(f"http://127.0.0.1:{port}")
@@ -123,7 +123,7 @@ def test_one_flipped_bit_does_not_load(embedded):
 def test_who_looks_in_another_home_is_told_what_names_it(embedded, tmp_path, monkeypatch):
     policy = promoted(stored())
     monkeypatch.setenv("DREAMGYM_HOME", str(tmp_path / "other"))
-    forget_doors()
+    reset_context()
     with pytest.raises(MlflowException, match=rf"{policy.sha256}.*DREAMGYM_HOME or DREAMGYM_OBJECT_STORE"):
         mlflow.artifacts.download_artifacts(CHAMPION)
 

@@ -19,9 +19,9 @@ from infra.environments.by_name import open_environment
 from infra.serving.gymnasium_environment import TextEnvironment
 from infra.serving.messages import MAX_ACTION_CHARACTERS
 from infra.serving.openenv import Limits, Served
-from infra.serving.together import Together
+from infra.serving.together import DynamicBatcher
 from models.rollout.behaviour_policies import collect
-from schemas.errors import EnvironmentLost, InputError
+from schemas.errors import EnvironmentUnavailable, InputError
 from schemas.plain import plain
 from schemas.recipes.environments import CookingRecipe
 from schemas.records import AgentTask, Failure, Reference, Step
@@ -50,7 +50,7 @@ class Counting:
         if "raise" in actions.values():
             raise RuntimeError("secret of the server")
         if "lose" in actions.values():
-            raise EnvironmentLost("the game is away: start it")
+            raise EnvironmentUnavailable("the game is away: start it")
         if "wait" in actions.values():
             time.sleep(0.5)
         return {slot: self._step(slot, action) for slot, action in actions.items()}
@@ -219,7 +219,7 @@ def test_an_episode_that_cannot_be_begun_is_none_to_act_in():
 
 
 def test_who_makes_it_fail_hears_of_it_alone():
-    together = Together(Counting(), 3)
+    together = DynamicBatcher(Counting(), 3)
 
     async def playing() -> list:
         work = asyncio.create_task(together.work())

@@ -7,7 +7,7 @@ from prefect import flow
 from prefect.testing.utilities import prefect_test_harness
 from rich.console import Console
 
-from infra.context import Cycle, begin, blobs
+from infra.context import RunContext, blobs, set_run_context
 from infra.settings import settings
 from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
@@ -27,7 +27,7 @@ def prefect():
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     use_home(tmp_path, monkeypatch)
-    begin(Cycle("cycle-1", "recipe", Tracker(settings(), "cycle-1", {}), Display(Console(quiet=True))))
+    set_run_context(RunContext("cycle-1", "recipe", Tracker(settings(), "cycle-1", {}), Display(Console(quiet=True))))
     yield tmp_path
     use_home(tmp_path, monkeypatch)
 

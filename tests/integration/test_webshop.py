@@ -9,11 +9,11 @@ from infra.environments.webshop import server as shop_protocol
 from infra.environments.webshop.environment import WebshopEnvironment
 from infra.environments.webshop.server import WebshopServer
 from models.rollout.behaviour_policies import collect
-from schemas.errors import EnvironmentLost, InputError
+from schemas.errors import EnvironmentUnavailable, InputError
 from schemas.recipes.environments import WebshopRecipe
 from schemas.records import AgentTask, Failure
 from schemas.state_text import lines_of
-from tests.fresh import forget_doors
+from tests.fresh import reset_context
 from tests.integration.shop_server import shop
 from tests.predictable import require_predictable
 
@@ -102,7 +102,7 @@ def test_a_shop_that_says_nothing_is_not_waited_for_without_end(monkeypatch):
     monkeypatch.setattr(shop_protocol, "_TIMEOUT_S", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         gone = WebshopEnvironment(WebshopServer(f"http://127.0.0.1:{silent.getsockname()[1]}"))
-        with pytest.raises(EnvironmentLost, match=r"did not answer POST /create .*ReadTimeout"):
+        with pytest.raises(EnvironmentUnavailable, match=r"did not answer POST /create .*ReadTimeout"):
             gone.tasks("test", 1)
 
 
@@ -113,12 +113,12 @@ def test_what_is_no_text_that_could_be_sent_fails_its_episode(webshop):
 
 
 def test_without_a_server_it_is_said_what_to_do(monkeypatch, server, webshop):
-    forget_doors()
+    reset_context()
     monkeypatch.delenv("DREAMGYM_ENVIRONMENT_URL", raising=False)
     with pytest.raises(InputError, match="set DREAMGYM_ENVIRONMENT_URL"):
         open_environment(WebshopRecipe())
-    forget_doors()
-    with pytest.raises(EnvironmentLost, match=r"http://127.0.0.1:9 did not answer POST /create .* is it up"):
+    reset_context()
+    with pytest.raises(EnvironmentUnavailable, match=r"http://127.0.0.1:9 did not answer POST /create .* is it up"):
         WebshopEnvironment(WebshopServer("http://127.0.0.1:9")).tasks("test", 1)
 
 

@@ -27,15 +27,15 @@ def train(monkeypatch):
             return {"policy": policy(str(round + 1)), "metrics": {}, "entropies": {}}
 
         display = MagicMock()
-        doors = SimpleNamespace(display=display, tracker=MagicMock(), run_id="cycle-1")
-        monkeypatch.setattr(flow, "running", lambda: doors)
+        context = SimpleNamespace(display=display, tracker=MagicMock(), run_id="cycle-1")
+        monkeypatch.setattr(flow, "run_context", lambda: context)
         monkeypatch.setattr(flow, "alarm", display.alarm)
         monkeypatch.setattr(flow, "measure_fidelity", lambda *_: {"state_exact": 1.0})
         monkeypatch.setattr(flow, "evaluated", evaluated)
         monkeypatch.setattr(flow, "train_policy", train_policy)
         monkeypatch.setattr(flow, "show_rollouts", lambda *_: None)
         monkeypatch.setattr(flow, "log", lambda *_: None)
-        monkeypatch.setattr(flow, "succeed", lambda *_: None)
+        monkeypatch.setattr(flow, "publish_weights", lambda *_: None)
         for task in ("pool_tasks", "propose_tasks", "dream"):
             monkeypatch.setattr(flow, task, lambda *_: policy("data"))
         made = flow.Lineage({"start": policy("0"), "experience": [], "experience_model": policy("model")})

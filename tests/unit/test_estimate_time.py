@@ -10,7 +10,7 @@ from tasks.planning.estimate_time import least_seconds
 from tasks.planning.token_lengths import Lengths
 from tests.unit.tiny import tiny_network
 
-LONGEST = Lengths(moment=90, action=10, situation=200)
+LONGEST = Lengths(turn_prompt=90, action=10, situation=200)
 
 
 def seconds(monkeypatch, **changes) -> dict[str, float]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from flows.loop.cycle import is_calibrated_after, last_to_begin
 from models.generation.torch_engine import TorchEngine
-from models.generation.weight_following_engine import FollowingEngine
+from models.generation.weight_following_engine import LiveWeightsEngine
 from models.network.transformer import weights_of
 from schemas.recipes.recipe import DreamRecipe
 from schemas.sampling import Sampling
@@ -26,7 +26,7 @@ def true_logprobs(version: str, ids: list[int]) -> torch.Tensor:
 
 def test_each_turn_has_the_version_and_the_logprobs_of_the_weights_that_sampled_it():
     now = "old"
-    streams = FollowingEngine(lambda: ENGINES[now]).open(3)
+    streams = LiveWeightsEngine(lambda: ENGINES[now]).open(3)
     whole: list[list[int]] = [[], [], []]
     for now, rows in (("old", [0, 1, 2]), ("new", [0, 2]), ("new", [0, 1]), ("newest", [1, 2]), ("newest", [0, 1, 2])):
         seen = [[7 + row, 8] for row in rows]
@@ -44,7 +44,7 @@ def test_each_turn_has_the_version_and_the_logprobs_of_the_weights_that_sampled_
 
 def test_a_row_that_began_anew_is_not_reminded_of_what_it_was():
     now = "old"
-    streams = FollowingEngine(lambda: ENGINES[now]).open(2)
+    streams = LiveWeightsEngine(lambda: ENGINES[now]).open(2)
     streams.extend([0, 1], [[5, 6], [9]])
     streams.generate([0, 1], Sampling(4, 0))
     now = "new"
@@ -58,7 +58,7 @@ def test_a_row_that_began_anew_is_not_reminded_of_what_it_was():
 
 def test_counts_go_on_over_a_change_of_weights():
     now = "old"
-    streams = FollowingEngine(lambda: ENGINES[now]).open(1)
+    streams = LiveWeightsEngine(lambda: ENGINES[now]).open(1)
     streams.extend([0], [[5, 6, 7]])
     (first,) = streams.generate([0], Sampling(2, 0))
     now = "new"

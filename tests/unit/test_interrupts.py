@@ -5,18 +5,18 @@ import sys
 
 LOST_AND_FOUND = """
 import signal
-from infra.running.interrupts import heed_interrupts, stop_if_interrupted
+from infra.running.interrupts import handle_interrupts, stop_if_requested
 
 class Doomed:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
 
-heed_interrupts()
-stop_if_interrupted()
+handle_interrupts()
+stop_if_requested()
 Doomed()
 print("went on")
 try:
-    stop_if_interrupted()
+    stop_if_requested()
 except KeyboardInterrupt:
     print("stopped")
 """

@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.experience.experience_model import Dream, DreamOptions, ExperienceModel, parse_prediction
-from models.experience.predictors import LanguageModelAuthor
+from models.experience.predictors import LocalPredictor
 from models.generation.torch_engine import TorchEngine, engine_weights
 from models.network.language_model import load_model
-from models.text.prompts import PromptFormat, Situation, without_markers
+from models.text.prompts import PromptFormat, TransitionQuery, without_markers
 from schemas.records import AgentTask, Failure, Step
 from tasks.running.pins import SHIPPED
 
 TASK = AgentTask("t", "recipe: carrot fried diced", "train", "f")
-SITUATION = Situation(TASK, "- you: kitchen\n- carrot: counter raw uncut", "take carrot from counter")
+SITUATION = TransitionQuery(TASK, "- you: kitchen\n- carrot: counter raw uncut", "take carrot from counter")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_a_prediction_is_parsed():
 
 
 def test_brackets_that_are_no_markers_are_content():
-    page = Situation(
+    page = TransitionQuery(
         AgentTask("t", "log in", "train", "f"), "- [7] textbox: (empty)\n- [9] button: Login", "type [7] ann"
     )
     step = parse_prediction(
@@ -88,7 +88,7 @@ class Scripted:
         return [self.texts.pop(0) for _ in situations]
 
 
-def situations(count: int) -> list[Situation]:
+def situations(count: int) -> list[TransitionQuery]:
     """No two alike."""
     return [replace(SITUATION, history=(f"go {number}",)) for number in range(count)]
 
@@ -130,7 +130,7 @@ def test_the_likeliest_of_equal_situations_is_written_once_and_sampled_ones_for_
 def test_the_dream_refuses_what_is_no_line_of_text_without_asking_the_model(action):
     model = load_model(SHIPPED / "textworld-tiny")
     engine = TorchEngine(engine_weights(model.network), seed=0)
-    dream = Dream(ExperienceModel(LanguageModelAuthor(engine, model.format, 8), None, DreamOptions()))
+    dream = Dream(ExperienceModel(LocalPredictor(engine, model.format, 8), None, DreamOptions()))
     dream.reset({4: replace(TASK, initial_state=SITUATION.state)})
     step = dream.step({4: action})[4]
     assert (step.state, step.reward, step.done, step.failure) == (SITUATION.state, 0.0, False, None)

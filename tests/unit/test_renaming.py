@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.text.prompts import Situation
+from models.text.prompts import TransitionQuery
 from models.text.renaming import Aliases, invented_names, renamed, renamed_situation, renamer
 from schemas.records import AgentTask, Step, Trajectory, Turn
 
@@ -76,7 +76,9 @@ def test_renaming_there_and_back_leaves_an_episode_as_it_was():
 
 
 def test_a_situation_is_renamed_with_what_it_retrieved():
-    situation = Situation(TASK, "- red apple: held", "eat red apple", ("take red apple",), (" take red apple =>\n",))
+    situation = TransitionQuery(
+        TASK, "- red apple: held", "eat red apple", ("take red apple",), (" take red apple =>\n",)
+    )
     assert "apple" not in repr(renamed_situation(situation, renamer({"red apple": "bok"})))
 
 

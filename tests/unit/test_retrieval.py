@@ -1,21 +1,21 @@
 import numpy as np
 
 from models.experience.encoders import HashingEncoder
-from models.experience.retrieval import Remembered, ReplayIndex, join
-from models.text.prompts import Situation
+from models.experience.retrieval import IndexedTransition, ReplayIndex, join
+from models.text.prompts import TransitionQuery
 from schemas.records import AgentTask
 
 ENCODER = HashingEncoder()
 
 
 def situation(instruction, state, action, trajectory="mine"):
-    return Situation(AgentTask(instruction, instruction, "train", "f"), state, action, trajectory_id=trajectory)
+    return TransitionQuery(AgentTask(instruction, instruction, "train", "f"), state, action, trajectory_id=trajectory)
 
 
 def index_of(*entries, share=0.5):
     index = ReplayIndex(ENCODER, share)
     vectors = join(ENCODER, [e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries])
-    index.add(vectors, [Remembered.of(e[3], e[4], e[2], e[5]) for e in entries])
+    index.add(vectors, [IndexedTransition.of(e[3], e[4], e[2], e[5]) for e in entries])
     return index
 
 
@@ -57,8 +57,8 @@ def test_the_graph_index_finds_what_brute_force_finds():
     )
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     index = ReplayIndex(ENCODER)
-    index.add(vectors[:15_000], [Remembered(str(i), False, "") for i in range(15_000)])
-    index.add(vectors[15_000:], [Remembered(str(i), False, "") for i in range(10_000)])
+    index.add(vectors[:15_000], [IndexedTransition(str(i), False, "") for i in range(15_000)])
+    index.add(vectors[15_000:], [IndexedTransition(str(i), False, "") for i in range(10_000)])
     queries = vectors[:50]
     exact = np.argsort(-queries @ vectors.T, axis=1)[:, :5]
     found = index.search(queries, 5)

@@ -1,6 +1,6 @@
 """What a cycle has cost, over the processes that worked on it."""
 
-from infra.tracking.costs import Timesheet
+from infra.tracking.costs import CostTracker
 
 
 class Clock:
@@ -17,14 +17,14 @@ class Clock:
 
 def test_a_killed_process_leaves_what_it_had_counted(tmp_path):
     file, clock = tmp_path / "journal" / "time.json", Clock()
-    first = Timesheet(clock)
+    first = CostTracker(clock)
     first.keep_in(file)
     with first.stage("dream"):
         clock.wait(2)
     first.used("dream", 100)
     first.asked("teacher", {"num_requests": 2, "num_cached": 0})
     first.failed("dream", {"context is full": 1})
-    second = Timesheet(clock)
+    second = CostTracker(clock)
     second.keep_in(file)
     with second.stage("dream"):
         clock.wait(4)
@@ -42,11 +42,11 @@ def test_a_killed_process_leaves_what_it_had_counted(tmp_path):
 
 def test_whatever_was_counted_last_is_kept(tmp_path):
     clock = Clock()
-    sheet = Timesheet(clock)
+    sheet = CostTracker(clock)
     sheet.keep_in(tmp_path / "time.json")
 
-    def kept() -> Timesheet:
-        again = Timesheet(clock)
+    def kept() -> CostTracker:
+        again = CostTracker(clock)
         again.keep_in(tmp_path / "time.json")
         return again
 
@@ -63,7 +63,7 @@ def test_whatever_was_counted_last_is_kept(tmp_path):
 
 def test_stages_that_overlap_are_one_time_of_work_and_storage_is_none():
     clock = Clock()
-    sheet = Timesheet(clock)
+    sheet = CostTracker(clock)
     with sheet.stage("dream"):
         with sheet.stage("train"), sheet.stage("storage"):
             clock.wait(5)
@@ -75,7 +75,7 @@ def test_stages_that_overlap_are_one_time_of_work_and_storage_is_none():
 
 
 def test_another_cycle_begins_its_own_sheet(tmp_path):
-    sheet = Timesheet()
+    sheet = CostTracker()
     sheet.keep_in(tmp_path / "a.json")
     sheet.used("dream", 2)
     sheet.keep_in(tmp_path / "b.json")

@@ -64,25 +64,25 @@ def edit(file: Path, old: str, new: str) -> None:
 
 
 def test_a_comment_and_a_docstring_change_no_digest(checkout):
-    before = code_of("dream")
-    file = checkout / "models" / "rollouts.py"
+    before = code_of("playing.dream")
+    file = checkout / "models" / "rollout" / "rollouts.py"
     file.write_text(f"# a remark\n{file.read_text()}".replace('"""', '"""Another word. ', 1))
-    assert code_of("dream") == before
+    assert code_of("playing.dream") == before
 
 
 def test_code_that_only_the_judge_uses_makes_it_judge_again_and_nothing_be_dreamt_again(checkout):
-    judge, dream = code_of("judge"), code_of("dream")
-    edit(checkout / "models" / "gate.py", "asked.margin == 1", "asked.margin >= 1")
-    assert code_of("judge") != judge
-    assert code_of("dream") == dream
+    judge, dream = code_of("judging.judge"), code_of("playing.dream")
+    edit(checkout / "models" / "measurement" / "gate.py", "asked.margin == 1", "asked.margin >= 1")
+    assert code_of("judging.judge") != judge
+    assert code_of("playing.dream") == dream
 
 
 def test_another_environments_code_counts_only_where_that_is_played(checkout):
-    kitchen, pages = code_of("evaluate"), code_of("evaluate", MINIWOB)
+    kitchen, pages = code_of("judging.evaluate"), code_of("judging.evaluate", MINIWOB)
     file = checkout / "infra" / "environments" / "miniwob" / "names.py"
     file.write_text(f"{file.read_text()}\nANOTHER = 1\n")
-    assert code_of("evaluate") == kitchen
-    assert code_of("evaluate", MINIWOB) != pages
+    assert code_of("judging.evaluate") == kitchen
+    assert code_of("judging.evaluate", MINIWOB) != pages
     assert not any("miniwob" in name for name in kitchen)
     assert any("cooking" in name for name in kitchen)
 

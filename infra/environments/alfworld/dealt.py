@@ -10,7 +10,7 @@ from infra.environments.alfworld.files import GameFiles
 from schemas.recipes.environments import AlfworldRecipe
 
 
-def deal(recipe: AlfworldRecipe, files: GameFiles, split: str) -> list[tuple[str, str]]:
+def assign_splits(recipe: AlfworldRecipe, files: GameFiles, split: str) -> list[tuple[str, str]]:
     """Family and name of every game of a split of ours, in the order of its tasks."""
     games = {family: _solvable(files, family) for family in recipe.families}
     if split == "test":

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from infra.environments.alfworld.dealt import deal
+from infra.environments.alfworld.dealt import assign_splits
 from infra.environments.alfworld.files import GameFiles
 from infra.environments.alfworld.view import actions_in, generated_task_error, near_misses_in
 from infra.environments.games_in_processes import GamesInProcesses
@@ -49,7 +49,7 @@ class AlfworldEnvironment(GamesInProcesses):
 
     def _deal(self, split: str) -> list[tuple[str, str]]:
         if split not in self._dealt:
-            self._dealt[split] = deal(self._recipe, self._files(split), split)
+            self._dealt[split] = assign_splits(self._recipe, self._files(split), split)
         return self._dealt[split]
 
     def _files(self, split: str) -> GameFiles:

@@ -13,7 +13,7 @@ from textworld.envs import PddlEnv
 
 from infra.environments.alfworld.expert import next_action
 from infra.environments.alfworld.memory import Memory
-from infra.environments.alfworld.once import do_once
+from infra.environments.alfworld.once import patch_caches
 from infra.environments.alfworld.view import in_order, places_to_go, state_text
 from infra.environments.processes import Seen
 
@@ -23,7 +23,7 @@ class AlfworldGame:
 
     def __init__(self) -> None:
         """Nothing loaded yet."""
-        do_once()
+        patch_caches()
         infos = EnvInfos(admissible_commands=True, won=True, facts=True, extras=["gamefile", "expert_plan"])
         self._game = AlfredExpert(AlfredInfos(AlfredDemangler(PddlEnv(infos))), expert_type=AlfredExpertType.HANDCODED)
         self._name, self._num_steps = "", 0

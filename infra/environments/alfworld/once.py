@@ -17,7 +17,7 @@ _NUM_PROBLEMS = 32
 
 
 @lru_cache(maxsize=1)
-def do_once() -> None:
+def patch_caches() -> None:
     """From now on, in this process."""
     fast_downward.pddl2sas = _translated(fast_downward.pddl2sas)
     textgen._parse_and_convert = _read(textgen._parse_and_convert)

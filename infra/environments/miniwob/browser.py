@@ -20,7 +20,7 @@ from selenium.webdriver.remote.client_config import ClientConfig
 from selenium.webdriver.remote.webelement import WebElement
 from urllib3.exceptions import HTTPError
 
-from schemas.errors import EnvironmentLost, InputError
+from schemas.errors import EnvironmentUnavailable, InputError
 
 _DRIVERS, _BROWSERS = ("chromedriver",), ("chromium", "chromium-browser", "google-chrome", "chrome")
 _KEYS = {"up": Keys.ARROW_UP, "down": Keys.ARROW_DOWN, "left": Keys.ARROW_LEFT, "right": Keys.ARROW_RIGHT}
@@ -56,7 +56,7 @@ class Browser:
         """Started and ready.
 
         Raises:
-            EnvironmentLost: it does not start.
+            EnvironmentUnavailable: it does not start.
         """
         driver, browser = require_browser()
         self._process = subprocess.Popen(  # noqa: S603
@@ -79,7 +79,7 @@ class Browser:
         for line in self._process.stdout or ():
             if _READY in line:
                 return int(line.rpartition(_READY)[2].strip(" .\n"))
-        raise EnvironmentLost("ChromeDriver does not start")
+        raise EnvironmentUnavailable("ChromeDriver does not start")
 
     def new_window(self) -> str:
         """Handle of an empty one."""
@@ -117,10 +117,10 @@ class Browser:
         """Do something in a window; a driver that did not answer once is not asked again.
 
         Raises:
-            EnvironmentLost: it does not answer, or the page is broken.
+            EnvironmentUnavailable: it does not answer, or the page is broken.
         """
         if self._lost:
-            raise EnvironmentLost(self._lost)
+            raise EnvironmentUnavailable(self._lost)
         try:
             if window != self._window:  # among 64, it takes longer than to click
                 self._driver.switch_to.window(window)
@@ -129,10 +129,10 @@ class Browser:
         except HTTPError as error:
             self._lost = f"the browser does not answer: {type(error).__name__}"
             self._process.terminate()
-            raise EnvironmentLost(self._lost) from error
+            raise EnvironmentUnavailable(self._lost) from error
         except WebDriverException as error:
             said = (error.msg or type(error).__name__).splitlines()[0]
-            raise EnvironmentLost(f"the page cannot be played: {said}") from error
+            raise EnvironmentUnavailable(f"the page cannot be played: {said}") from error
 
 
 def _type(element: WebElement, text: str) -> None:

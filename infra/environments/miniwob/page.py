@@ -11,7 +11,7 @@ from infra.environments.miniwob.experts import EXPERTS, Page
 from infra.environments.miniwob.view import Action, Element, action_of, clicks, elements_of, state_text
 from infra.environments.processes import Seen
 from infra.environments.single_games import Outcome
-from schemas.errors import EnvironmentLost
+from schemas.errors import EnvironmentUnavailable
 
 _LOADED = "return document.readyState === 'complete' && 'core' in window"
 """Asked because ChromeDriver, on a busy machine, may say that a page is loaded whose scripts did not run yet."""
@@ -118,7 +118,7 @@ class MiniwobPage:
         deadline = time.monotonic() + _READY_WITHIN_S
         while not self._run(script):
             if time.monotonic() > deadline:
-                raise EnvironmentLost(f"{self._name} is not ready after {_READY_WITHIN_S:.0f} s")
+                raise EnvironmentUnavailable(f"{self._name} is not ready after {_READY_WITHIN_S:.0f} s")
             time.sleep(0.02)
 
     def _run(self, script: str, *arguments: Any) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from infra.environments.webshop.server import Answer, WebshopServer
 from infra.environments.webshop.shopper import keywords, next_action
 from infra.environments.webshop.view import NAVIGATION, clickables, instruction_on, state_text
-from schemas.errors import EnvironmentLost, InputError
+from schemas.errors import EnvironmentUnavailable, InputError
 from schemas.records import AgentTask, Failure, Step
 from schemas.state_text import lines_of
 
@@ -49,7 +49,7 @@ class WebshopEnvironment:
 
         Raises:
             InputError: there are not so many.
-            EnvironmentLost: the server does not answer.
+            EnvironmentUnavailable: the server does not answer.
         """
         goals = _GOALS[split][first_seed : first_seed + num_tasks]
         if len(goals) < num_tasks:
@@ -83,7 +83,7 @@ class WebshopEnvironment:
         try:
             for visit in visits:
                 visit.session = self._server.create() if visit.session is None else visit.session
-        except EnvironmentLost as lost:
+        except EnvironmentUnavailable as lost:
             for visit in visits:
                 visit.lost = "" if visit.session is not None else str(lost)
 
@@ -92,14 +92,14 @@ class WebshopEnvironment:
             return
         try:
             visit.state = state_text(self._server.reset(visit.session, visit.task.seed))
-        except EnvironmentLost as lost:
+        except EnvironmentUnavailable as lost:
             visit.lost = str(lost)
 
     def _act(self, visit: _Visit, action: str) -> Step:
         if visit.session is not None and not visit.lost:
             try:
                 return self._step(visit, action, self._server.step(visit.session, action))
-            except EnvironmentLost as lost:
+            except EnvironmentUnavailable as lost:
                 visit.lost = str(lost)
         return Step(visit.state, 0.0, done=True, success=False, reasoning=visit.lost, failure=Failure.ENVIRONMENT)
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, TypeAdapter
 
-from schemas.errors import EnvironmentLost
+from schemas.errors import EnvironmentUnavailable
 
 _TIMEOUT_S = 60.0
 _NUM_CONNECTS = 3
@@ -77,13 +77,13 @@ class WebshopServer:
         """What the server answers.
 
         Raises:
-            EnvironmentLost: it does not, or not in this protocol.
+            EnvironmentUnavailable: it does not, or not in this protocol.
         """
         try:
             response = self._client.request(verb, path, **what).raise_for_status()
             return TypeAdapter(kind).validate_json(response.content)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # ValueError: neither text nor such an answer
-            raise EnvironmentLost(
+            raise EnvironmentUnavailable(
                 f"the WebShop server at {self._url} did not answer {verb} {path} as AgentGym's agentenv-webshop does "
                 f"({type(error).__name__}: {error}): is it up, and is DREAMGYM_ENVIRONMENT_URL its address?"
             ) from error
