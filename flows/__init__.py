@@ -1,1 +1,1 @@
-"""WHEN: Prefect flows, recipes and the command line."""
+"""Prefect flows, recipes and the command line."""

@@ -1,4 +1,4 @@
-"""The command line. Arguments are parsed before anything heavy is imported, so `--help` answers at once.
+"""Command line. Arguments are parsed before any heavy import, so `--help` answers at once.
 
 Exit codes: 0 done, 1 failed, 2 bad recipe or input, 3 evaluated but refused by the gate.
 """
@@ -15,19 +15,18 @@ import typer
 from flows.stage import Stage
 from schemas.errors import DreamGymError, InputError
 from schemas.policies import PolicyName
+from schemas.records import Origin
 
 if TYPE_CHECKING:
     from schemas.recipes.recipe import Recipe
 
 _INTERRUPTED = 130
-"""What typer makes of Ctrl-C."""
+"""Exit code that typer uses for Ctrl-C."""
 
 app = typer.Typer(
     name="dreamgym",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    help="Train agents inside a learnt experience model, prove the gain in the real environment.",
 )
 
 RecipeName = Annotated[str, typer.Argument(help="A shipped recipe by name, or a TOML file.", metavar="RECIPE")]
@@ -41,6 +40,23 @@ RunName = Annotated[
 ]
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"dreamgym {version('dreamgym')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Train agents inside a learnt experience model, prove the gain in the real environment."""
+
+
 @app.command()
 def run(
     recipe: RecipeName,
@@ -49,17 +65,17 @@ def run(
     again: Annotated[bool, typer.Option("--again", help="Run the next seed, also where nothing is new.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a recipe if there is a reason to, or go on where an interrupted run of it stopped.
+    """Run a recipe if there is a reason to, or resume an interrupted run of it.
 
-    New or changed logs, another recipe, and code or packages that change numbers are reasons. Without one, the command says
-    so and ends.
+    New or changed logs, another recipe, and code or packages that change numbers are reasons. Without one, the command
+    says so and ends.
     """
     from flows.planning.check_services import require_services
     from flows.planning.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])
     require_services(loaded)
-    with redirect_stdout(sys.stderr):  # libraries tell of this and that; standard output is for what was asked
+    with redirect_stdout(sys.stderr):  # libraries print to stdout, which is reserved for the result
         record = _run(loaded, only, again=again)
     if as_json:
         print_json(_with_steps(record))
@@ -72,7 +88,10 @@ def run(
 
 
 def _run(recipe: "Recipe", until: Stage, *, again: bool) -> dict[str, Any]:
-    """Begin and do a run. Prefect's server starts beside the imports; if nothing is new, it ends with the command."""
+    """Begin and execute a run.
+
+    Prefect's server starts in parallel to the imports; if nothing is new, it ends with the command.
+    """
     _open_prefect()
     from flows.running.begin_run import begin_run
     from infra.tracking.progress import Display
@@ -89,7 +108,7 @@ def _run(recipe: "Recipe", until: Stage, *, again: bool) -> dict[str, Any]:
 
 
 def _with_steps(record: dict[str, Any]) -> dict[str, Any]:
-    """A run's record with its steps: which were done, and which were taken over."""
+    """Return a run's record with its steps and whether each was executed or taken over."""
     from infra.storage.run_records import steps_of
 
     return {**record, "steps": steps_of(record["run_id"])["steps"]}
@@ -97,7 +116,7 @@ def _with_steps(record: dict[str, Any]) -> dict[str, Any]:
 
 @app.command()
 def runs(as_json: AsJson = False) -> None:
-    """List the runs of this home: when, why, what became of them."""
+    """List the runs of this home: when and why they started, and how they ended."""
     from flows.runs.list_runs import print_runs, run_rows
 
     rows = run_rows()
@@ -112,7 +131,7 @@ def why(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say why a run was begun, and for each step which input differed: recipe field, code, package, data, setting."""
+    """Say why a run was started, and for each step which input differed: recipe field, code, package, data, setting."""
     from flows.runs.explain_run import explanation, print_explanation
     from flows.runs.find_run import find_run
 
@@ -122,10 +141,10 @@ def why(
 
 @app.command()
 def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) -> None:
-    """Validate a recipe; print it resolved, the plan and what it costs. Starts nothing."""
+    """Validate a recipe; print it resolved, with the plan and its cost. Starts nothing."""
     from flows.planning.load_recipe import load_recipe
 
-    loaded = load_recipe(recipe, changes or [])  # before what takes long to import: a slip is told at once
+    loaded = load_recipe(recipe, changes or [])  # before the slow imports: report mistakes at once
     _embed()
     from flows.planning.foresee import foresee
     from flows.planning.plan import (
@@ -163,7 +182,10 @@ def ingest(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read logs of agents (chats, OpenAI messages, OpenTelemetry's or MLflow's traces, transitions) for a recipe's ingest.path."""
+    """Read agent logs as transitions for a recipe's ingest.path.
+
+    Accepts chats, OpenAI messages, traces of OpenTelemetry or MLflow, and transitions.
+    """
     from rich.console import Console
 
     from flows.ingest_logs import ingest_logs, load_mapping, print_converted, require_understood, show_samples
@@ -184,7 +206,7 @@ def ingest(
 
 @app.command()
 def show(run: RunName = None, as_json: AsJson = False) -> None:
-    """Results and lineage of a run: which data, experience model, policy, report and verdict."""
+    """Show results and lineage of a run: data, experience model, policy, report and verdict."""
     from flows.reports.show_run import print_lineage, print_results
     from flows.runs.find_run import find_run
 
@@ -209,7 +231,7 @@ def compare(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Runs side by side: what differs in recipe and data, results with paired differences, cost; also as a page."""
+    """Compare runs: what differs in recipe and data, results with paired differences, cost; also as an HTML page."""
     if last is not None:
         from flows.reports.compare_nights import nights, page_of_nights, print_nights
 
@@ -245,7 +267,7 @@ def export(
     from flows.runs.find_policy import find_policy
     from infra.files.whole_folder import require_empty
 
-    found = find_policy(run, policy)  # before what takes long to import: a slip is told at once
+    found = find_policy(run, policy)  # before the slow imports: report mistakes at once
     require_empty(folder)
     from flows.promotion.export import export_policy
 
@@ -286,7 +308,7 @@ def rollback(
     reason: Annotated[str, typer.Option(help="Why, for the ledger.", prompt=True)],
     yes: Annotated[bool, typer.Option("--yes", help="Even if it leaves no champion, without asking.")] = False,
 ) -> None:
-    """Bring back the champion before the present one, or an earlier one."""
+    """Restore the previous champion, or an earlier one."""
     from flows.runs.find_run import find_run
 
     earlier = find_run(run) if run else None
@@ -301,7 +323,7 @@ def rollback(
 
 @app.command()
 def history(as_json: AsJson = False) -> None:
-    """Every judgement, promotion and rollback, oldest first."""
+    """List every judgement, promotion and rollback, oldest first."""
     from flows.reports.show_history import history_rows, print_history
 
     rows = history_rows()
@@ -318,7 +340,7 @@ def trajectories(
     ] = None,
     *,
     task: Annotated[str, typer.Option(help="Text that the task id or instruction contains.")] = "",
-    origin: Annotated[str, typer.Option(help="real or dream.")] = "",
+    origin: Annotated[Origin | None, typer.Option(help="Only real or only dreamt episodes.")] = None,
     success: Annotated[bool | None, typer.Option("--success/--failure", help="Only episodes that ended so.")] = None,
     round: Annotated[int | None, typer.Option(help="Only this round.")] = None,
     as_of: Annotated[
@@ -341,7 +363,7 @@ def ui(
     mlflow_port: Annotated[int, typer.Option(help="Port of the MLflow page.")] = 5000,
     prefect_port: Annotated[int, typer.Option(help="Port of the Prefect page.")] = 4200,
 ) -> None:
-    """Start the MLflow and Prefect pages on what is stored, on loopback, until Ctrl-C."""
+    """Serve the MLflow and Prefect pages for this home's stores, on loopback, until Ctrl-C."""
     _embed()
     from flows.services.ui import serve_ui
 
@@ -387,7 +409,7 @@ def up(
 
 @app.command()
 def down() -> None:
-    """Stop what `up` started; what is stored stays."""
+    """Stop the servers that `up` started; stored data stays."""
     from flows.services.servers import stop_servers
 
     stop_servers()
@@ -395,7 +417,7 @@ def down() -> None:
 
 @app.command()
 def deploy(recipe: RecipeName, changes: Changes = None) -> None:
-    """Register the nightly run and its companions for a recipe on the Prefect server."""
+    """Register the nightly run and its companion deployments for a recipe on the Prefect server."""
     from flows.planning.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])
@@ -411,7 +433,7 @@ def maintain(
         int, typer.Option(help="Age up to which results and unpinned table versions stay.", min=1)
     ] = 30,
 ) -> None:
-    """Compact tables; remove old versions and results, and what no run, champion or result names any more."""
+    """Compact tables; remove old versions and results, and objects that no run, champion or result refers to."""
     from flows.services.maintenance import tidy_up
 
     typer.echo(tidy_up(keep_days))
@@ -419,7 +441,7 @@ def maintain(
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Versions, disk, stores, servers, clocks and secrets: whether recipes can run here, and what keeps them from it."""
+    """Check whether recipes can run here: versions, disk, stores, servers, clocks and secrets."""
     from flows.services.doctor import examine, print_findings
 
     examined = examine()
@@ -429,10 +451,10 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _confirm(question: str) -> None:
-    """Ask a person at a terminal, and stop unless they agree.
+    """Ask a person at a terminal, and abort unless they agree.
 
     Raises:
-        InputError: nobody is there to answer.
+        InputError: standard input is not a terminal.
     """
     if not sys.stdin.isatty():
         raise InputError(f"{question} Nobody is at a terminal to answer: say so with --yes")
@@ -440,12 +462,12 @@ def _confirm(question: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document on standard output."""
     typer.echo(json.dumps(value, indent=1, default=str))
 
 
 def _open_prefect() -> None:
-    """Prefect, for commands that run flows."""
+    """Prepare Prefect for commands that run flows."""
     from infra.orchestration.embedded_prefect import open_prefect
     from infra.settings import settings
 
@@ -453,7 +475,7 @@ def _open_prefect() -> None:
 
 
 def _embed() -> None:
-    """Settings of embedded Prefect, before Prefect is imported."""
+    """Apply the settings of embedded Prefect, before Prefect is imported."""
     from infra.orchestration.embedded_prefect import embed_prefect
     from infra.settings import settings
 
@@ -461,7 +483,7 @@ def _embed() -> None:
 
 
 def main() -> None:
-    """Run the command line; known errors become one line and their exit code."""
+    """Run the command line; print known errors as one line and exit with their code."""
     try:
         app()
     except DreamGymError as error:

@@ -1,4 +1,4 @@
-"""Evidence: the default recipe over several seeds, its real-only baseline, and its ablations, as tables.
+"""Evidence: the default recipe over several seeds, with its real-only baseline or its ablations, as tables.
 
 python -m flows.evidence textworld-tiny               seeds 0, 1, 2 and real-only GRPO from the same start
 python -m flows.evidence textworld-tiny --ablations   without retrieval, without reasoning, without task generation
@@ -19,7 +19,7 @@ from models.measurement.intervals import Interval, mean_over_seeds
 from schemas.errors import DreamGymError
 
 _COMPARABLE = ("evaluation.panel=pinned",)
-"""The same test tasks for every run."""
+"""Changes that give every run the same test tasks."""
 ABLATIONS = {
     "full": [],
     "without retrieval": ["retrieval.num_demonstrations=0"],
@@ -35,7 +35,7 @@ def evidence(
     unpromoted: Annotated[bool, typer.Option(help="Go on for real from policies that the gate refused, too.")] = True,
     changes: Annotated[list[str] | None, typer.Option("--set", help="section.field=value")] = None,
 ) -> None:
-    """Run what is to be shown, or read it where it ran before, and print it."""
+    """Run all variants, or read those that already ran, and print the tables."""
     open_prefect(settings())
     variants = ABLATIONS if ablations else {"full": []}
     going_on = ["real.unpromoted=true"] if unpromoted else []
@@ -77,7 +77,7 @@ def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: boo
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
-    """The runs and their mean as a Markdown table; shares in percent, intervals of 95%."""
+    """Return the runs and their mean as a Markdown table; shares in percent, 95% intervals."""
     lines = [_line(_COLUMNS), _line("---" for _ in _COLUMNS)]
     for variant in dict.fromkeys(row["variant"] for row in rows):
         runs = [row for row in rows if row["variant"] == variant]
@@ -88,7 +88,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 
 def families_markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """Real success by family of tasks, on the mean of the runs of each variant; shares in percent."""
+    """Return real success by family of tasks, averaged over the runs of each variant; shares in percent."""
     columns = ("variant", "family", "tasks", "start", "dream-only RL", "gain")
     lines = [_line(columns), _line("---" for _ in columns)]
     for variant in dict.fromkeys(row["variant"] for row in rows):
@@ -101,9 +101,10 @@ def families_markdown(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def fidelity_markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """How well the experience model of each run knows what it was not fitted on; in percent.
+    """Return the fidelity of each run's experience model on data it was not fitted on, in percent.
 
-    Teacher-forced, the starting policy's own steps on valid tasks; then of whole dreams of the candidate on test tasks.
+    First teacher-forced, on the starting policy's own steps on valid tasks; then on whole dreams of the candidate on
+    test tasks.
     """
     columns = ("variant", "seed", *_FIDELITY.values(), "dreamt states hold", "dreamt outcomes hold")
     lines = [_line(columns), _line("---" for _ in columns)]

@@ -1,4 +1,4 @@
-"""`dreamgym ingest`: logs of agents from elsewhere become transitions that `ingest.path` of a recipe names."""
+"""`dreamgym ingest`: convert agent logs from elsewhere to transitions for a recipe's `ingest.path`."""
 
 import tomllib
 from pathlib import Path
@@ -17,10 +17,10 @@ _NUM_SAMPLES, _SHOWN_STEPS, _SHOWN_CHARACTERS = 3, 2, 300
 
 
 def load_mapping(path: Path | None) -> LogMapping:
-    """What a TOML file says of a log; without one, the defaults.
+    """Return the log mapping of a TOML file; without one, the defaults.
 
     Raises:
-        InputError: no such file, no TOML, or a field that is not known.
+        InputError: the file is missing, is not TOML, or has an unknown field.
     """
     if path is None:
         return LogMapping()
@@ -34,7 +34,7 @@ def load_mapping(path: Path | None) -> LogMapping:
 
 
 def show_samples(source: Path, mapping: LogMapping, console: Console) -> int:
-    """What would be understood of the beginning of a log; how many episodes are shown."""
+    """Print how the first episodes of a log are understood; return how many were printed."""
     taken, refused = samples(source, mapping, _NUM_SAMPLES)
     for rows in taken:
         _show_episode(rows, console)
@@ -44,10 +44,10 @@ def show_samples(source: Path, mapping: LogMapping, console: Console) -> int:
 
 
 def require_understood(count: int, source: Path) -> None:
-    """Refuse a log of which nothing was taken.
+    """Refuse a log of which nothing was understood.
 
     Raises:
-        DataError: nothing was.
+        DataError: the count is 0.
     """
     if count == 0:
         raise DataError(
@@ -71,10 +71,10 @@ def _short(text: str) -> str:
 
 
 def ingest_logs(source: Path, mapping: LogMapping, folder: Path, console: Console) -> Converted:
-    """Convert a log, or go on with it; bad rows go to the quarantine table.
+    """Convert a log, or resume its conversion; bad rows go to the quarantine table.
 
     Raises:
-        DataError: nothing to read, or the folder holds something else.
+        DataError: there is nothing to read, or the folder holds something else.
     """
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -91,7 +91,7 @@ def ingest_logs(source: Path, mapping: LogMapping, folder: Path, console: Consol
 
 
 def print_converted(converted: Converted, folder: Path, console: Console) -> None:
-    """What was taken and what was not, and what to do next."""
+    """Print how much was converted and quarantined, and what to do next."""
     console.print(f"{converted.num_rows:,} transitions of {converted.num_episodes:,} episodes are in {folder}")
     for reason, count in converted.reasons.most_common():
         console.print(f"quarantined {count:,}: {reason}", markup=False)

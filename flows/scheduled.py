@@ -1,7 +1,7 @@
-"""The flows that deployments run: on a schedule, on an event, or by hand from the Prefect page.
+"""Flows of the deployments: started by a schedule, an event, or by hand from the Prefect page.
 
-Each takes plain parameters, from which Prefect draws a form. A flow run whose recipe has no reason to run ends as completed
-and leaves no entry.
+Their parameters are plain, so that Prefect can draw a form. A flow run whose recipe has no reason to run completes
+without an entry.
 """
 
 from typing import Any
@@ -25,10 +25,10 @@ from schemas.runs import Record, Trigger
 
 @flow
 def retrain(recipe: Recipe, until: Stage = Stage.EVALUATE) -> str:
-    """A run of the recipe, if there is a reason to: from logs to a judged policy, promoted if its gate lets it through.
+    """Run the recipe if there is a reason to: from logs to a judged policy, promoted if its gate lets it through.
 
-    Where the recipe asks for approval, the flow run is suspended until a person has answered the form in the Prefect page.
-    Returns the run's id, or what was decided.
+    If the recipe needs approval, the flow run is suspended until a person answers the form on the Prefect page.
+    Returns the run's id, or the decision.
     """
     record = run_recipe(recipe, until, Display(), trigger())
     _name_flow_run(record)
@@ -38,11 +38,11 @@ def retrain(recipe: Recipe, until: Stage = Stage.EVALUATE) -> str:
 
 @flow
 def refit(recipe: Recipe, version: str = "") -> str:
-    """The experience model alone, on the logs of today. Returns the run's id.
+    """Fit the experience model alone, on today's logs. Returns the run's id.
 
     Args:
-        recipe: What to fit.
-        version: Of the transitions whose commit set this off; a commit is answered once. Empty: no event did.
+        recipe: Recipe whose experience model to fit.
+        version: Version of the transitions whose commit triggered this run; handled once per commit. Empty: no event.
     """
     if version and not claim(TRANSITIONS_COMMITTED, version, str(flow_run.id)):
         return f"transitions {version} are fitted by another run"
@@ -67,21 +67,21 @@ def evaluate_again(run: str = "") -> str:
 
 @flow
 def maintenance(keep_days: int = 30) -> str:
-    """Compact tables; remove old versions and results, and what nothing names any more. Returns what went.
+    """Compact tables; remove old versions and results, and unreferenced objects. Returns what was removed.
 
     Args:
-        keep_days: Age up to which results, and table versions that nothing names, stay.
+        keep_days: Days to keep results and unreferenced table versions.
     """
     return tidy_up(keep_days)
 
 
 @flow
 def fine_tune(run: str, policy: str = "") -> str:
-    """Go on with exactly the promoted policy of a run in the real environment; nothing before it is trained again.
+    """Continue training exactly the promoted policy of a run in the real environment; nothing earlier is retrained.
 
     Args:
-        run: The run that made it.
-        policy: Digest of the policy whose promotion set this off; a promotion is answered once. Empty: no event did.
+        run: Run that produced it.
+        policy: Digest of the policy whose promotion triggered this run; handled once per promotion. Empty: no event.
     """
     if policy and not claim(POLICY_PROMOTED, policy, str(flow_run.id)):
         return f"policy {policy[:12]} is fine-tuned by another run"
@@ -91,7 +91,7 @@ def fine_tune(run: str, policy: str = "") -> str:
 
 
 def trigger() -> Trigger:
-    """Who began this flow run; a person, where the function is called outside of one."""
+    """Return what started this flow run; a person, if the function is called outside one."""
     if not flow_run.id:
         return Trigger.HAND
     with get_client(sync_client=True) as client:
@@ -103,7 +103,7 @@ def trigger() -> Trigger:
 
 
 def _name_flow_run(record: Record) -> None:
-    """Let the Prefect page show which run a flow run worked on."""
+    """Rename the flow run so that the Prefect page shows which run it worked on."""
     if not flow_run.id:
         return
     with get_client(sync_client=True) as client:

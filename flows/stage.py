@@ -1,10 +1,10 @@
-"""Stages of a cycle; light, so that the command line knows them at once."""
+"""Stages of a run, in a light module so that the command line can import them at once."""
 
 from enum import StrEnum
 
 
 class Stage(StrEnum):
-    """Where a cycle may be told to stop."""
+    """Stage after which a run may stop."""
 
     INGEST = "ingest"
     EXPERIENCE = "experience"
@@ -14,5 +14,5 @@ class Stage(StrEnum):
 
     @property
     def place(self) -> int:
-        """In the order of the stages."""
+        """Position in the order of the stages."""
         return list(Stage).index(self)

@@ -1,1 +1,1 @@
-"""WHERE: the only way to the outside: settings, stores, tracking, engines, real environments."""
+"""Only access to the outside: settings, stores, tracking, engines, real environments."""

@@ -1,6 +1,6 @@
-"""Context of the running process: stores, ledger, registry, and the run that its tasks work on.
+"""Context of the running process: stores, ledger, registry, and the current run.
 
-A flow sets the run once; tasks read it. Nothing here decides a result.
+A flow sets the run once; tasks read it. Nothing here affects a result.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What the tasks of a run need beside their arguments."""
+    """Run that tasks work on, with its tracker, display and steps."""
 
     run_id: str
     recipe_digest: str
@@ -36,12 +36,16 @@ _running: list[RunContext] = []
 
 
 def set_run_context(context: RunContext) -> None:
-    """Make this the run of the process."""
+    """Set the current run of this process."""
     _running[:] = [context]
 
 
 def run_context() -> RunContext:
-    """The run that is going on in this process."""
+    """Return the current run of this process.
+
+    Raises:
+        DreamGymError: no run is set.
+    """
     if not _running:
         raise DreamGymError("no run is going on: call tasks from a flow")
     return _running[0]
@@ -49,31 +53,31 @@ def run_context() -> RunContext:
 
 @lru_cache
 def blobs() -> Blobs:
-    """Bytes by key, where the settings say."""
+    """Return the store of bytes that the settings name."""
     return open_blobs(settings())
 
 
 @lru_cache
 def objects() -> ObjectStore:
-    """The object store of this process."""
+    """Return the object store of this process."""
     return ObjectStore(blobs())
 
 
 @lru_cache
 def ledger() -> Ledger:
-    """The ledger of promotions."""
+    """Return the ledger of promotions."""
     return Ledger(blobs())
 
 
 @lru_cache
 def registry() -> Registry:
-    """The model registry."""
+    """Return the model registry."""
     return Registry(settings())
 
 
 @lru_cache
 def replay_store() -> "ReplayStore":
-    """The replay store of this process. LanceDB, which takes a second to import, is imported when it is first asked for."""
+    """Return the replay store of this process. LanceDB, which takes a second to import, is imported on first use."""
     from infra.storage.replay_store import ReplayStore
 
     return ReplayStore(settings())

@@ -1,4 +1,4 @@
-"""What can be wrong with a place where cycles run, asked one by one: versions, disk, stores, servers, clocks, secrets."""
+"""Health checks of a place where runs execute: versions, disk, stores, servers, clocks, secrets."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ _MAX_SKEW_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """Result of one check."""
 
     what: str
     fine: bool
@@ -34,7 +34,7 @@ class Finding:
 
 
 def findings(settings: Settings) -> Iterator[Finding]:
-    """Look at everything, the quick things first."""
+    """Run all checks, the quick ones first."""
     yield Finding("versions", True, ", ".join(f"{name} {version(name)}" for name in _PACKAGES))
     for what, look in _LOOKS.items():
         try:
@@ -89,7 +89,11 @@ def _prefect(_settings: Settings) -> str:
 
 
 def _clock(url: str, path: str) -> str:
-    """How far a server's clock is from ours: leases, schedules and signatures need them to agree."""
+    """Describe a server and check its clock against ours: leases, schedules and signatures need them to agree.
+
+    Raises:
+        OSError: the clocks differ by more than five seconds.
+    """
     if not url.startswith("http"):
         return "is a file"
     asked = time.time()

@@ -1,7 +1,7 @@
-"""Settings: where things run and lie. They never change results; recipes do.
+"""Settings: locations and resources. They never change results; recipes do.
 
-Read from DREAMGYM_* variables; a misspelt one is an error, not a default. A home that has a server stack
-(`dreamgym up`) names its servers itself, in a file that variables of the process go before.
+Settings are read from DREAMGYM_* variables; an unknown variable is an error. If the home has a server stack
+(`dreamgym up`), its file sets the servers; variables of the process take precedence.
 """
 
 import os
@@ -22,89 +22,89 @@ _DEFAULT_HOME = Path("runs")
 
 
 class Settings(BaseSettings):
-    """Where a run keeps its things; everything has an embedded default."""
+    """Locations and resources of a run; everything has an embedded default."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
     home: Path = _DEFAULT_HOME
-    """Folder of everything embedded: objects, replay store, tracking, Prefect."""
+    """Folder of all embedded stores: objects, replay store, tracking, Prefect."""
     object_store: str = ""
-    """s3://bucket/prefix, or a folder; empty: a folder in home."""
+    """URI s3://bucket/prefix, or a folder; empty: a folder in home."""
     s3_endpoint: str | None = None
     """Address of an S3-compatible server; empty: AWS."""
     s3_access_key: SecretStr | None = None
     s3_secret_key: SecretStr | None = None
     replay_store: str = ""
-    """Folder of the LanceDB tables; empty: a folder in home."""
+    """Folder or s3:// URI of the LanceDB tables; empty: a folder in home."""
     tracking_uri: SecretStr = SecretStr("")
     """MLflow tracking address, which may hold a password; empty: SQLite in home."""
     endpoint_url: str = ""
-    """OpenAI-compatible endpoint, of whose models recipes may make teacher, experience model and task generator."""
+    """OpenAI-compatible endpoint, whose models a recipe may use as teacher, experience model and task generator."""
     endpoint_api_key: SecretStr | None = None
     endpoint_concurrency: int = Field(default=8, ge=1)
-    """Questions at a time."""
+    """Maximum number of concurrent requests to the endpoint."""
     vllm_python: Path | None = None
-    """A Python that can import vLLM; empty: that of an environment which is made in `engines` on first use."""
+    """Python that can import vLLM; empty: that of an environment in `engines`, created on first use."""
     vllm_gpu_share: float = Field(default=0.3, gt=0, le=1)
-    """Of a GPU's memory, for each of the two servers; the networks that are trained are on it as well."""
+    """Share of a GPU's memory for each of the two vLLM servers; the trained networks use the same GPU."""
     serve_token: SecretStr = SecretStr("")
-    """That whoever plays in a served dream must send; empty: only this machine may play, and nobody is asked for one."""
+    """Token that clients of a served experience model must send; empty: no token, and only this machine may connect."""
     engines: Path = user_cache_path("dreamgym") / "engines"
-    """Folder of the engines' environments, some gigabytes each; all homes share it."""
+    """Folder of the engines' environments, shared by all homes; each has some gigabytes."""
     device: str = ""
-    """Of the networks: cpu, cuda or cuda:1, say; empty: a GPU if there is one."""
+    """Device of the networks, such as cpu, cuda or cuda:1; empty: a GPU if there is one."""
     num_ranks: int = Field(default=1, ge=1)
-    """Processes that train a network together, its weights sharded over them (FSDP2); with GPUs, one for each."""
+    """Number of processes that train a network together with sharded weights (FSDP2); with GPUs, one per GPU."""
     checkpoint_every_s: float = Field(default=600, ge=0)
-    """Seconds between two checkpoints of a fine-tuning, at least."""
+    """Minimum number of seconds between two checkpoints of a fine-tuning."""
     ray_address: str = ""
-    """Of a Ray cluster that dreams and fits the experience model, such as `10.0.0.1:6379`; empty: this process does."""
+    """Address of a Ray cluster that dreams and fits the experience model, such as `10.0.0.1:6379`; empty: local."""
     ray_cpus: float = Field(default=1, gt=0)
-    """That each call to the cluster takes of a node."""
+    """Number of CPUs of a node that each call to the cluster takes."""
     ray_gpus: float = Field(default=0, ge=0)
-    """The same of its GPUs."""
+    """Number of GPUs of a node that each call to the cluster takes."""
     num_threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
-    """Threads of the networks."""
+    """Number of threads of the networks."""
     schedule_timezone: str = "UTC"
-    """In which the schedules of deployments are read, such as Europe/Paris."""
+    """Time zone of the deployments' schedules, such as Europe/Paris."""
     environment_url: str = ""
-    """Of the server of an environment that runs elsewhere, such as WebShop's."""
+    """Address of the server of a remote environment, such as WebShop's."""
     environment_processes: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
-    """That play the games of an environment which needs processes of its own."""
+    """Number of processes that play the games of an environment which needs its own processes."""
 
     @field_validator("home", mode="before")
     @classmethod
     def _not_the_folder_one_stands_in(cls, home: Any) -> Any:
-        """Which a path of no letters would be."""
+        """Replace an empty path, which would be the current folder, with the default."""
         return home or _DEFAULT_HOME
 
     @property
     def object_store_uri(self) -> str:
-        """Where objects lie."""
+        """Bucket URI or folder of the object store."""
         return self.object_store or str(self.home.absolute() / "objects")
 
     @property
     def replay_store_uri(self) -> str:
-        """Where the tables lie."""
+        """Bucket URI or folder of the LanceDB tables."""
         return self.replay_store or str(self.home.absolute() / "replay")
 
     @property
     def tracking(self) -> str:
-        """Where MLflow keeps runs."""
+        """MLflow tracking address, which may hold a password."""
         return self.tracking_uri.get_secret_value() or f"sqlite:///{self.home.absolute() / 'mlflow.db'}"
 
     @property
     def tracking_shown(self) -> str:
-        """The same for a person to read, without its password."""
+        """MLflow tracking address without its password, for display."""
         return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", self.tracking)
 
 
 @lru_cache
 def settings() -> Settings:
-    """The settings of this process.
+    """Return the settings of this process.
 
     Raises:
-        InputError: a DREAMGYM_ variable that does not exist, or a value that does not fit.
+        InputError: a DREAMGYM_ variable does not exist, or has an invalid value.
     """
     use_stack(Path(os.environ.get(f"{PREFIX}HOME") or _DEFAULT_HOME))
     known = {f"{PREFIX}{name}".upper() for name in Settings.model_fields}
@@ -118,7 +118,7 @@ def settings() -> Settings:
 
 
 def use_stack(home: Path) -> None:
-    """Set the variables of a home's server stack, if it has one; those that are set already stay."""
+    """Set the variables of a home's server stack, if it has one; variables that are already set stay unchanged."""
     file = home / "stack" / "environment"
     if file.exists():
         for line in read_privately(file).splitlines():

@@ -1,1 +1,1 @@
-"""HOW: networks and mathematics. Knows nothing of Prefect, MLflow, LanceDB, S3 or environment variables."""
+"""Networks and mathematics, independent of Prefect, MLflow, LanceDB, S3 and environment variables."""

@@ -1,1 +1,1 @@
-"""NOUNS: frozen typed records, tables, recipes, ports and errors. Imports neither torch nor Prefect."""
+"""Frozen typed records, tables, recipes, ports and errors. Imports neither torch nor Prefect."""

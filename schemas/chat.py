@@ -1,4 +1,4 @@
-"""What is asked of a chat model, and the port of those who answer."""
+"""Questions to a chat model, and the port of models that answer them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,33 +7,33 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that is to be answered with one JSON object."""
+    """A question to be answered with one JSON object."""
 
     system: str
-    """What the model is to do. Nothing that was found in a log or made by a model belongs here."""
+    """Instructions for the model. Never contains text from a log or from a model."""
     user: str
-    """What it is given to do it with."""
+    """Input that the instructions apply to."""
     temperature: float | None = None
-    """None: as the model's provider thinks best."""
+    """Sampling temperature; None uses the provider's default."""
     seed: int = 0
-    """Of what is drawn: asked again with the same seed, the answer may be an earlier one."""
+    """Sampling seed. The same question with the same seed may be answered from the cache."""
     top_p: float = 1.0
-    """Of what is drawn; see Sampling."""
+    """Nucleus sampling threshold; see Sampling."""
 
 
 IsFine = Callable[[int, str], bool]
-"""Whether an answer to a question, counted from 0, can be used."""
+"""Predicate that returns whether an answer is usable, given the question's index (from 0) and the text."""
 
 
 class ChatModel(Protocol):
-    """Answers questions."""
+    """A chat model that answers questions."""
 
     def answer(self, questions: Sequence[Question], is_fine: IsFine, num_attempts: int = 1) -> list[str]:
-        """One answer per question, each asked again until it is fine; the last one if it never is.
+        """Return one answer per question, retried until usable; the last one if none is.
 
         Args:
-            questions: Asked side by side.
-            is_fine: Tells it of each; only fine answers are kept to be given again.
-            num_attempts: How often a question is asked at most.
+            questions: Questions, sent concurrently.
+            is_fine: Returns whether an answer is usable; only usable answers are cached.
+            num_attempts: Maximum number of attempts per question.
         """
         ...

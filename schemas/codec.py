@@ -1,4 +1,4 @@
-"""Trajectories as bytes and back, exactly: token ids and log-probabilities as they were sampled."""
+"""Lossless encoding of trajectories as bytes: token ids and log-probabilities exactly as they were sampled."""
 
 import zlib
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
 
 
 def encode_trajectories(trajectories: Sequence[Trajectory]) -> bytes:
-    """Compressed JSON; the same trajectories give the same bytes."""
+    """Return trajectories as compressed JSON; equal trajectories give equal bytes."""
     return zlib.compress(orjson.dumps(list(trajectories)), level=1)
 
 
 def decode_trajectories(content: bytes) -> list[Trajectory]:
-    """The trajectories of encode_trajectories."""
+    """Return the trajectories that encode_trajectories encoded."""
     return [_trajectory(plain) for plain in orjson.loads(zlib.decompress(content))]
 
 

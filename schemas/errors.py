@@ -1,38 +1,38 @@
-"""The tree of errors. Each says what failed, where, and what to do; the command line maps it to an exit code.
+"""Error hierarchy. Each message says what failed, where, and what to do; the command line maps it to an exit code.
 
 DreamGymError            exit 1: the run failed
 |-- InputError           exit 2: a recipe, a file or a command is wrong
 |   |-- RecipeError
 |   `-- DataError
-|-- IntegrityError       exit 1: bytes are not what their digest says
+|-- IntegrityError       exit 1: bytes do not match their digest
 |-- StorageError         exit 1: a store cannot be read or written
 |-- EngineError          exit 1: an inference engine or endpoint cannot start, or refuses
-|   `-- EngineUnavailable  died, hangs or answers nonsense; it is started anew, within limits
-|-- EnvironmentUnavailable exit 1: a real environment fails, and fails again
+|   `-- EngineUnavailable  dead, hanging or answering nonsense; restarted, within limits
+|-- EnvironmentUnavailable exit 1: a real environment fails repeatedly
 |-- TrainingError        exit 1: a training on several ranks was cut off
-|-- ConflictError        exit 1: somebody else was faster
+|-- ConflictError        exit 1: another process was faster
 `-- GateRefused          exit 3: evaluated, but not good enough
 """
 
 
 class DreamGymError(Exception):
-    """Something failed; the message says what, where and what to do."""
+    """Base class of all errors; the message says what failed, where and what to do."""
 
     exit_code = 1
 
 
 class InputError(DreamGymError):
-    """What was handed in is wrong: a recipe, a file, a setting or a command."""
+    """Invalid input: a recipe, a file, a setting or a command."""
 
     exit_code = 2
 
 
 class RecipeError(InputError):
-    """A recipe is not valid: a typo, a wrong type or an impossible combination."""
+    """Invalid recipe: a typo, a wrong type or an impossible combination."""
 
 
 class DataError(InputError):
-    """Data handed in cannot be used at all; single bad rows go to quarantine instead."""
+    """Data that cannot be used at all; single bad rows go to quarantine instead."""
 
 
 class IntegrityError(DreamGymError):
@@ -44,15 +44,15 @@ class StorageError(DreamGymError):
 
 
 class EngineError(DreamGymError):
-    """An inference engine, or an endpoint, cannot start, or refuses what it is asked."""
+    """An inference engine or endpoint cannot start, or refuses a request."""
 
 
 class EngineUnavailable(EngineError):
-    """An inference engine died, hangs, or answers nonsense: started anew, it may answer the same question."""
+    """An inference engine died, hangs or answers nonsense; after a restart it may answer the same request."""
 
 
 class EnvironmentUnavailable(DreamGymError):
-    """A real environment fails, and fails again: nothing is said about a policy that it did not let play."""
+    """A real environment fails repeatedly, so a policy that it did not let play cannot be judged."""
 
 
 class TrainingError(DreamGymError):
@@ -60,7 +60,7 @@ class TrainingError(DreamGymError):
 
 
 class ConflictError(DreamGymError):
-    """What this rested on changed meanwhile; looked at anew, it may be right or not."""
+    """State that a decision relied on changed in the meantime; check again and retry."""
 
 
 class GateRefused(DreamGymError):

@@ -1,4 +1,4 @@
-"""The ledger of promotions: every judgement, promotion and rollback in order; who is champion follows from it."""
+"""The ledger of promotions: all judgements, promotions and rollbacks in order. The champion is derived from it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from schemas.records import Reference
 
 
 class Decision(StrEnum):
-    """What an entry records."""
+    """Kind of a ledger entry."""
 
     JUDGED = "judged"
     PROMOTED = "promoted"
@@ -22,25 +22,25 @@ class Entry:
 
     decision: Decision
     policy: Reference | None
-    """Who was judged or promoted; who is champion again after a rollback, None if nobody was before."""
+    """Policy judged or promoted. For a rollback, the restored champion; None if there was none before."""
     gate: str = ""
-    """Digest of the gate's report that it rests on."""
+    """Digest of the gate report that the decision rests on."""
     passed: bool = False
-    """What that gate said."""
+    """Verdict of that gate."""
     by: str = ""
-    """Cycle or person."""
+    """Run or person that decided."""
     reason: str = ""
     time_utc: str = ""
 
     def is_judgement_of(self, policy: Reference, by: str) -> bool:
-        """Whether it records that a run judged a policy."""
+        """Return whether this entry records that a run judged a policy."""
         is_theirs = self.decision is Decision.JUDGED and self.by == by
         return is_theirs and self.policy is not None and self.policy.sha256 == policy.sha256
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All entries, oldest first; the fence of the next one is their number plus one."""
+    """All entries, oldest first. The fence of the next entry is their number plus one."""
 
     entries: tuple[Entry, ...] = ()
 
@@ -52,22 +52,22 @@ class History:
 
     @property
     def before_champion(self) -> Reference | None:
-        """Who a rollback would bring back."""
+        """The policy that a rollback would restore."""
         standing, _ = self._standing_and_withdrawn()
         return standing[-2] if len(standing) > 1 else None
 
     @property
     def standing(self) -> list[Reference]:
-        """Champions one upon the other, the present one last."""
+        """Stack of champions, the present one last."""
         return self._standing_and_withdrawn()[0]
 
     @property
     def withdrawn(self) -> set[str]:
-        """Digests of the policies that a rollback took out of force, and that nobody promoted again on purpose."""
+        """Digests of the policies that a rollback took out of force and nobody promoted again on purpose."""
         return self._standing_and_withdrawn()[1]
 
     def _standing_and_withdrawn(self) -> tuple[list[Reference], set[str]]:
-        """Champions one upon the other: a promotion adds one, a rollback withdraws all above the one that comes back."""
+        """Replay the entries: a promotion pushes a champion, a rollback withdraws all above the one it restores."""
         standing: list[Reference] = []
         withdrawn: set[str] = set()
         for entry in self.entries:
@@ -82,7 +82,7 @@ class History:
 
     @property
     def declined(self) -> set[str]:
-        """Digests of the gates that a person did not follow."""
+        """Digests of the gate reports whose candidate a person declined."""
         return {entry.gate for entry in self.entries if entry.decision is Decision.DECLINED}
 
     @property
@@ -92,7 +92,7 @@ class History:
 
     @property
     def real_env_candidate(self) -> Reference | None:
-        """The policy that passed last, and that nobody declined: it may be fine-tuned in the real environment."""
+        """The latest policy that passed and was not declined; it may be fine-tuned in the real environment."""
         return self._last_judged(lambda entry: entry.passed and entry.gate not in self.declined)
 
     def _last_judged(self, counts: Callable[[Entry], bool]) -> Reference | None:

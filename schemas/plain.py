@@ -1,4 +1,4 @@
-"""References among plain data, as JSON and back: results of tasks and the lineage of a cycle are kept so."""
+"""References in plain data, as JSON and back: the format of stored task results and of a run's lineage."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, is_dataclass
@@ -10,7 +10,7 @@ _REFERENCE = "__reference__"
 
 
 def plain(value: Any) -> Any:
-    """References and records as JSON data; `restored` is the way back."""
+    """Return references and records as JSON data; `restored` is the inverse."""
     if isinstance(value, Reference):
         return {_REFERENCE: asdict(value)}
     if is_dataclass(value) and not isinstance(value, type):
@@ -23,7 +23,7 @@ def plain(value: Any) -> Any:
 
 
 def restored(value: Any) -> Any:
-    """The way back from `plain`: references as references."""
+    """Return JSON data with its references restored; the inverse of `plain`."""
     if isinstance(value, dict) and _REFERENCE in value:
         return Reference(**value[_REFERENCE])
     if isinstance(value, dict):
@@ -34,7 +34,7 @@ def restored(value: Any) -> Any:
 
 
 def references_in(value: Any) -> Iterator[Reference]:
-    """Every reference among such data."""
+    """Yield every reference in nested data."""
     if isinstance(value, Reference):
         yield value
     elif isinstance(value, dict | list):

@@ -1,9 +1,9 @@
-"""The policies that a cycle makes, in the order in which people read them, and what tables and commands call them."""
+"""The policies of a run in display order, and their names in tables and commands."""
 
 from enum import StrEnum
 
 REGISTERED_MODEL = "dreamgym-policy"
-"""Name of all policies in MLflow's model registry; each is a version."""
+"""Name of the registered model in MLflow; each policy is a version of it."""
 
 POLICY_LABELS = {
     "start": "starting policy",
@@ -14,7 +14,7 @@ POLICY_LABELS = {
 
 
 class PolicyName(StrEnum):
-    """A policy of a run, as commands name it."""
+    """A policy of a run, as named on the command line."""
 
     START = "start"
     DREAM = "dream"
@@ -22,9 +22,9 @@ class PolicyName(StrEnum):
 
     @property
     def key(self) -> str:
-        """The same in a run's lineage and results."""
+        """Key of the policy in a run's lineage and results."""
         return self.value.replace("-", "_")
 
 
 GATES = {PolicyName.DREAM: "gate", PolicyName.SIM_TO_REAL: "real_gate"}
-"""Policies that may become champion, and where a run's record keeps the verdict on each."""
+"""Policies that may become champion, each with the field of the run's record that holds its verdict."""

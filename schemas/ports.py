@@ -1,6 +1,6 @@
-"""What the models need from outside, and what environments, annotators and stores must offer.
+"""Ports: what the models need from outside, and what environments, annotators and stores must offer.
 
-A slot is a place in a vector of episodes: reset puts an agent task into it, step moves it on.
+A slot is a place in a vector of episodes: reset puts an agent task into it, step advances it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,24 +13,24 @@ from schemas.sampling import Sampled, Sampling
 
 
 class TokenStreams(Protocol):
-    """Token streams side by side, one per row, each with its own length."""
+    """Parallel token streams, one per row, each with its own length."""
 
     @property
     def num_prefilled(self) -> int:
-        """Tokens from outside so far, all rows together."""
+        """Number of tokens from outside so far, over all rows."""
         ...
 
     @property
     def num_sampled(self) -> int:
-        """Tokens that were sampled so far, all rows together."""
+        """Number of sampled tokens so far, over all rows."""
         ...
 
     def restart(self, row: int) -> None:
-        """Forget a row's stream, so that another can use its place."""
+        """Clear a row's stream so that another can use its place."""
         ...
 
     def length(self, row: int) -> int:
-        """Tokens of a row's stream so far."""
+        """Return the number of tokens in a row's stream."""
         ...
 
     def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
@@ -38,19 +38,19 @@ class TokenStreams(Protocol):
         ...
 
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
-        """Sample a continuation of each row until the end token; it is a part of the row's stream from then on."""
+        """Sample a continuation of each row up to the end token, and append it to the row's stream."""
         ...
 
 
 class Engine(Protocol):
-    """Samples from one set of weights: token ids in, token ids out."""
+    """Sampler for one set of weights: token ids in, token ids out."""
 
     def open(self, num_rows: int, capacity: int = 256) -> TokenStreams:
-        """Empty streams.
+        """Return empty streams.
 
         Args:
-            num_rows: How many.
-            capacity: Tokens per row to make room for at first; it grows.
+            num_rows: Number of streams.
+            capacity: Initial number of tokens per row to allocate; it grows.
         """
         ...
 
@@ -63,60 +63,60 @@ class Environment(Protocol):
         ...
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
-        """Take one action in each slot. An impossible action answers in text and never raises."""
+        """Take one action in each slot. An impossible action is answered in text and never raises."""
         ...
 
 
 class RealEnvironment(Environment, Protocol):
-    """A real environment: it also knows its tasks, its rules and a way to solve them."""
+    """A real environment, which also provides tasks, rules and an expert."""
 
     def tasks(self, split: str, num_tasks: int, first_seed: int = 0) -> list[AgentTask]:
-        """Tasks of a split, the same for the same arguments."""
+        """Return tasks of a split, the same ones for the same arguments."""
         ...
 
     def expert(self, slot: int) -> str:
-        """The action that an expert would take now in this slot."""
+        """Return the action that an expert would take now in this slot."""
         ...
 
     def admissible_actions(self, slot: int) -> list[str]:
-        """Actions that would change the state now."""
+        """Return the actions that would change the state now."""
         ...
 
     def near_misses(self, slot: int) -> list[str]:
-        """Well-formed actions about what is in sight, most of them refused now."""
+        """Return well-formed actions about visible entities, most of which would be refused now."""
         ...
 
     def names(self, task: AgentTask) -> list[str]:
-        """Names in this task, or in its first state if it has one, that no rule depends on: they may be replaced."""
+        """Return replaceable names, which no rule depends on, in this task or in its first state if it has one."""
         ...
 
     def task_error(self, task: AgentTask) -> str | None:
-        """Why a task, with its first state, is none of this environment's or cannot be solved; None if it is fine."""
+        """Return why a task with its first state is foreign to this environment or unsolvable; None if it is valid."""
         ...
 
 
 class AdmissibleActions(Protocol):
-    """How to read in a state what it accepts: of environments whose states list that."""
+    """Reader of the admissible actions in a state, for environments whose states list them."""
 
     def accepts(self, state: str, action: str) -> bool | None:
-        """Whether a state says that it accepts an action, or that it does not; None where it says neither."""
+        """Return whether a state says that it accepts (True) or refuses (False) an action; None if it says neither."""
         ...
 
     def refused(self, state: str) -> str:
-        """The state that follows where an action was not accepted."""
+        """Return the state that follows an action that was not accepted."""
         ...
 
 
 class Annotator(Protocol):
-    """Writes in hindsight one reasoning trace per transition of a finished trajectory."""
+    """Writer of reasoning traces in hindsight, one per transition of a finished trajectory."""
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
-        """One list per trajectory, one trace per turn."""
+        """Return one list per trajectory, with one trace per turn."""
         ...
 
 
 class Encoder(Protocol):
-    """Turns the text of a (state, action) pair, in the context of its task, into a vector."""
+    """Encoder of the text of a (state, action) pair, in the context of its task, as a vector."""
 
     @property
     def num_dimensions(self) -> int:
@@ -124,37 +124,37 @@ class Encoder(Protocol):
         ...
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Unit vectors, float32 [N, num_dimensions]."""
+        """Return unit vectors, float32 [N, num_dimensions]."""
         ...
 
 
 class Demonstrations(Protocol):
-    """Retrieves past experience to ground the experience model."""
+    """Retriever of past experience that grounds the experience model."""
 
     def retrieve(self, queries: Sequence["DemonstrationQuery"], k: int) -> list[list[str]]:
-        """Up to k demonstrations per query, nearest first, never from the query's own trajectory."""
+        """Return up to k demonstrations per query, nearest first, never from the query's own trajectory."""
         ...
 
 
 class DemonstrationQuery(Protocol):
-    """What is asked of the replay store."""
+    """Query to the replay store."""
 
     @property
     def task(self) -> AgentTask:
-        """Whose task."""
+        """Task of the episode."""
         ...
 
     @property
     def state(self) -> str:
-        """The state that the action meets."""
+        """State in which the action is taken."""
         ...
 
     @property
     def action(self) -> str:
-        """What is done."""
+        """Action taken."""
         ...
 
     @property
     def trajectory_id(self) -> str:
-        """Of the trajectory that asks; its own transitions are not shown to it."""
+        """Id of the querying trajectory; its own transitions are excluded."""
         ...

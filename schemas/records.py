@@ -1,6 +1,6 @@
-"""The records that flow between rooms: agent tasks, steps, trajectories, references.
+"""Records that flow between rooms: agent tasks, steps, trajectories, references.
 
-A *group* is simply a list of trajectories of one agent task that were rolled out together.
+A *group* is a list of trajectories of one agent task that were rolled out together.
 """
 
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ Origin = Literal["real", "dream"]
 
 
 class Failure(StrEnum):
-    """Why a rollout has no outcome. A failed rollout is data, never a reward of 0."""
+    """Reason why a rollout has no outcome. A failed rollout is data, never a reward of 0."""
 
     UNPARSABLE = "experience model output could not be parsed"
     TOO_LONG = "context is full"
@@ -31,19 +31,19 @@ class AgentTask:
     family: str
     seed: int = 0
     initial_state: str = ""
-    """Start of a generated task, written by the experience model; empty: ask the environment."""
+    """First state of a generated task, written by the experience model; empty: ask the environment."""
     parent_id: str = ""
-    """Of which task this is a variation; empty for the environment's own."""
+    """Id of the task that this one varies; empty for the environment's own tasks."""
 
     @property
     def generated(self) -> bool:
-        """Whether the task generator made it, so that no real environment knows it."""
+        """True if the task generator wrote it, so no real environment knows it."""
         return bool(self.parent_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What an environment, real or dreamt, answers to one action."""
+    """Response of an environment, real or dreamt, to one action."""
 
     state: str
     reward: float
@@ -57,27 +57,27 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One action of an episode with the state it was taken in, and what came of it."""
+    """One action of an episode, with the state it was taken in and its outcome."""
 
     state: str
     action: str
     step: Step
     weight_version: str = ""
-    """Digest of the weights that sampled the action, every token of it; empty where none did."""
+    """Digest of the weights that sampled every token of the action; empty if no weights did."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A stream of tokens as the policy saw and sampled it: token-in, token-out, never re-tokenised.
+    """A token stream exactly as the policy saw and sampled it: token-in, token-out, never re-tokenised.
 
-    Shapes: all three have the length of the stream, T.
+    Shapes: all three lists have the length of the stream, T.
     """
 
     ids: list[int]
     is_action: list[bool]
-    """True where the policy sampled the token; False for task and states."""
+    """True for tokens that the policy sampled; False for those of task and states."""
     logprobs: list[float]
-    """Log-probability under the policy that sampled; 0.0 where is_action is False."""
+    """Log-probability under the sampling policy; 0.0 where is_action is False."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,28 +88,28 @@ class Trajectory:
     origin: Origin
     turns: list[Turn]
     tokens: tuple[Tokens, ...] = ()
-    """What the policy saw and sampled: one stream for the episode, or one per turn."""
+    """Tokens that the policy saw and sampled: one stream for the episode, or one per turn."""
     failure: Failure | None = None
     truncated: bool = False
-    """The episode met the step limit before it was done."""
+    """True if the episode reached the step limit before it was done."""
     source: str = ""
-    """Who acted: expert, noisy expert 0.4, start policy, an imported file."""
+    """Origin of the actions: expert, noisy expert 0.4, start policy, an imported file."""
     episode_id: str = ""
-    """Name of a logged episode, which it keeps when it grows; empty: its content is its name."""
+    """Name of a logged episode, stable when the episode grows; empty: it is named by its content."""
 
     @property
     def success(self) -> bool:
-        """Whether the environment said so on the last step."""
+        """True if the environment reported success on the last step."""
         return bool(self.turns) and self.turns[-1].step.success
 
     @property
     def reward(self) -> float:
-        """Return of the episode, undiscounted: 0.0 or 1.0 in a dream, what the environment grants for real."""
+        """Undiscounted return of the episode: 0.0 or 1.0 in a dream, as granted by the environment for real."""
         return sum(turn.step.reward for turn in self.turns)
 
     @property
     def task_as_it_began(self) -> AgentTask:
-        """The task with the first state that was seen, which a dream of it starts from."""
+        """The task with the first state that was seen, from which a dream of it starts."""
         return replace(self.task, initial_state=self.turns[0].state)
 
     @property
@@ -120,11 +120,11 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What travels between tasks instead of data: where it lies and what it must be."""
+    """A pointer passed between tasks instead of data: where the data is and which digest it must have."""
 
     uri: str
     sha256: str
     kind: str
-    """What it is: model, trajectories, agent tasks, gate."""
+    """Kind of the data: model, trajectories, agent tasks, gate."""
     notes: dict[str, float | int | str] = field(default_factory=dict, hash=False)
-    """Small facts worth showing beside the reference: rows, steps, losses."""
+    """Small facts to show next to the reference: rows, steps, losses."""

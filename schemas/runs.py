@@ -1,6 +1,6 @@
-"""Runs: what is known of one execution of a recipe, and what it was made of.
+"""Runs: the facts known about one execution of a recipe, and what it was built from.
 
-A run's record is plain data that is kept by its id: what is below, then results, lineage and gate as they come to be.
+A run's record is plain data stored by its id: the fields below first, then results, lineage and gate as they appear.
 """
 
 from dataclasses import asdict, dataclass
@@ -13,11 +13,11 @@ from schemas.recipes.digests import digest_of
 from schemas.records import Reference
 
 Record = dict[str, Any]
-"""What is stored of a run (RunHead), and what it came to (flows/running/run_recipe.py)."""
+"""Stored record of a run: its head (RunHead), and its results (flows/running/run_recipe.py)."""
 
 
 class Trigger(StrEnum):
-    """Who began a run."""
+    """Cause that started a run."""
 
     HAND = "by hand"
     SCHEDULE = "schedule"
@@ -25,7 +25,7 @@ class Trigger(StrEnum):
 
 
 class Status(StrEnum):
-    """What became of a run."""
+    """State of a run."""
 
     RUNNING = "running"
     FINISHED = "finished"
@@ -36,7 +36,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyParts:
-    """What the cache key of a versioned task is made of; `dreamgym why` compares those of two steps."""
+    """Parts of the cache key of a versioned task; `dreamgym why` compares those of two steps."""
 
     task: str
     module: str
@@ -52,56 +52,56 @@ class KeyParts:
 
 
 class RunKey(BaseModel):
-    """Everything that is a reason to begin a run when it changes."""
+    """Everything that is a reason to start a run when it changes."""
 
     model_config = ConfigDict(frozen=True)
 
     recipe: dict[str, Any]
-    """Fields that differ from the recorded defaults, with dotted names."""
+    """Fields that differ from the recorded defaults, by dotted name."""
     data: dict[str, str]
-    """Digests of log files, and of what the recipe names by folder, by name."""
+    """Digests by name of log files and of the models that the recipe names by folder."""
     code: dict[str, str]
-    """Digests of the files that its tasks may run."""
+    """Digests of the files that the run's tasks may execute."""
     packages: dict[str, str]
-    """Versions of the packages in it that change numbers."""
+    """Versions of the packages in that code that change numbers."""
     settings: dict[str, str]
-    """What of the settings changes numbers."""
+    """Settings that change numbers."""
 
 
 class LeftBehind(BaseModel):
-    """What earlier runs left behind and this one reads, fixed when it is begun. It is no reason to begin one."""
+    """Results of earlier runs that this one reads, fixed when it starts. They are no reason to start a run."""
 
     model_config = ConfigDict(frozen=True)
 
     table_tag: str = ""
-    """Pins the version of the transitions whose real episodes are read; empty: none are."""
+    """Tag of the table version whose real episodes are read; empty: none are read."""
     champion: Reference | None = None
-    """The policy in force when the run was begun."""
+    """The champion when the run started."""
     experience_model: Reference | None = None
-    """The experience model of the last run of the recipe that has one."""
+    """The experience model of the recipe's last run that has one."""
     experience: list[Reference] = Field(default=[])
-    """What that experience model has learnt."""
+    """Data that this experience model was fitted on."""
     backbone: Reference | None = None
-    """What it was fitted from at first."""
+    """Backbone that it was first fitted from."""
 
 
 class RunHead(BaseModel):
-    """A run as it is begun."""
+    """A run's record when it starts."""
 
     run_id: str
     number: int
-    """Orders the runs of a home, whatever its clock said."""
+    """Sequence number that orders the runs of a home, independent of the clock."""
     recipe: dict[str, Any]
     recipe_digest: str
     status: Status = Status.RUNNING
     trigger: Trigger = Trigger.HAND
     reasons: list[str] = Field(default=[])
-    """Why it was begun, a sentence each."""
+    """Reasons why it was started, one sentence each."""
     asked_again: bool = False
     until: str
-    """The last stage that it was asked for."""
+    """The last requested stage."""
     reached: str = ""
-    """The last stage that it came to the end of; empty before any."""
+    """The last completed stage; empty before the first."""
     started_utc: str
     finished_utc: str = ""
     key: RunKey

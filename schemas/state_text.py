@@ -1,8 +1,8 @@
-r"""How an abstract state is written: one line per thing, `- name: value`, and what changed between two.
+r"""Text format of an abstract state: one line `- name: value` per entity, and the changes between two states.
 
-The paper calls for an abstract textual state that drops what does not matter for acting (section 4.1).
-A state of named lines has a further use: the experience model needs to write only the lines that
-change, which a small model learns far better than copying the whole state.
+The paper calls for an abstract textual state without what does not matter for acting (section 4.1).
+Named lines have a further use: the experience model needs to write only the lines that change, which a
+small model learns far better than copying the whole state.
 
 Example:
     state    "- you: kitchen\n- carrot: counter raw uncut"
@@ -10,14 +10,14 @@ Example:
 """
 
 GONE = "gone"
-"""Value of a changed line that takes the thing out of the state."""
+"""Value of a changed line that removes the entity from the state."""
 
 
 def lines_of(state: str) -> dict[str, str]:
-    """Name to value, in the order of the text.
+    """Return values by name, in the order of the text.
 
     Raises:
-        ValueError: a line that is not `- name: value`, or a name that comes twice.
+        ValueError: a line is not `- name: value`, or a name appears twice.
     """
     lines: dict[str, str] = {}
     for line in filter(None, state.split("\n")):
@@ -31,12 +31,12 @@ def lines_of(state: str) -> dict[str, str]:
 
 
 def text_of(lines: dict[str, str]) -> str:
-    """The state text of these lines."""
+    """Return the state text of these lines."""
     return "\n".join(f"- {name}: {value}" for name, value in lines.items())
 
 
 def state_of(text: str, name: str = "") -> str:
-    """A text as a state: as it is, if it is one, else as one line of this name, or its lines by number."""
+    """Return a text as a state: unchanged if it is one, else as one line of this name, or as numbered lines."""
     try:
         lines = lines_of(text)
     except ValueError:
@@ -48,17 +48,17 @@ def state_of(text: str, name: str = "") -> str:
 
 
 def changes_between(state: str, next_state: str) -> str:
-    """The lines of next_state that are new or differ, then what is gone; empty if nothing changed."""
+    """Return the new and changed lines of next_state, then the removed names; empty if nothing changed."""
     before, after = lines_of(state), lines_of(next_state)
     changed = {name: value for name, value in after.items() if before.get(name) != value}
     return text_of(changed | {name: GONE for name in before if name not in after})
 
 
 def apply_changes(state: str, changes: str) -> str:
-    """The next state: changed lines stay in their place, new ones come last.
+    """Return the next state: changed lines keep their place, new ones come last.
 
     Raises:
-        ValueError: changes that are not lines of a state.
+        ValueError: the changes are not lines of a state.
     """
     lines = lines_of(state) | lines_of(changes)
     return text_of({name: value for name, value in lines.items() if value != GONE})

@@ -1,6 +1,6 @@
-"""The tables of the replay store, and what a logged transition must be before it may enter.
+"""Tables of the replay store, and the rules that a logged transition must meet to enter.
 
-pandera checks frames (checks below), Arrow fixes what is stored. Dreamt and real reward never share a
+pandera checks frames (checks below), Arrow fixes the stored schema. Dreamt and real reward never share a
 column; a missing one is null, never 0.
 """
 
@@ -13,13 +13,13 @@ import pyarrow as arrow
 from schemas.state_text import lines_of
 
 SCHEMA_VERSION = 2
-"""Of the tables here. Tables of an earlier version are migrated when they are opened (infra/storage/table_migration.py)."""
+"""Version of these tables. Tables of an earlier version are migrated when opened (infra/storage/table_migration.py)."""
 
 LOG_SCHEMA_VERSION = 1
-"""Of logged transitions; logs of another version are quarantined, not read by guess."""
+"""Version of logged transitions; logs of another version are quarantined rather than guessed at."""
 
 MAX_TEXT_BYTES = 32_768
-"""A state, action or instruction beyond this is not a textual abstraction any more."""
+"""Maximum size of a state, action or instruction; beyond it, a text is no textual abstraction any more."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _TEMPLATE = re.compile(
@@ -33,7 +33,7 @@ def _column_check(test: "np.ufunc | object", message: str) -> pa.Check:
 
 
 def _text(*, nullable: bool = False, empty: bool = False) -> pa.Column:
-    """A text column that no control character, template token or flood can enter."""
+    """Return a text column that rejects control characters, template tokens and oversized text."""
     checks = [
         _column_check(
             lambda t: len(str(t).encode(errors="replace")) <= MAX_TEXT_BYTES, f"longer than {MAX_TEXT_BYTES} bytes"
@@ -47,7 +47,7 @@ def _text(*, nullable: bool = False, empty: bool = False) -> pa.Column:
 
 
 def _state() -> pa.Column:
-    """A text column of states."""
+    """Return a text column of states."""
     column = _text()
     column.checks.append(_column_check(_is_state, "is not lines of the form '- name: value', each name once"))
     return column
@@ -94,11 +94,11 @@ _PROVENANCE = [
     *(arrow.field(n, arrow.string(), nullable=False) for n in ("policy", "experience_model", "recipe", "run")),
     *(arrow.field(n, arrow.int64(), nullable=False) for n in ("seed", "round", "schema_version")),
 ]
-"""With what a row was made: on every row of every table, but for what was refused."""
+"""Provenance columns, on every row of every table except quarantine."""
 
 
 def transitions_schema(num_dimensions: int) -> arrow.Schema:
-    """Stored transitions, real and dreamt."""
+    """Return the schema of stored transitions, real and dreamt."""
     text, number = arrow.string(), arrow.int64()
     return arrow.schema(
         [
@@ -130,7 +130,7 @@ QUARANTINE_SCHEMA = arrow.schema(
         arrow.field("raw", arrow.string(), nullable=False),
     ]
 )
-"""Rows that could not be taken, as they came, with the reason."""
+"""Rejected rows, unchanged, each with the reason."""
 
 AGENT_TASKS_SCHEMA = arrow.schema(
     [
@@ -143,7 +143,7 @@ AGENT_TASKS_SCHEMA = arrow.schema(
         *_PROVENANCE,
     ]
 )
-"""The agent tasks of each round, and the reward entropy that they were drawn by; null: not tried before."""
+"""The agent tasks of each round, with the reward entropy they were drawn by; null: not tried before."""
 
 EVALUATIONS_SCHEMA = arrow.schema(
     [

@@ -1,1 +1,1 @@
-"""WHAT: one task per file, one verb each: fetch by reference, call models, store, return a reference."""
+"""Prefect tasks, one per file and one verb each: fetch by reference, call models, store, return a reference."""

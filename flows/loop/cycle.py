@@ -1,10 +1,9 @@
-"""A run, step by step: from logs of a real environment to a policy trained in a dream and proved for real.
+"""The DreamGym loop: from logs of a real environment to a policy trained in a dream and proven for real.
 
-    ingest -> annotate -> start policy -> its own mistakes -> experience model
+    ingest -> annotate -> start policy -> its on-policy episodes -> experience model
            -> [ propose -> dream -> train -> calibrate ]* -> evaluate -> gate -> promote -> fine-tune for real
 
-The body reads like a table of contents; every step is a versioned task, so a run that was killed and is begun again goes on
-from the last step that finished.
+Every step is a versioned task, so a run that was killed resumes after its last finished step.
 """
 
 from functools import partial
@@ -36,12 +35,12 @@ from tasks.running.pins import with_encoder_pinned
 
 @flow(name="cycle", validate_parameters=False)
 def cycle(recipe: Recipe, until: Stage, left_behind: LeftBehind) -> Lineage:
-    """Run a recipe up to and with a stage.
+    """Run a recipe up to and including a stage.
 
     Args:
-        recipe: What to run.
-        until: The last stage.
-        left_behind: What earlier runs left behind and this one reads.
+        recipe: Recipe to run.
+        until: Last stage to run.
+        left_behind: Results of earlier runs that this one reads.
     """
     log_to_page()
     made = Lineage(left_behind=left_behind)
@@ -61,13 +60,13 @@ def cycle(recipe: Recipe, until: Stage, left_behind: LeftBehind) -> Lineage:
 
 
 def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
-    """Rounds of proposing, dreaming and training, until the budget ends or the dream drifts from reality."""
+    """Propose, dream and train in rounds, until the budget ends or the dream drifts from reality."""
     with Prefetcher[Reference](beside=recipe.dream.max_staleness > 0) as dreams:
         train_on(dreams, recipe, made)
 
 
 def train_on(dreams: Prefetcher[Reference], recipe: Recipe, made: Lineage) -> None:
-    """Begin dreams, train on what was dreamt, and keep the policy that does best for real."""
+    """Dream, train on the dreamt groups, and select the policy with the best real success on valid tasks."""
     experience = list(made.references["experience"])
     start = policy = best = made.references["start"]
     publish_weights("policy", policy)
@@ -102,7 +101,7 @@ def train_on(dreams: Prefetcher[Reference], recipe: Recipe, made: Lineage) -> No
 
 
 def draw_curve(recipe: Recipe, round: int, metrics: dict[str, Any]) -> None:
-    """A point of the learning curve on the run itself, and a line in the flow run's logs."""
+    """Log a point of the learning curve to the run itself, and a line to the flow run's logs."""
     success = metrics.get("dream_success")
     told = "no episode ended" if success is None else f"dream success {success:.0%}"
     run_context().display.log(f"round {round + 1} of {recipe.dream.num_rounds}: {told}")
@@ -113,7 +112,7 @@ def draw_curve(recipe: Recipe, round: int, metrics: dict[str, Any]) -> None:
 def has_parted(
     recipe: Recipe, made: Lineage, policy: Reference, dreamt: Reference, calibration: dict[str, Any], round: int
 ) -> bool:
-    """Whether training in the dream ends where dream and real have parted; else the experience model is refitted."""
+    """Return whether training in the dream stops as dream and real have parted; if not, refit the experience model."""
     told = f"after round {round + 1}: dream and real differ by {calibration['dream_real_gap']:+.0%}"
     alarm(calibration)
     if recipe.dream.when_parted == "stop":
@@ -126,7 +125,7 @@ def has_parted(
 
 
 def refit(recipe: Recipe, made: Lineage, policy: Reference, dreamt: Reference, round: int) -> None:
-    """Go on with an experience model that has learnt real episodes of the present policy, where its dreams erred most."""
+    """Fit the experience model to real episodes of the present policy, played where its dreams erred most."""
     asked, grpo, learnt = recipe.dream, recipe.grpo, made.references["experience"]
     played = play_where_dreams_err(dreamt, policy, recipe.real_play, asked.refit_episodes, grpo.temperature, round)
     own = annotate(played, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, policy.sha256)
@@ -146,7 +145,7 @@ def begin(
     experience: list[Reference],
     round: int,
 ) -> None:
-    """Begin the rounds that may be dreamt by now: this one, and later ones if rollouts may be stale."""
+    """Begin the rounds that may be dreamt now: this one, and later ones if stale rollouts are allowed."""
     asked, grpo, model = recipe.dream, recipe.grpo, made.references["experience_model"]
     for later in range(dreams.num_begun, last_to_begin(asked, round) + 1):
         tasks = propose_tasks(pool, made.entropies, recipe.curriculum, grpo.groups_per_round, recipe.seed, later)
@@ -157,18 +156,21 @@ def begin(
 
 
 def last_to_begin(asked: DreamRecipe, round: int) -> int:
-    """The last round that may be dreamt before a round has been trained on: none beyond a calibration, which may be the end."""
+    """Return the last round that may be dreamt before `round` has been trained on.
+
+    No round beyond a calibration, since training may end there.
+    """
     stalest = range(round, min(round + asked.max_staleness, asked.num_rounds - 1))
     return next((one for one in stalest if is_calibrated_after(asked, one)), stalest.stop)
 
 
 def is_calibrated_after(asked: DreamRecipe, round: int) -> bool:
-    """Whether dream and real are compared between a round and the next."""
+    """Return whether dream and real are compared between a round and the next."""
     return (round + 1) % asked.calibrate_every == 0 or round + 1 == asked.num_rounds
 
 
 def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> dict[str, Any]:
-    """Dream against real on valid tasks: measured, never trained on."""
+    """Compare dream and real success on valid tasks, which are never trained on."""
     calibration = evaluated(recipe, made, "calibrate", policy, "valid", recipe.environment.num_valid_tasks, round)
     model, experience = made.references["experience_model"], made.references["experience"]
     one_step = measure_fidelity(model, policy, experience, recipe.play, recipe.grpo.temperature)

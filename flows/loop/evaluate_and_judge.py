@@ -1,4 +1,4 @@
-"""Prove a policy in the real environment: evaluate it on test tasks, let the gate judge it, and offer it as champion."""
+"""Prove a policy in the real environment: evaluate it on test tasks, judge it by the gate, offer it as champion."""
 
 from typing import Any
 
@@ -16,19 +16,19 @@ from tasks.judging.judge import judge_candidate
 from tasks.judging.promote import champion_to_beat, is_in_force, is_open, objections, promote, record_judgement
 
 _BETWEEN_PANELS = 100_000
-"""Test tasks from the first of one panel to the first of the next."""
+"""Distance between the first test tasks of two consecutive panels."""
 
 
 def evaluate_and_judge(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
-    """Judge what the dream taught, against the starting policy and the champion, and record the judgement.
+    """Judge the dream-trained policy against the starting policy and the champion, and record the judgement.
 
     Args:
-        recipe: Of the run.
-        made: Its models; evaluations and verdict are added.
-        anew: Although the run judged it before: against today's champion, on a panel of its own.
+        recipe: Recipe of the run.
+        made: Lineage of the run; evaluations and verdict are added.
+        anew: Judge again a policy the run judged before: against today's champion, on a new panel unless pinned.
 
     Raises:
-        IntegrityError: rows that the run stored are not what was written.
+        IntegrityError: stored rows of the run do not match their digests.
     """
     verify_rows(references_in(made.references))
     made.references.pop("champion", None)
@@ -44,7 +44,7 @@ def evaluate_and_judge(recipe: Recipe, made: Lineage, *, anew: bool = False) -> 
 
 
 def evaluate_and_judge_fine_tuned(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
-    """Judge what sim-to-real made, against the policy that it went on from and the champion."""
+    """Judge the policy after sim-to-real against the policy it started from and the champion."""
     candidate, first = made.references["sim_to_real"], made.references["dream"]
     champion = champion_to_beat(candidate, anew=anew)
     policies = {"dream": first, "sim_to_real": candidate} | ({"champion": champion} if champion else {})
@@ -63,7 +63,7 @@ def judged(
     champion: Reference | None,
     panel: int,
 ) -> dict[str, Any]:
-    """The gate's verdict on a policy, in the ledger and the registry."""
+    """Return the gate's verdict on a policy, recorded in the ledger and the registry."""
     candidate = made.references[name]
     gate = judge_candidate(
         candidate,
@@ -78,7 +78,7 @@ def judged(
     gain = gate["gain"]
     stage = "gate" if name == "dream" else f"gate {name}"
     log(stage, {"gain": gain["mean"], "gain_low": gain["low"], "passed": float(gate["passed"])})
-    # Where no group taught anything, the candidate is its baseline, which is registered and judged already.
+    # If no group taught anything, the candidate is its baseline, which is already registered and judged.
     if candidate.sha256 == made.references[baseline].sha256:
         made.versions[name] = made.versions.get(baseline) or record_judgement(candidate, gate)
     else:
@@ -88,7 +88,7 @@ def judged(
 
 
 def panel_of(recipe: Recipe, name: str, *, anew: bool = False) -> int:
-    """The number of the panel of test tasks that a policy of this run is judged on; pinned ones are the first."""
+    """Return the number of the panel of test tasks on which to judge a policy of this run; pinned tasks are panel 0."""
     if recipe.evaluation.panel == "pinned":
         return 0
     test_tasks = recipe.environment.model_dump(mode="json")
@@ -99,14 +99,14 @@ def panel_of(recipe: Recipe, name: str, *, anew: bool = False) -> int:
 
 
 def has_fresh_panels(recipe: Recipe) -> bool:
-    """Whether each judgement has test tasks of its own."""
+    """Return whether each judgement gets test tasks of its own."""
     return recipe.evaluation.panel == "fresh" and recipe.environment.has_endless_tasks
 
 
 def all_held_out(
     recipe: Recipe, made: Lineage, policies: dict[str, Reference], panel: int
 ) -> dict[str, dict[str, Any]]:
-    """Several policies on the same test tasks; one that stands under two names is played once."""
+    """Evaluate several policies on the same test tasks; a policy under two names is played once."""
     measured: dict[str, dict[str, Any]] = {}
     for name, policy in policies.items():
         if policy.sha256 not in measured:
@@ -115,9 +115,9 @@ def all_held_out(
 
 
 def held_out(recipe: Recipe, made: Lineage, name: str, policy: Reference, panel: int) -> dict[str, Any]:
-    """A policy on a panel of test tasks, for real.
+    """Evaluate a policy on a panel of test tasks, for real.
 
-    Where the tasks are always the same, a greedy policy would only repeat itself, so that it is the same evaluation.
+    With fixed tasks, a greedy policy would only repeat itself, so every panel is the same evaluation.
     """
     fresh = has_fresh_panels(recipe)
     first = panel * _BETWEEN_PANELS if fresh else 0
@@ -127,7 +127,7 @@ def held_out(recipe: Recipe, made: Lineage, name: str, policy: Reference, panel:
 
 
 def promote_if_allowed(recipe: Recipe, made: Lineage, name: str, gate: dict[str, Any]) -> None:
-    """Promote a candidate that nothing and nobody has to be asked about; else say what it waits for."""
+    """Promote a candidate that needs no approval and meets no objection; else say what it waits for."""
     say, candidate = run_context().display.say, made.references[name]
     if is_in_force(candidate):
         made.promoted = name

@@ -1,4 +1,4 @@
-"""Sim-to-real: go on with a policy in the real environment; and its baseline, which never dreamt."""
+"""Sim-to-real: continue training a policy in the real environment; and its baseline, which never dreamt."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from tasks.playing.play_real_groups import play_real_groups
 from tasks.running.pins import with_encoder_pinned
 
 _ROUNDS_OF_THE_BASELINE = 10
-"""For each round of sim-to-real."""
+"""Rounds of the baseline per round of sim-to-real."""
 
 
 def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
-    """A few rounds of the same GRPO in the real environment, from the policy that was promoted; judged, and offered."""
+    """Train the dream-trained policy for a few rounds of GRPO in the real environment, judge it, and offer it."""
     first = made.references["dream"]
     policy, num_steps = train_for_real(recipe, recipe.real_grpo, made, first, recipe.real.num_rounds)
     made.references["sim_to_real"], made.real_interactions["sim_to_real"] = policy, num_steps
@@ -30,16 +30,16 @@ def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
 
 @flow(name="sim-to-real", validate_parameters=False)
 def sim_to_real(recipe: Recipe, references: dict[str, Any], promoted: str) -> Lineage:
-    """Go on with the promoted policy of a finished run, exactly that one; nothing before it is trained again.
+    """Continue training exactly the promoted policy of a finished run; nothing before it is trained again.
 
     Args:
-        recipe: Of the run.
-        references: What the run made.
+        recipe: Recipe of the run.
+        references: Lineage of the run.
         promoted: Digest of the policy.
 
     Raises:
-        IntegrityError: the run's policy is another one.
-        GateRefused: it is not in force: nobody promoted it, or a rollback took it back.
+        IntegrityError: the run's policy is a different one.
+        GateRefused: the policy is not in force: it was never promoted, or was rolled back.
     """
     policy = references["dream"]
     if policy.sha256 != promoted:
@@ -56,7 +56,10 @@ def sim_to_real(recipe: Recipe, references: dict[str, Any], promoted: str) -> Li
 
 @flow(name="real-only", validate_parameters=False)
 def real_only(recipe: Recipe, references: dict[str, Any]) -> dict[str, Any]:
-    """The baseline of sim-to-real: GRPO in the real environment alone, from the starting policy, with ten times the rounds."""
+    """Train and evaluate the baseline of sim-to-real.
+
+    GRPO in the real environment alone, from the starting policy, with ten times the rounds.
+    """
     made, recipe = Lineage(references=references), with_encoder_pinned(recipe)
     num_rounds = _ROUNDS_OF_THE_BASELINE * recipe.real.num_rounds
     policy, num_steps = train_for_real(recipe, recipe.grpo, made, references["start"], num_rounds)
@@ -66,7 +69,7 @@ def real_only(recipe: Recipe, references: dict[str, Any]) -> dict[str, Any]:
 def train_for_real(
     recipe: Recipe, grpo: GrpoRecipe, made: Lineage, first: Reference, num_rounds: int
 ) -> tuple[Reference, int]:
-    """Rounds of GRPO in the real environment: the policy that does best on valid tasks, and the steps of all rounds."""
+    """Train by GRPO in the real environment; return the best policy on valid tasks and the total number of steps."""
     policy = best = first
     best_success, num_steps = success_on_valid(recipe, made, first, 0) if num_rounds else 0.0, 0
     for round in range(num_rounds):
@@ -94,7 +97,7 @@ def train_for_real(
 
 
 def success_on_valid(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> float:
-    """Real success on valid tasks, without dreams beside it."""
+    """Return real success on valid tasks, without dreaming them."""
     real = recipe.model_copy(update={"evaluation": recipe.evaluation.without_dreams})
     num_tasks = recipe.environment.num_valid_tasks
     return evaluated(real, made, "real validation", policy, "valid", num_tasks, round)["real_success"]

@@ -1,4 +1,4 @@
-"""What the Prefect page of a flow run shows: the lines that a person is told, and who is champion before and after."""
+"""Content of a flow run's Prefect page: messages, and the champion before and after the run."""
 
 from prefect import get_run_logger
 from prefect.artifacts import create_table_artifact
@@ -12,7 +12,7 @@ _NOBODY = "nobody"
 
 
 def log_to_page() -> None:
-    """Let the flow run's logs have what is said; without a flow run there are none."""
+    """Forward displayed messages to the flow run's logs; do nothing outside a flow run."""
     try:
         run_context().display.log = get_run_logger().info
     except MissingContextError:
@@ -20,7 +20,7 @@ def log_to_page() -> None:
 
 
 def show_champion(made: Lineage) -> None:
-    """A table of the champion before and after the run, with the real success of each as this run measured it."""
+    """Publish a table of the champion before and after the run, each with its real success as measured by this run."""
     before, after = made.left_behind.champion, ledger().history().champion
     rows = [_row("before", before, made), _row("after", after, made)]
     create_table_artifact(

@@ -1,4 +1,4 @@
-"""What a run has made so far, and how it is logged."""
+"""Lineage of a run so far, and logging of its results."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ from tasks.running.artifacts import get_trajectories
 
 @dataclass
 class Lineage:
-    """Everything a run made so far, by reference, and what was measured."""
+    """Everything that a run has produced so far, by reference, and its measurements."""
 
     references: dict[str, Any] = field(default_factory=dict)
     evaluations: dict[str, Any] = field(default_factory=dict)
@@ -25,24 +25,24 @@ class Lineage:
     fidelity: dict[str, float] = field(default_factory=dict)
     gate: dict[str, Any] = field(default_factory=dict)
     real_gate: dict[str, Any] = field(default_factory=dict)
-    """The verdict on what sim-to-real made."""
+    """Verdict on the policy after sim-to-real."""
     versions: dict[str, str] = field(default_factory=dict)
-    """In the model registry, by policy."""
+    """Version in the model registry, by policy."""
     promoted: str = ""
-    """The policy of this run that was made champion last, by this process or one that was cut off."""
+    """The run's policy that last became champion, promoted by this process or by one that was cut off."""
     real_interactions: dict[str, int] = field(default_factory=dict)
-    """Environment steps that a policy was trained on, by policy."""
+    """Number of real environment steps that a policy was trained on, by policy."""
     left_behind: LeftBehind = field(default_factory=LeftBehind)
-    """What earlier runs left behind and this one reads."""
+    """Results of earlier runs that this one reads."""
 
     @property
     def measured(self) -> dict[str, Any]:
-        """Everything but the references, so that a run that is finished can go on."""
+        """Everything but the references, so that a finished run can be continued."""
         return {name: getattr(self, name) for name in _MEASURED}
 
     @classmethod
     def of_finished(cls, references: dict[str, Any]) -> "Lineage":
-        """The lineage of a run that is finished, with what it had measured."""
+        """Return the lineage of a finished run, including its measurements."""
         measured = restored(objects().get_json(references["measured"])) if "measured" in references else {}
         return cls(references=dict(references), **measured)
 
@@ -54,17 +54,17 @@ _MEASURED = (
 
 
 def log(stage: str, result: dict[str, Any], step: int = 0) -> None:
-    """Log what a task measured in the stage's MLflow run: here, so that a result that was stored counts as well."""
+    """Log a task's measurements to the stage's MLflow run; done here so that cached results are logged, too."""
     run_context().tracker.stage(stage).log_metrics(numbers_in(result), step)
 
 
 def numbers_in(result: dict[str, Any]) -> dict[str, int | float]:
-    """What can be logged or drawn of a task's result."""
+    """Return the numbers in a task's result, which can be logged or plotted."""
     return {name: value for name, value in result.items() if isinstance(value, int | float)}
 
 
 def show_rollouts(stage: str, episodes: Reference, step: int = 0) -> None:
-    """Two episodes of a stage as traces in MLflow; of an evaluation, the same task for real and in the dream."""
+    """Log two episodes of a stage as MLflow traces; for an evaluation, the same task for real and in the dream."""
 
     def two() -> list[Trajectory]:
         played = get_trajectories(episodes)
@@ -83,9 +83,9 @@ def evaluated(
     round: int = 0,
     first_task: int = 0,
 ) -> dict[str, Any]:
-    """Success of a policy for real and in the dream, logged under a name.
+    """Return success of a policy for real and in the dream, logged under a name.
 
-    The experience model retrieves real experience only, so that every evaluation of a run asks the same one.
+    The experience model retrieves real experience only, so that all evaluations of a run use the same model.
     """
     model, experience = made.references["experience_model"], made.references["experience"]
     measured = recipe.evaluation

@@ -1,4 +1,4 @@
-"""Work that is begun ahead of its turn: one piece after another, beside what its taker does."""
+"""Prefetching: run pieces of work in the background, in order, before their results are needed."""
 
 from collections import deque
 from collections.abc import Callable
@@ -11,31 +11,31 @@ Made = TypeVar("Made")
 
 
 class Prefetcher(Generic[Made]):
-    """Takes pieces of work in order, and hands out what they made in the same order."""
+    """Queue that runs pieces of work in order and returns their results in the same order."""
 
     def __init__(self, *, beside: bool) -> None:
-        """Nothing is begun yet.
+        """Create an empty queue.
 
         Args:
-            beside: Work in a thread, from the moment that a piece is begun; else when it is taken.
+            beside: Run each piece in a background thread as soon as it is begun; else when its result is taken.
         """
         self._thread = ThreadPoolExecutor(1) if beside else None
         self._begun: deque[Callable[[], Made]] = deque()
         self.num_begun = 0
 
     def begin(self, work: Callable[[], Made]) -> None:
-        """Begin a piece, or let it wait for those before."""
+        """Begin a piece, or queue it behind earlier ones."""
         self.num_begun += 1
         self._begun.append(self._thread.submit(copy_context().run, work).result if self._thread else work)
 
     def take(self) -> Made:
-        """What the oldest piece made that nobody took yet; its error, if it failed."""
+        """Return the result of the oldest piece that was not taken yet, or raise its error."""
         return self._begun.popleft()()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        """Drop what has not begun, and wait for what is under way: it will be stored."""
+        """Drop pieces that have not begun, and wait for the one in progress, whose result will be stored."""
         if self._thread:
             self._thread.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""From logs to the starting policy and the experience model."""
+"""Preparation: from logs to the starting policy and the experience model."""
 
 from flows.loop.lineage import Lineage, log
 from infra.context import run_context
@@ -20,7 +20,7 @@ from tasks.running.pins import folder_digest
 
 
 def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
-    """Logs, reasoning, the starting policy, its mistakes, and the experience model."""
+    """Ingest and annotate logs, build the starting policy, play on-policy episodes, and fit the experience model."""
     logs = ingest(recipe.environment, recipe.ingest, recipe.retrieval, recipe.seed, log_files(recipe.ingest.path))
     made.references["logs"] = logs
     log("ingest", logs.notes)
@@ -45,7 +45,7 @@ def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
 
 
 def explained(recipe: Recipe, made: Lineage, logs: Reference) -> list[Reference]:
-    """The logs with reasoning, and the real episodes that earlier runs left in the store, if the recipe reads them."""
+    """Return the logs with reasoning, plus the real episodes of earlier runs in the store if the recipe reads them."""
     annotated = annotate(logs, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed)
     tag = made.left_behind.table_tag
     if not (recipe.ingest.from_store and tag):
@@ -58,7 +58,7 @@ def explained(recipe: Recipe, made: Lineage, logs: Reference) -> list[Reference]
 
 
 def backbone_of(recipe: Recipe, logs: Reference) -> Reference:
-    """What policy and experience model start from: a model that is there, or one made of the logs."""
+    """Return the backbone of policy and experience model: an existing model, or one trained on the logs."""
     asked, shown = recipe.backbone, recipe.experience
     if asked.scratch is None:
         backbone = fetch_backbone(asked, folder_digest(asked))
@@ -70,7 +70,7 @@ def backbone_of(recipe: Recipe, logs: Reference) -> Reference:
 
 
 def starting_policy(recipe: Recipe, made: Lineage, backbone: Reference, demonstrations: list[Reference]) -> Reference:
-    """The policy that training begins with, as `start.from` says."""
+    """Return the policy that training begins with, as `start.from` says."""
     champion = made.left_behind.champion
     if recipe.start.from_ == "champion" and champion:
         require_stored(champion)
@@ -83,7 +83,7 @@ def starting_policy(recipe: Recipe, made: Lineage, backbone: Reference, demonstr
 
 
 def experience_model(recipe: Recipe, made: Lineage, backbone: Reference, experience: list[Reference]) -> Reference:
-    """Fitted anew on all experience, or the last run's, gone on with on what is new since."""
+    """Return an experience model fitted on all experience, or the last run's, trained further on what is new."""
     left, asked = made.left_behind, recipe.experience
     if asked.start_from == "last" and left.experience_model and not asked.endpoint_model:
         if left.experience_model.kind == backbone.kind and left.backbone and left.backbone.sha256 == backbone.sha256:
@@ -95,7 +95,7 @@ def experience_model(recipe: Recipe, made: Lineage, backbone: Reference, experie
 def fitted(
     recipe: Recipe, model: Reference, experience: list[Reference], learnt: list[Reference] | None = None
 ) -> Reference:
-    """A model, fitted to predict the transitions of some experience; of what it has learnt before, a share again."""
+    """Fit a model to the transitions of some experience; a share of those learnt before is replayed."""
     asked, training = recipe.experience.as_fitted, recipe.training
     return fit_experience_model(
         model, experience, learnt or [], asked, training, recipe.retrieval, recipe.environment, recipe.seed
@@ -103,6 +103,6 @@ def fitted(
 
 
 def committed(logs: Reference) -> dict[str, str | int]:
-    """What a commit of transitions is known by."""
+    """Return the facts that identify a commit of transitions."""
     count = int(logs.notes["num_transitions"])
     return {"table": "transitions", "version": str(logs.notes["table_tag"]), "count": count, "digest": logs.sha256}

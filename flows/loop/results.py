@@ -1,4 +1,4 @@
-"""The results of a run as plain data: what the table shows and what `show --json` prints."""
+"""Results of a run as plain data, for the results table and `show --json`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,20 +18,20 @@ _HEADLINE = (
 
 
 DREAM_TRAINING, REAL_TRAINING = ("dream", "vary tasks", "train dream"), ("real rollouts", "train real")
-"""Stages in which a policy is trained, rollouts and updates."""
+"""Stages in which a policy is trained: rollouts and updates."""
 
 
 def training_seconds(stage_seconds: Mapping[str, float], stages: Sequence[str]) -> float:
-    """What a training took, without what it was measured by."""
+    """Return the duration of a training, without evaluations."""
     return round(sum(stage_seconds.get(stage, 0.0) for stage in stages), 1)
 
 
 def results_of(made: Lineage, time: CostTracker) -> dict[str, Any]:
-    """Real success with interval, interactions trained on, and dream success, for each policy of the run.
+    """Return real success with its interval, training interactions, and dream success of each policy of the run.
 
     Args:
-        made: What the run made and measured.
-        time: What the run took; what no stage was at work in, and storage, is overhead.
+        made: Lineage and measurements of the run.
+        time: Costs of the run; storage, and time in which no stage was running, count as overhead.
     """
     results: dict[str, Any] = {
         name: policy_results(evaluation, made.real_interactions.get(name, 0))
@@ -51,7 +51,7 @@ def results_of(made: Lineage, time: CostTracker) -> dict[str, Any]:
 
 
 def headline(results: dict[str, Any]) -> dict[str, float]:
-    """The few numbers that runs are compared by: metrics of the run's own MLflow run."""
+    """Return the few numbers that runs are compared by, as metrics of the run's own MLflow run."""
     by_policy = {
         f"{name}_{measure}": value[measure]
         for name, value in results.items()
@@ -63,7 +63,7 @@ def headline(results: dict[str, Any]) -> dict[str, float]:
 
 
 def gain_metrics(gate: dict[str, Any]) -> dict[str, float]:
-    """Real gain over the starting policy with its interval, for a run that was judged."""
+    """Return the real gain over the starting policy with its interval, if the run was judged."""
     if not gate:
         return {}
     gain = gate["gain"]
@@ -71,19 +71,19 @@ def gain_metrics(gate: dict[str, Any]) -> dict[str, float]:
 
 
 def lineage_tags(made: Lineage) -> dict[str, str]:
-    """Which data and models by digest, so that runs can be filtered by them: tags of the run's own MLflow run."""
+    """Return digests of data and models as tags of the run's own MLflow run, so that runs can be filtered by them."""
     made_of = {name: value if isinstance(value, list) else [value] for name, value in made.references.items()}
     return {f"lineage.{name}": " ".join(one.sha256[:16] for one in several) for name, several in made_of.items()}
 
 
 def datasets(made: Lineage) -> dict[str, Reference]:
-    """The logs, and what the experience model was fitted on: datasets of the run's own MLflow run."""
+    """Return the logs and the data the experience model was fitted on, as datasets of the run's own MLflow run."""
     fitted = {f"experience {number}": one for number, one in enumerate(made.references.get("experience", ()))}
     return {"logs": made.references["logs"], **fitted}
 
 
 def policy_results(evaluation: dict[str, Any], real_interactions: int) -> dict[str, Any]:
-    """One policy's evaluation, as the table shows it."""
+    """Return one policy's evaluation in the form of the results table."""
     return {
         "real_success": evaluation["real_success"],
         "interval": [evaluation["interval_low"], evaluation["interval_high"]],
@@ -96,10 +96,10 @@ def policy_results(evaluation: dict[str, Any], real_interactions: int) -> dict[s
 
 
 def _measured(evaluations: Iterable[dict[str, Any]]) -> int:
-    """Real steps that were played only to measure."""
+    """Return the number of real steps that were played only for measurement."""
     return sum(int(one["num_steps"]) + int(one["num_replayed_steps"]) for one in evaluations)
 
 
 def _offline(made: Lineage) -> int:
-    """Real steps in the logs, the starting policy's own included."""
+    """Return the number of real steps in the logs, including the starting policy's own."""
     return sum(int(one.notes.get("num_transitions", 0)) for one in made.references.get("experience", []))

@@ -1,4 +1,4 @@
-"""Work on a run: alone, with every door open, and with an end that is told truthfully."""
+"""Session of a run: an exclusive lease, open stores and trackers, and a final status in MLflow."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,16 +22,16 @@ from schemas.recipes.recipe import Recipe
 
 @contextmanager
 def run_session(recipe: Recipe, run_id: str, display: Display, *, reopen: bool = True) -> Iterator[Tracker]:
-    """Work on a run, alone: open what its tasks walk through, and end its MLflow runs truthfully, whatever happens.
+    """Hold a run's lease, open its tracker and context, and always close its MLflow runs with the true status.
 
     Args:
-        recipe: Of the run.
-        run_id: Its id.
-        display: Shows how far it is.
-        reopen: Its MLflow runs that ended go on; else they stay as they ended.
+        recipe: Recipe of the run.
+        run_id: Id of the run.
+        display: Shows progress.
+        reopen: Continue its MLflow runs that have ended; else they keep their status and end time.
 
     Raises:
-        StorageError: Prefect or MLflow went away for longer than its client is patient.
+        StorageError: Prefect or MLflow was unreachable for longer than its client retries.
     """
     require_conditional_puts(blobs())
     with Lease(blobs(), run_id, display.say), _outages_told():
@@ -39,7 +39,7 @@ def run_session(recipe: Recipe, run_id: str, display: Display, *, reopen: bool =
         try:
             yield tracker
         except BaseException as error:
-            with suppress(Exception):  # what went wrong matters more than that MLflow could not hear of it
+            with suppress(Exception):  # the original error matters more than one of MLflow
                 tracker.close("FAILED" if isinstance(error, Exception) else "KILLED")
             raise
         tracker.close("FINISHED")
@@ -47,7 +47,7 @@ def run_session(recipe: Recipe, run_id: str, display: Display, *, reopen: bool =
 
 @contextmanager
 def _outages_told() -> Iterator[None]:
-    """Errors of the clients of servers that are away, as one of ours that says what to do."""
+    """Convert errors of clients whose server is unreachable to a StorageError that says what to do."""
     try:
         yield
     except Exception as error:
@@ -58,7 +58,7 @@ def _outages_told() -> Iterator[None]:
 
 
 def _open_doors(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> Tracker:
-    """The tracker of a run."""
+    """Open the run's tracker and context, and return the tracker."""
     tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
     display.time.keep_in(settings().home / "journal" / run_id / "time.json")
     tracker = Tracker(settings(), run_id, tags, reopen=reopen)
@@ -69,5 +69,5 @@ def _open_doors(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> 
 
 
 def note_flow_run(flow: Flow, flow_run: FlowRun, state: State) -> None:
-    """From a run in MLflow to its flow run in Prefect."""
+    """Tag the run's MLflow run with the id of its Prefect flow run."""
     run_context().tracker.cycle().set_tags({FLOW_RUN_TAG: str(flow_run.id)})

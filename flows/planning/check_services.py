@@ -1,4 +1,4 @@
-"""What has to be there before a cycle runs: asked before anything that takes long to import, so that it is told at once."""
+"""Check the services that a run needs, before slow imports, so that a missing one is reported at once."""
 
 from infra.engines.endpoint import require_endpoint
 from infra.running.ray_cluster import require_ray
@@ -7,10 +7,10 @@ from schemas.recipes.recipe import Recipe
 
 
 def require_services(recipe: Recipe) -> None:
-    """Refuse a recipe that needs a server which is not set, or a cluster which is not there.
+    """Refuse a recipe whose endpoint is not configured, or a Ray cluster that is configured but unreachable.
 
     Raises:
-        InputError: it does, and what to set.
+        InputError: a service is missing; the message says what to set.
     """
     require_endpoint(settings(), recipe.endpoint_models)
     require_ray(settings())

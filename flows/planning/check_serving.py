@@ -1,4 +1,4 @@
-"""What has to be right before a dream is served: asked before anything that takes long to import, so that a slip is told at once."""
+"""Check the arguments of `dreamgym serve` before slow imports, so that a mistake is reported at once."""
 
 import socket
 from typing import Any
@@ -13,13 +13,13 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def find_dream(name: str | None) -> dict[str, Any]:
-    """The summary of the latest run with the experience model of this digest, or of the run of this name.
+    """Return the summary of the latest run with this experience model, or of the run with this name.
 
     Args:
-        name: The start of an experience model's digest or of a run's id; None: the latest run.
+        name: Start of an experience model's digest or of a run's id; None: the latest run.
 
     Raises:
-        InputError: there is none, there are several, or the run was stopped before it had an experience model.
+        InputError: none or several match, or the run was stopped before it had an experience model.
     """
     found: dict[str, dict[str, Any]] = {}
     for summary in records() if name else ():
@@ -35,7 +35,7 @@ def find_dream(name: str | None) -> dict[str, Any]:
 
 
 def require_place(host: str, port: int) -> None:
-    """Refuse a place where strangers could play, or that somebody else serves at.
+    """Refuse an address that strangers could reach without a token, or that is in use.
 
     Raises:
         InputError: it is one of these.

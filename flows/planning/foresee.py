@@ -1,7 +1,7 @@
-"""How much of a run is left to do: which steps of the last run would be taken over, and the first that would not.
+"""Forecast of the work left for a run: the last run's steps that would be taken over, and the first that would not.
 
-A step is taken over if its code, packages, settings, recipe sections and inputs are the same, and nothing it reads would be
-made again. What a step reads is known by the digests of what the others made.
+A step is taken over if its code, packages, settings, recipe sections and inputs are the same, and none of its inputs
+would be produced again. Inputs are identified by the digests of the results of other steps.
 """
 
 from collections.abc import Iterator
@@ -19,18 +19,18 @@ from tasks.running.pins import folder_digest, with_encoder_pinned
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """What would be taken over from which run."""
+    """Steps that would be taken over, and from which run."""
 
     run_id: str
     num_steps: int
-    """Of that run."""
+    """Number of steps of that run."""
     num_taken_over: int
     first_to_do: str
-    """The first step that would run again, and why; empty if none would."""
+    """The first step that would run again, with the reason; empty if none would."""
 
 
 def foresee(recipe: Recipe) -> Foresight | None:
-    """What the last run of a recipe left to take over; None if there was none that says."""
+    """Return what can be taken over from the last run of a recipe; None if no run has recorded steps."""
     mine = [one for one in records() if one["recipe"]["name"] == recipe.name and one["key"]]
     told = ((one["run_id"], steps_of(one["run_id"])) for one in reversed(mine))
     run_id, stored = next(((name, steps) for name, steps in told if steps["steps"]), ("", {"steps": []}))
@@ -56,10 +56,10 @@ def _reason(
     made_again: set[str],
     recipe: Recipe,
 ) -> str:
-    """Why a step would run again; empty if it would not."""
+    """Return why a step would run again; empty if it would not."""
     parts = stored["step_tasks"][step["task"]]
     now = [code_and_packages(parts["module"]), code_and_packages(parts["module"], recipe.environment)]
-    if parts["code"] not in [code for code, _ in now]:  # the environment's own counts if the step was given it
+    if parts["code"] not in [code for code, _ in now]:  # with the environment's own code if the step received it
         return "its code changed"
     if (parts["code"], parts["packages"]) not in now:
         return "a package has another version"
@@ -74,7 +74,7 @@ def _reason(
 
 
 def _digests(value: Any) -> Iterator[str]:
-    """All texts among a step's inputs."""
+    """Yield all strings among a step's inputs."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -83,14 +83,14 @@ def _digests(value: Any) -> Iterator[str]:
 
 
 def _sections(recipe: Recipe) -> Iterator[Any]:
-    """Every section that a step may be given, as the flow gives it."""
+    """Yield every section that the flow may pass to a step."""
     yield from (getattr(recipe, name) for name in type(recipe).model_fields)
     yield from (recipe.play, recipe.real_play, recipe.experience.as_fitted, recipe.backbone.scratch or recipe.backbone)
     yield from (recipe.real_grpo, recipe.evaluation.without_dreams)
 
 
 def _plain_inputs(recipe: Recipe) -> dict[str, Any]:
-    """What steps are given of the recipe beside sections, by argument."""
+    """Return the inputs that steps get from the recipe besides sections, by argument."""
     return {
         "seed": recipe.seed,
         "log_files": log_files(recipe.ingest.path),

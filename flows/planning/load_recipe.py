@@ -1,23 +1,27 @@
-"""Load a recipe: a shipped one by name, or a TOML file, with `--set a.b=c` on top."""
+"""Load a recipe: a shipped one by name, or a TOML file, changed by `--set a.b=c`."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from schemas.errors import RecipeError
 from schemas.recipes.recipe import Recipe
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 SHIPPED = Path(__file__).parent.parent / "recipes"
 
 
 def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
-    """The recipe with its changes.
+    """Return a recipe with changes applied.
 
     Raises:
-        RecipeError: no such recipe, no TOML, an unknown field, a value that does not fit; it names which.
+        RecipeError: no such recipe, invalid TOML, an unknown field or an invalid value; the message names it.
     """
     path = _path(name_or_path)
     try:
@@ -29,22 +33,53 @@ def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
     try:
         return Recipe.model_validate(plain)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r:.60})" for e in error.errors()
-        )
-        raise RecipeError(f"{path.name}: {problems}") from None
+        raise RecipeError(f"{path.name}: {'; '.join(map(_problem, error.errors()))}") from None
 
 
 def _path(name_or_path: str) -> Path:
     for path in (Path(name_or_path), SHIPPED / f"{name_or_path}.toml"):
         if path.is_file():
             return path
-    shipped = ", ".join(sorted(path.stem for path in SHIPPED.glob("*.toml")))
-    raise RecipeError(f"no recipe {name_or_path!r}: give a TOML file, or one of {shipped}")
+    shipped = sorted(path.stem for path in SHIPPED.glob("*.toml"))
+    meant = did_you_mean(name_or_path, shipped)
+    raise RecipeError(f"no recipe {name_or_path!r}{meant}: give a TOML file, or one of {', '.join(shipped)}")
+
+
+def _problem(error: "ErrorDetails") -> str:
+    """Return what is wrong with a field, and the field that was probably meant."""
+    *sections, field = map(str, error["loc"])
+    problem = error["msg"]
+    if error["type"] == "extra_forbidden":
+        problem = f"no such field{did_you_mean(field, _fields_of(sections))}"
+    return f"{'.'.join([*sections, field])}: {problem} (got {error['input']!r:.60})"
+
+
+def _fields_of(sections: list[str]) -> list[str]:
+    """Return the fields of a section of a recipe; of a section of several kinds, those of all kinds."""
+    kinds: list[type[BaseModel]] = [Recipe]
+    for name in sections:
+        found = [kind.model_fields[name].annotation for kind in kinds if name in kind.model_fields]
+        kinds = [
+            one for annotation in found for one in _sections_in(annotation)
+        ] or kinds  # a name of a kind is no field
+    return [name for kind in kinds for name in kind.model_fields]
+
+
+def _sections_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _sections_in(inner)
+
+
+def did_you_mean(given: str, known: Sequence[str]) -> str:
+    """Return ` (did you mean X?)` where a known name is close; else nothing."""
+    close = get_close_matches(given, known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _set(plain: dict[str, Any], change: str) -> None:
-    """Apply `a.b=c`; c is read as TOML, or else as text."""
+    """Apply `a.b=c`; c is parsed as TOML, or else taken as text."""
     dotted, equals, text = change.partition("=")
     if not equals:
         raise RecipeError(f"--set {change!r}: write it as section.field=value")

@@ -1,4 +1,4 @@
-"""What a recipe would do and what it would cost, before anything happens."""
+"""Plan of a recipe and its cost, before anything runs."""
 
 from rich.console import Console
 from rich.table import Table
@@ -11,12 +11,12 @@ from schemas.recipes.recipe import Recipe
 from tasks.planning.estimate import Estimate, estimated
 
 _GAIN = 0.1
-"""In real success, that `check` tells the power for."""
+"""Gain in real success for which `check` reports the gate's power."""
 _UNKNOWN_START = 0.5
 
 
 def plan_of(recipe: Recipe) -> dict[str, int]:
-    """Counts of what a run would do, from the recipe alone; episodes count at their longest."""
+    """Return counts of what a run would do, from the recipe alone; episodes are counted at their maximum length."""
     environment, grpo = recipe.environment, recipe.grpo
     episodes_per_round = grpo.groups_per_round * grpo.group_size
     logged, own = environment.num_train_tasks * recipe.ingest.episodes_per_task, recipe.experience.num_refit_episodes
@@ -38,14 +38,17 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
 
 
 def seconds_last_time(recipe: Recipe) -> float | None:
-    """What the latest run of a recipe of this name took in this home; None if there was none."""
+    """Return the seconds that the latest run of this recipe's name took in this home; None if there was none."""
     mine = [one for one in records() if one["recipe"]["name"] == recipe.name and "results" in one]
     took = [one["results"]["seconds"] for one in mine]
     return took[-1] if took else None
 
 
 def seen_by_the_gate(recipe: Recipe) -> Advice:
-    """How often a gain of ten points would pass, from the real success of the last run's start; half, if there was none."""
+    """Return how often a gain of ten points would pass the gate.
+
+    The starting policy's real success is that of the last run, or one half if there was none.
+    """
     mine = [one for one in records() if one["recipe"]["name"] == recipe.name and "start" in one.get("results", {})]
     start = mine[-1]["results"]["start"]["real_success"] if mine else _UNKNOWN_START
     measured, num_tasks = recipe.evaluation, recipe.environment.num_test_tasks
@@ -54,7 +57,7 @@ def seen_by_the_gate(recipe: Recipe) -> Advice:
 
 
 def estimate_of(recipe: Recipe, plan: dict[str, int]) -> Estimate | str:
-    """What it takes of this machine, or why that is not known: backbone or environment may not be to be had here."""
+    """Return the memory and time it takes here, or why they are unknown: backbone or environment may be unavailable."""
     try:
         return estimated(recipe, plan)
     except (InputError, EnvironmentUnavailable) as error:
@@ -62,10 +65,10 @@ def estimate_of(recipe: Recipe, plan: dict[str, int]) -> Estimate | str:
 
 
 def require_memory(recipe: Recipe, estimate: Estimate | str) -> None:
-    """Refuse what is known not to fit.
+    """Refuse a recipe that is known not to fit into memory.
 
     Raises:
-        InputError: it does not, and what to change.
+        InputError: it does not fit; the message says what to change.
     """
     if isinstance(estimate, str) or estimate.fits:
         return
@@ -90,7 +93,7 @@ def print_plan(
     left: Foresight | None,
     seen: Advice,
 ) -> None:
-    """The resolved recipe, the plan, what is left to do, what it takes of time and memory, and what the gate can see."""
+    """Print the resolved recipe, the plan, the steps left to do, time and memory, and the gate's power."""
     console = Console()
     console.print_json(data=recipe.model_dump(mode="json"))
     table = Table(title=f"{recipe.name}: nothing was started ({recipe.digest[:12]})")

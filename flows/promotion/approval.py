@@ -1,4 +1,4 @@
-"""A person's approval of what passed its gate: the flow run is suspended, and the Prefect page asks with a form."""
+"""Approval of a policy that passed its gate: the flow run is suspended, and a person answers a form in Prefect."""
 
 from typing import Any
 
@@ -14,22 +14,22 @@ from schemas.policies import PolicyName
 from tasks.judging.promote import decline, is_open, objections
 
 _PATIENCE_S = 7 * 24 * 3600
-"""A run that nobody answers for so long fails; `dreamgym promote` still works afterwards."""
+"""Seconds to wait for an answer; then the run fails, and `dreamgym promote` still works."""
 
 
 class Approval(RunInput):
-    """Whether a policy becomes champion."""
+    """Form that asks whether a policy becomes champion."""
 
     approve: bool = False
-    """Make it champion; else it is declined, and the champion stays."""
+    """True makes it champion; False declines it, and the champion stays."""
     name: str
-    """Of who decides, for the ledger."""
+    """Name of the person who decides, for the ledger."""
     reason: str = ""
-    """For the ledger."""
+    """Reason for the decision, for the ledger."""
 
 
 def needs_approval(summary: dict[str, Any]) -> bool:
-    """Whether a judged run waits for a person's word."""
+    """Return whether a judged run waits for a person's approval."""
     gate = summary["gate"]
     if not gate or not summary["recipe"]["gate"]["needs_approval"] or objections(gate):
         return False
@@ -37,7 +37,10 @@ def needs_approval(summary: dict[str, Any]) -> bool:
 
 
 def was_suspended() -> bool:
-    """Whether the present flow run was suspended before, and goes on now. Prefect does not count that as another run of it."""
+    """Return whether the present flow run was suspended before and has resumed.
+
+    Prefect does not count this as another run of it.
+    """
     if not flow_run.id:
         return False
     with get_client(sync_client=True) as client:
@@ -45,9 +48,9 @@ def was_suspended() -> bool:
 
 
 def ask(summary: dict[str, Any]) -> str:
-    """Suspend this flow run until a person answers, then do as they say. Returns what came of it, in one line.
+    """Suspend this flow run until a person answers, then promote or decline; return the outcome in one line.
 
-    On resuming, the whole flow runs again, so it must come here with the same summary: another verdict is asked about anew.
+    On resuming, the whole flow runs again, so it must arrive here with the same summary: another verdict needs a new answer.
     """
     report = restored(summary["gate"]["report"])
     gain = with_interval(summary["gate"]["gain"])

@@ -1,4 +1,4 @@
-"""Export a policy as a Hugging Face folder with a model card: what transformers and inference engines load."""
+"""Export of a policy as a Hugging Face folder with a model card, which transformers and inference engines load."""
 
 from pathlib import Path
 
@@ -10,16 +10,16 @@ from tasks.running.artifacts import fetch_merged_model
 
 
 def export_policy(found: FoundPolicy, folder: Path) -> None:
-    """Write weights with adapters merged, configuration, tokenizer and README.md; all of it, or nothing.
+    """Write weights with adapters merged, configuration, tokenizer and README.md; all of them or nothing.
 
     Args:
-        found: Every file of it is verified.
-        folder: New or empty.
+        found: Policy to export; every file of it is verified.
+        folder: Target folder, new or empty.
 
     Raises:
         InputError: the folder is not empty.
-        StorageError: a file of the policy is not in the object store any more.
-        IntegrityError: a file is not what its digest says.
+        StorageError: a file of the policy is missing from the object store.
+        IntegrityError: a file does not match its digest.
     """
     with whole_folder(folder) as partial:
         try:
@@ -30,7 +30,7 @@ def export_policy(found: FoundPolicy, folder: Path) -> None:
 
 
 def _remedy(found: FoundPolicy) -> str:
-    """How to come by what is missing."""
+    """Return how to restore the missing files."""
     restore = "Restore it from a backup of the object store"
     if found.summary is None:
         return f"{restore}, or export another policy: `dreamgym history` lists them"

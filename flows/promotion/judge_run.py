@@ -1,4 +1,4 @@
-"""Judge a policy of a finished run anew, against who is champion today."""
+"""Judge a policy of a finished run again, against today's champion."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ from tasks.running.pins import with_encoder_pinned
 
 
 def judge_run(record: Record, policy: PolicyName, display: Display) -> Record:
-    """Evaluate a policy and the champion on a panel of their own; the run's record with the new verdict, which is kept.
+    """Evaluate a policy and today's champion again; store and return the run's record with the new verdict.
 
     Args:
-        record: Of the run, which has that policy.
+        record: Record of a run that has this policy.
         policy: `dream` or `sim-to-real`.
-        display: Shows what happens.
+        display: Shows progress.
     """
     run_id, recipe = record["run_id"], stored_recipe(record["recipe"])
     with run_session(recipe, run_id, display, reopen=False):
@@ -37,7 +37,7 @@ def judge_run(record: Record, policy: PolicyName, display: Display) -> Record:
 
 @flow(name="judgement", validate_parameters=False)
 def judgement(recipe: Recipe, references: dict[str, Any], policy: PolicyName) -> Lineage:
-    """Evaluate and judge what a run made."""
+    """Evaluate and judge a policy of a finished run again."""
     recipe, made = with_encoder_pinned(recipe), Lineage.of_finished(references)
     judge_again = evaluate_and_judge if policy is PolicyName.DREAM else evaluate_and_judge_fine_tuned
     judge_again(recipe, made, anew=True)

@@ -1,7 +1,7 @@
-"""Make a policy of a finished run champion, or take the champion back.
+"""Make a policy of a finished run champion, or roll the champion back.
 
-A recorded verdict against today's champion is not passed again. So promoting takes seconds: what evaluates policies, and
-Prefect, are imported only where a policy has to be judged anew.
+A recorded verdict against today's champion is reused, so promoting takes seconds: Prefect and the code that evaluates
+policies are imported only if a policy has to be judged again.
 """
 
 import getpass
@@ -19,18 +19,18 @@ from tasks.judging.promote import is_judged, objections, promote, roll_back
 
 
 def promote_run(record: Record, policy: PolicyName | None, display: Display, *, again: bool = False) -> str:
-    """Let the gate judge a policy, if it has not against today's champion, and make it champion; say so in one line.
+    """Judge a policy unless it was judged against today's champion, and promote it; return the outcome in one line.
 
     Args:
-        record: Of the run.
+        record: Record of the run.
         policy: `dream` or `sim-to-real`; None: the best one that the gate lets through.
-        display: Shows what happens.
-        again: Even though it was rolled back before.
+        display: Shows progress.
+        again: Promote it even though it was rolled back before.
 
     Raises:
-        GateRefused: the gate said no, or the policy was rolled back before.
+        GateRefused: the gate refused it, or it was rolled back before.
         InputError: the run has no such policy, or it may not become champion.
-        IntegrityError: rows that the verdict rests on, or the policy, are not what was written.
+        IntegrityError: the policy, or rows that the verdict rests on, do not match their digests.
     """
     name = policy or best_policy(record)
     require_candidate(record, name)
@@ -42,13 +42,13 @@ def promote_run(record: Record, policy: PolicyName | None, display: Display, *, 
 
 
 def best_policy(record: Record) -> PolicyName:
-    """What sim-to-real made, where its gate let it through; else what the dream taught."""
+    """Return the sim-to-real policy if its gate let it through, else the dream-trained policy."""
     gate = record.get("real_gate")
     return PolicyName.SIM_TO_REAL if gate and not objections(restored(gate)) else PolicyName.DREAM
 
 
 def require_candidate(record: Record, name: PolicyName) -> None:
-    """Refuse a policy that a run does not have, or that was made for an experiment only.
+    """Refuse a policy that a run does not have, or that was trained only as an experiment.
 
     Raises:
         InputError: it is one of these.
@@ -81,17 +81,17 @@ def _judged_anew(record: Record, name: PolicyName, display: Display) -> Record:
 
 
 def promote_judged(judged: Record, name: PolicyName, by: str, *, again: bool = False) -> str:
-    """Make a policy champion that was judged before; say so in one line.
+    """Promote a policy that was judged before; return the outcome in one line.
 
     Raises:
-        GateRefused: the gate said no, or the policy was rolled back before.
-        ConflictError: somebody else became champion since.
+        GateRefused: the gate refused it, or it was rolled back before.
+        ConflictError: the champion has changed since the judgement.
     """
     candidate, report = restored(judged["lineage"][name.key]), restored(judged[GATES[name]]["report"])
     new = promote(candidate, report, by, again=again)
     save_record({**record_of(judged["run_id"]), "promoted": name.key})
     if name is PolicyName.DREAM:
-        # Where it is champion already, too: whoever announced it before may have died of it.
+        # Also if it is champion already: the process that promoted it may have died before announcing it.
         announce_promotion(judged["run_id"], candidate.sha256)
     told = (
         f"version {judged['versions'][name.key]} ({candidate.sha256[:12]}), the {name} policy of run {judged['run_id']}"
@@ -100,7 +100,7 @@ def promote_judged(judged: Record, name: PolicyName, by: str, *, again: bool = F
 
 
 def announce_promotion(run_id: str, policy: str) -> None:
-    """Tell deployments that fine-tune promoted policies; embedded Prefect has none."""
+    """Notify deployments that fine-tune promoted policies; embedded Prefect has none."""
     if is_server_named():
         from infra.orchestration.announcements import POLICY_PROMOTED, announce
 
@@ -108,14 +108,14 @@ def announce_promotion(run_id: str, policy: str) -> None:
 
 
 def roll_back_champion(reason: str, run: Record | None = None) -> str:
-    """Bring back a champion; say so in one line.
+    """Restore an earlier champion; return the outcome in one line.
 
     Args:
-        reason: For the ledger.
-        run: Whose champion comes back; None: the one before the present one.
+        reason: Reason, for the ledger.
+        run: Run whose champion is restored; None: the one before the present champion.
 
     Raises:
-        InputError: there is no champion, or none before it is the run's.
+        InputError: there is no champion, or no policy of the run was champion before it.
     """
     made = restored(run["lineage"]) if run else {}
     to = {made[one.key].sha256 for one in GATES if one.key in made} if run else None
@@ -124,5 +124,5 @@ def roll_back_champion(reason: str, run: Record | None = None) -> str:
 
 
 def person() -> str:
-    """Who acts, for the ledger."""
+    """Return the name of the acting person, for the ledger."""
     return f"{getpass.getuser()}@{socket.gethostname()}"

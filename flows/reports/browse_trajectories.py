@@ -37,13 +37,16 @@ def browse(
     *,
     run_id: str | None,
     task: str,
-    origin: str,
+    origin: str | None,
     success: bool | None,
     round: int | None,
     as_of: str | None,
     limit: int,
 ) -> list[dict[str, Any]]:
-    """Up to limit episodes that fit, each with its turns in order. What a run took over, another run played."""
+    """Return up to `limit` matching episodes, each with its turns in order.
+
+    Episodes that a run took over belong to the run that played them.
+    """
     rows = ReplayStore(settings()).read("transitions", _where(run_id, origin, round), _COLUMNS, as_of)
     episodes: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -59,8 +62,8 @@ def browse(
     return found
 
 
-def _where(run_id: str | None, origin: str, round: int | None) -> str | None:
-    """A filter for the store; values are quoted, never pasted."""
+def _where(run_id: str | None, origin: str | None, round: int | None) -> str | None:
+    """Return a filter for the store; values are quoted."""
     named = {"run": run_id, "origin": origin}
     conditions = [f"{column} = {_quoted(value)}" for column, value in named.items() if value]
     if round is not None:
@@ -73,7 +76,7 @@ def _quoted(value: str) -> str:
 
 
 def print_episodes(episodes: list[dict[str, Any]]) -> None:
-    """Each episode as a panel; a dream is called a dream."""
+    """Print each episode as a panel; dreams are labelled as dreams."""
     console = Console()
     for episode in episodes:
         first, last = episode["turns"][0], episode["turns"][-1]

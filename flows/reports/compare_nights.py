@@ -1,4 +1,4 @@
-"""The last runs on one page: success with intervals, champion changes, cost, and which data came in."""
+"""The latest runs on one page: success with intervals, champion changes, cost, and new data."""
 
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ _MARKS = {"start": "circle-open", "dream": "circle", "champion": "diamond-open",
 
 
 def nights(last: int) -> list[dict[str, Any]]:
-    """The last finished runs as plain data, oldest first.
+    """Return the latest finished runs as plain data, oldest first.
 
     Raises:
-        InputError: none has finished.
+        InputError: no run has finished.
     """
     history = Ledger(open_blobs(settings())).history()
     finished = [one for one in records() if one.get("results")]
@@ -63,19 +63,19 @@ def _night(record: Record, before: Record | None, verdict: str) -> dict[str, Any
 
 
 def _crowned(record: Record) -> str:
-    """The policy of a run that took a champion's place; empty if none did, or it was champion before."""
+    """Return the run's policy that became the new champion; empty if none did, or it was champion before."""
     name = record.get("promoted", "")
     before = (record["left_behind"].get("champion") or {}).get("sha256")
     return name if name and record["lineage"][name]["__reference__"]["sha256"] != before else ""
 
 
 def _num_episodes(record: Record) -> int:
-    """Logged ones that the run read."""
+    """Return the number of logged episodes that the run read."""
     return int(record["lineage"]["logs"]["__reference__"]["notes"]["num_episodes"])
 
 
 def print_nights(shown: list[dict[str, Any]], page: Path) -> None:
-    """The most important of it as a table, and where the page is."""
+    """Print the most important columns as a table, and the path of the page."""
     table = Table(title=f"The last {len(shown)} runs: real success")
     columns = [(heading, cell) for heading, cell in _COLUMNS if heading in _IN_TERMINAL]
     for heading, _ in columns:
@@ -88,7 +88,7 @@ def print_nights(shown: list[dict[str, Any]], page: Path) -> None:
 
 
 def page_of_nights(shown: list[dict[str, Any]]) -> Path:
-    """One self-contained HTML page; where it is."""
+    """Write one self-contained HTML page; return its path."""
     rows = [[cell(one) for _, cell in _COLUMNS] for one in shown]
     headings = [heading for heading, _ in _COLUMNS]
     figures = {"Real success, with 95% intervals; a star marks a new champion": _success(shown), "Cost": _cost(shown)}

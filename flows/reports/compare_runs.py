@@ -1,4 +1,4 @@
-"""Cycles side by side: only what differs in recipe and data, results with paired differences, and what they cost."""
+"""Comparison of runs: differences in recipe and data, results with paired differences, and cost."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -32,7 +32,7 @@ Summary = dict[str, Any]
 
 
 def comparison(summaries: list[Summary]) -> dict[str, Any]:
-    """What differs between runs, as plain data; a list has one item per run, the first is what others differ from."""
+    """Return the differences between runs as plain data; lists have one item per run, the first is the baseline."""
     fields = [flat_fields(one["recipe"]) for one in summaries]
     digests = [_digests(one["lineage"]) for one in summaries]
     successes = [_successes(one) for one in summaries]
@@ -50,14 +50,14 @@ def comparison(summaries: list[Summary]) -> dict[str, Any]:
 
 
 def _different(of_each: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Of several flat records, the fields whose values are not all the same."""
+    """Return the fields of several flat records whose values are not all the same."""
     names = sorted({name for one in of_each for name in one})
     columns = {name: [one.get(name) for one in of_each] for name in names}
     return {name: values for name, values in columns.items() if any(value != values[0] for value in values)}
 
 
 def _digests(lineage: dict[str, Any]) -> dict[str, str]:
-    """Short digests of what a run was made of and made, by name."""
+    """Return short digests of a run's inputs and results, by name."""
     several = {name: value if isinstance(value, list) else [value] for name, value in lineage.items()}
     return {
         name: " ".join(one["__reference__"]["sha256"][:12] for one in values)
@@ -67,13 +67,13 @@ def _digests(lineage: dict[str, Any]) -> dict[str, str]:
 
 
 def _successes(summary: Summary) -> dict[str, dict[str, float]]:
-    """Real success by task of each policy that the run evaluated."""
+    """Return real success by task for each policy that the run evaluated."""
     kept = summary["lineage"].get("successes")
     return ObjectStore(open_blobs(settings())).get_json(Reference(**kept["__reference__"])) if kept else {}
 
 
 def _paired(first: dict[str, float] | None, other: dict[str, float] | None) -> dict[str, Any] | None:
-    """Difference on the tasks that both were evaluated on; None where there are none."""
+    """Return the paired difference on the tasks that both were evaluated on; None if there are none."""
     shared = sorted(first.keys() & other.keys()) if first and other else []
     if not shared or not first or not other:
         return None
@@ -82,7 +82,7 @@ def _paired(first: dict[str, float] | None, other: dict[str, float] | None) -> d
 
 
 def print_comparison(table: dict[str, Any], page: Path) -> None:
-    """The same as tables, and where the page is."""
+    """Print the comparison as tables, and the path of the page."""
     console = Console()
     for title, rows in rows_of(table).items():
         shown = Table("", *table["runs"], title=title)
@@ -93,12 +93,12 @@ def print_comparison(table: dict[str, Any], page: Path) -> None:
 
 
 def page_of(table: dict[str, Any]) -> Path:
-    """One self-contained HTML page of the comparison; where it is."""
+    """Write one self-contained HTML page of the comparison; return its path."""
     return write_page("-".join(["compare", *table["runs"]]), _TEMPLATE, runs=table["runs"], tables=rows_of(table))
 
 
 def rows_of(table: dict[str, Any]) -> dict[str, list[tuple[str, list[str]]]]:
-    """What terminal and page show: by title, rows of a name and one cell per run."""
+    """Return the rows for terminal and page, by title: a name and one cell per run."""
     return {
         "Recipes: what differs": _plain_rows(table["recipe_differences"]),
         "Data and models: what differs": _plain_rows(table["data_differences"]),

@@ -1,4 +1,4 @@
-"""The model card of an exported policy: what it is, what was measured, what it was made of, how to prompt it."""
+"""Model card of an exported policy: description, measurements, lineage and prompt format."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ _INTRODUCTION = (
 
 
 def model_card(found: FoundPolicy) -> str:
-    """Markdown with the YAML header that the Hugging Face hub reads; it names no address and no secret."""
+    """Return Markdown with the YAML header that the Hugging Face hub reads; it contains no addresses and no secrets."""
     environment = jinja2.Environment(
         autoescape=False,  # noqa: S701 - Markdown, not HTML
         trim_blocks=True,
@@ -31,7 +31,7 @@ def model_card(found: FoundPolicy) -> str:
 
 
 def _facts(summary: dict[str, Any] | None) -> dict[str, Any]:
-    """What the template shows of a run."""
+    """Return the facts about a run that the template shows."""
     if summary is None:
         return {"run": None, "base_model": ""}
     recipe, results = summary["recipe"], summary["results"]
@@ -47,5 +47,5 @@ def _facts(summary: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _digests(lineage: dict[str, Any]) -> dict[str, list[str]]:
-    """Digests by name; where things lie is nobody's business but this home's."""
+    """Return digests by name, without the locations of the objects, which are private to this home."""
     return {name: [one.sha256 for one in references_in([restored(value)])] for name, value in lineage.items()}

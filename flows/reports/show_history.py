@@ -11,10 +11,10 @@ from infra.storage.blobs import open_blobs
 
 
 def history_rows() -> list[dict[str, Any]]:
-    """The ledger's entries as plain data, oldest first.
+    """Return the ledger's entries as plain data, oldest first.
 
     Raises:
-        IntegrityError: the ledger is not what was written.
+        IntegrityError: the ledger's content is not what was written.
     """
     history = Ledger(open_blobs(settings())).history()
     return [
@@ -33,7 +33,7 @@ def history_rows() -> list[dict[str, Any]]:
 
 
 def print_history(rows: list[dict[str, Any]]) -> None:
-    """The same as a table."""
+    """Print the entries as a table."""
     table = Table(title="Judgements, promotions and rollbacks; who was promoted last is champion")
     for heading in ("", "time (UTC)", "what", "policy", "gate"):
         table.add_column(heading, no_wrap=True)

@@ -1,4 +1,4 @@
-"""Print what a run came to: the table of results, and its lineage."""
+"""Print the results of a run as a table, and its lineage."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from schemas.policies import POLICY_LABELS, REGISTERED_MODEL
 
 
 def print_results(summary: dict[str, Any]) -> None:
-    """The table, the verdict, where the report is and what to do next."""
+    """Print results, verdict, cost, the path of the report and what to do next."""
     console = Console()
     results = summary["results"]
     if "start" in results:
@@ -27,7 +27,7 @@ def print_results(summary: dict[str, Any]) -> None:
 
 
 def _policy_line(summary: dict[str, Any]) -> str:
-    """How to take the policy out: as a folder, or by MLflow if it is registered."""
+    """Return how to get the policy: as a folder, or from MLflow if it is registered."""
     exported = f"policy  dreamgym export {summary['run_id']} ./my-agent"
     version = summary["versions"].get("dream")
     return f"{exported}    or    models:/{REGISTERED_MODEL}/{version}" if version else exported
@@ -94,7 +94,7 @@ def _family_table(families: dict[str, Any]) -> Table:
 
 
 def with_interval(gain: dict[str, float]) -> str:
-    """A gain in real success."""
+    """Return a gain in real success with its 95% interval, as text."""
     return f"{gain['mean']:+z.1%} (95% {gain['low']:+z.1%} to {gain['high']:+z.1%})"
 
 
@@ -105,7 +105,7 @@ def _cost_table(summary: dict[str, Any]) -> Table:
     )
     for heading in ("stage", "seconds", "tokens", "failed episodes"):
         table.add_column(heading, justify="left" if heading == "stage" else "right")
-    all_failures = summary.get("stage_failures", {})  # which older runs did not count
+    all_failures = summary.get("stage_failures", {})  # absent in records of older runs
     for stage, seconds in summary["stage_seconds"].items():
         tokens, failures = summary["stage_tokens"].get(stage), sum(all_failures.get(stage, {}).values())
         table.add_row(stage, f"{seconds:.1f}", f"{tokens:,}" if tokens else "", f"{failures:,}" if failures else "")
@@ -116,7 +116,7 @@ def _cost_table(summary: dict[str, Any]) -> Table:
 
 
 def print_lineage(summary: dict[str, Any]) -> None:
-    """Which data, experience model, policies and gate report, by digest."""
+    """Print the digests of data, experience model, policies and gate report."""
     table = Table(title=f"Lineage of {summary['run_id']}")
     for heading in ("what", "sha256", "facts"):
         table.add_column(heading, overflow="fold")

@@ -1,1 +1,1 @@
-"""Run a recipe: begin or resume a run, do it, write down its results."""
+"""Run a recipe: begin or resume a run, execute it, record its results."""

@@ -1,4 +1,4 @@
-"""Begin a run that has a reason, resume one that was interrupted, or say that nothing is new."""
+"""Begin a run if there is a reason, resume an interrupted one, or report that nothing is new."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from schemas.runs import LeftBehind, Record, RunHead, RunKey, Status, Trigger
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A run to work on, or the earlier one that has done everything already."""
+    """A run to work on, or an earlier one that has already done everything."""
 
     recipe: Recipe
     record: Record
@@ -26,20 +26,20 @@ class Begun:
 
     @property
     def nothing_new_told(self) -> str:
-        """For a person."""
+        """Message that nothing is new."""
         return f"nothing is new since run {self.record['run_id']}. To run the next seed: --again"
 
 
 def begin_run(
     recipe: Recipe, until: Stage, trigger: Trigger, say: Callable[[str], None], *, again: bool = False
 ) -> Begun:
-    """The run of a recipe that is to be worked on now.
+    """Return the run of a recipe to work on now.
 
     Args:
-        recipe: What to run.
-        until: The last stage that is asked for.
-        trigger: Who asks.
-        say: Tells a person what was decided.
+        recipe: Recipe to run.
+        until: Last requested stage.
+        trigger: Cause that starts the run.
+        say: Prints what was decided.
         again: Begin a run without another reason, with the next seed.
     """
     while True:
@@ -58,7 +58,7 @@ def begin_run(
 
 
 def _tell_what_is_odd(head: RunHead, mine: list[Record], say: Callable[[str], None]) -> None:
-    """A log that is not what a finished run read, and a clock that was set back."""
+    """Report a log that differs from the one a finished run read, and a clock that was set back."""
     if any(reason.startswith(("changed: ", "gone: ")) for reason in head.reasons):
         say(f"run {mine[-1]['run_id']} keeps what it read: its transitions are pinned")
     if later := [one for one in mine if one["started_utc"] > head.started_utc]:
@@ -67,7 +67,7 @@ def _tell_what_is_odd(head: RunHead, mine: list[Record], say: Callable[[str], No
 
 
 def _of_the_same_key(recipe: Recipe, record: Record, until: Stage, say: Callable[[str], None]) -> Begun:
-    """Nothing is new where the run reached the stage that is asked for; else it goes on."""
+    """Return the run as having nothing new if it reached the requested stage; else resume it."""
     if has_reached(record, until):
         return Begun(recipe, record, nothing_new=True)
     why = {
@@ -80,7 +80,10 @@ def _of_the_same_key(recipe: Recipe, record: Record, until: Stage, say: Callable
 
 
 def has_reached(record: Record, until: Stage) -> bool:
-    """Whether a run came to the end of a stage; not to that of real training, if its policy was promoted only later."""
+    """Return whether a run completed a stage.
+
+    Sim-to-real is not complete if the run's policy was promoted only later.
+    """
     if not record["reached"] or Stage(record["reached"]).place < until.place:
         return False
     waits = record.get("promoted") == "dream" and "sim_to_real" not in record["lineage"]
@@ -88,7 +91,7 @@ def has_reached(record: Record, until: Stage) -> bool:
 
 
 def _with_next_seed(recipe: Recipe, mine: list[Record]) -> Recipe:
-    """The seed after all that were run; that of the last run if it was begun in the same way and interrupted."""
+    """Return the recipe with the seed after all earlier ones; an unfinished run begun in this way keeps its seed."""
     if not mine:
         return recipe
     last = mine[-1]
@@ -126,7 +129,10 @@ def _head(
 
 
 def _next_number_and_day(stored: list[Record]) -> tuple[int, datetime]:
-    """After all runs of this home. Where the clock was set back, the day is that of the latest run."""
+    """Return the next run number and the day of its id.
+
+    If the clock was set back, the day is that of the latest run.
+    """
     days = [datetime.fromisoformat(one["started_utc"]) for one in stored]
     return max((one["number"] for one in stored), default=0) + 1, max([datetime.now(UTC), *days])
 

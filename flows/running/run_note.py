@@ -1,4 +1,4 @@
-"""The note of a run in MLflow: what came of it, in a few lines of Markdown."""
+"""Note of a run in MLflow: its outcome in a few lines of Markdown."""
 
 from flows.reports.show_run import with_interval
 from schemas.policies import POLICY_LABELS
@@ -6,7 +6,7 @@ from schemas.runs import Record
 
 
 def note_of(record: Record) -> str:
-    """Why the run was begun, its results, the verdict, and where to look on."""
+    """Return why the run was started, its results, the verdict, and the path of the report."""
     results = record["results"]
     rows = [
         f"| {label} | {one['real_success']:.1%} | {_interval(one['interval'])} | {_share(one['dream_success'])} |"

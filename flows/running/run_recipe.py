@@ -1,4 +1,4 @@
-"""Run a recipe in this process, and write down what came of it."""
+"""Run a recipe in this process, and record the results."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,27 +41,27 @@ from tasks.judging.report import write_report
 def run_recipe(
     recipe: Recipe, until: Stage, display: Display, trigger: Trigger = Trigger.HAND, *, again: bool = False
 ) -> Record:
-    """Run a recipe to the end of a stage, if there is a reason to, and return the run's record.
+    """Run a recipe up to a stage if there is a reason to, and return the run's record.
 
     Args:
-        recipe: What to run.
-        until: The last stage.
-        display: Shows what happens.
-        trigger: Who began it.
-        again: Without another reason, with the next seed.
+        recipe: Recipe to run.
+        until: Last stage to run.
+        display: Shows progress.
+        trigger: Cause that starts the run.
+        again: Run the next seed without another reason.
     """
     require_services(recipe)
     return work_on(begin_run(recipe, until, trigger, display.say, again=again), until, display)
 
 
 def work_on(begun: Begun, until: Stage, display: Display) -> Record:
-    """Do what is left to do of a run, and return its record; nothing, where nothing is new."""
+    """Execute the remaining steps of a run and return its record; do nothing if nothing is new."""
     run_id = begun.record["run_id"]
     if begun.nothing_new:
         display.say(begun.nothing_new_told)
         return {**begun.record, "nothing_new": True}
     with run_session(begun.recipe, run_id, display) as tracker, _ending_told(run_id):
-        record = record_of(run_id)  # another process may have worked on it while this one waited
+        record = record_of(run_id)  # another process may have changed it while this one waited
         if has_reached(record, until):
             display.say(f"run {run_id} was finished by another process meanwhile")
             return record
@@ -76,17 +76,17 @@ def work_on(begun: Begun, until: Stage, display: Display) -> Record:
 
 
 def keep_steps(run_id: str) -> None:
-    """Keep the steps of the present run as they are done, so that a killed run has them, too."""
+    """Store the steps of the present run as they finish, so that a killed run has them, too."""
     run_context().steps.on_change = lambda: save_steps(run_id, run_context().steps.plain())
 
 
 def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
-    """Go on with the promoted policy of a finished run in the real environment, exactly that one; the run's new record.
+    """Continue training exactly the promoted policy of a finished run in the real environment; return the new record.
 
     Args:
-        record: Of the run.
+        record: Record of the run.
         policy: Digest of the promoted policy; empty: today's champion must be the run's.
-        display: Shows what happens.
+        display: Shows progress.
 
     Raises:
         InputError: the run has no policy yet.
@@ -109,7 +109,7 @@ def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
 
 
 def _with_store_pinned(recipe: Recipe, record: Record) -> Record:
-    """The record with the version of the transitions that the run reads, pinned once and for good."""
+    """Return the record with the version of the transitions that the run reads, pinned once and for good."""
     left_behind = record["left_behind"]
     if not recipe.ingest.from_store or left_behind["table_tag"] or not replay_store().holds("transitions"):
         return record
@@ -122,7 +122,7 @@ def _with_store_pinned(recipe: Recipe, record: Record) -> Record:
 
 @contextmanager
 def _ending_told(run_id: str) -> Iterator[None]:
-    """Say in the record of a run that did not finish what became of it."""
+    """Record the status and the error of a run that did not finish."""
     try:
         yield
     except BaseException as error:
@@ -134,7 +134,7 @@ def _ending_told(run_id: str) -> Iterator[None]:
 
 
 def _written_down(recipe: Recipe, record: Record, made: Lineage, tracker: Tracker, display: Display) -> Record:
-    """The record with what the run has come to, kept; in MLflow and in a report, too."""
+    """Store the run's results in its record, in MLflow and in a report; return the record."""
     run_id = record["run_id"]
     tracker.cycle().log_params(flat_fields(recipe.model_dump(mode="json")))
     record = {**record, **_ending(made, display.time)}
@@ -153,7 +153,7 @@ def _written_down(recipe: Recipe, record: Record, made: Lineage, tracker: Tracke
 
 
 def run_real_only(recipe: Recipe, record: Record, display: Display) -> dict[str, Any]:
-    """The real-only baseline beside a run that is finished: its success and what it cost."""
+    """Run the real-only baseline of a finished run; return its success and cost."""
     run_id = f"{record['run_id']}-real-only"
     with run_session(recipe, run_id, display):
         flow = real_only.with_options(flow_run_name=run_id, on_running=[note_flow_run])
@@ -163,7 +163,7 @@ def run_real_only(recipe: Recipe, record: Record, display: Display) -> dict[str,
 
 
 def _ending(made: Lineage, time: CostTracker) -> dict[str, Any]:
-    """What `show` and `compare` read of a run that is finished."""
+    """Return the fields of a finished run's record that `show` and `compare` read."""
     return {
         "status": Status.FINISHED.value,
         "finished_utc": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -182,7 +182,7 @@ def _ending(made: Lineage, time: CostTracker) -> dict[str, Any]:
 
 
 def _kept(made: Lineage) -> dict[str, Reference]:
-    """What was measured, for whoever goes on with the run, and real success by task, to compare runs on the same tasks."""
+    """Store measurements, to continue the run later, and real success by task, to compare runs on the same tasks."""
     successes = {name: evaluation["successes"] for name, evaluation in made.evaluations.items()}
     return {
         "measured": objects().put_json(plain(made.measured), "measured"),

@@ -1,4 +1,4 @@
-"""Say why a run was begun, and for each of its steps which input differed from those of another run."""
+"""Explain why a run was started, and for each step which input differed from another run's."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,11 +15,11 @@ _MISSING = "absent"
 
 
 def explanation(record: Record, other: Record | None) -> dict[str, Any]:
-    """Why a run was begun, and why each of its steps ran.
+    """Return why a run was started, and why each of its steps ran.
 
     Args:
-        record: Of the run.
-        other: The run that it is compared with; None: the one of the same recipe before it.
+        record: Record of the run.
+        other: Run to compare with; None: the previous run of the same recipe.
     """
     other = other or _before(record)
     told: dict[str, Any] = {
@@ -39,7 +39,7 @@ def _before(record: Record) -> Record | None:
 
 
 def _steps(mine: dict[str, Any], theirs: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """Each step with what differs; the nth call of a task is held against the nth call of the other run."""
+    """Return each step with its differences; the nth call of a task is compared with the nth call in the other run."""
     counts: dict[str, int] = {}
     told: list[dict[str, Any]] = []
     for step in mine["steps"]:
@@ -95,7 +95,7 @@ def _shown(value: Any) -> str:
 
 
 def print_explanation(told: dict[str, Any]) -> None:
-    """The same as lines and a table."""
+    """Print the explanation as lines and a table."""
     console = Console(highlight=False)
     console.print(f"run {told['run_id']} was begun because: {'; '.join(told['reasons']) or 'not known'}")
     if not told["steps"]:

@@ -1,4 +1,4 @@
-"""Find a stored policy: of a run, or the champion."""
+"""Find a stored policy: a policy of a run, or the champion."""
 
 from dataclasses import dataclass
 
@@ -16,30 +16,29 @@ from schemas.runs import Record
 
 @dataclass(frozen=True)
 class FoundPolicy:
-    """A policy, and the run that made it."""
+    """A policy, and the run that produced it."""
 
     reference: Reference
     name: PolicyName | None = None
     summary: Record | None = None
-    """Of that run; None for a champion that no run of this home made."""
+    """Record of that run; None for a champion that no run of this home produced."""
 
     @property
     def title(self) -> str:
-        """What messages and model cards call it."""
+        """Name of the policy in messages and model cards."""
         digest = self.reference.sha256[:12]
         return f"policy {self.name} of {self.summary['run_id']}" if self.summary else f"champion {digest}"
 
 
 def find_policy(run: str, name: PolicyName | None = None) -> FoundPolicy:
-    """A policy by the name of its run, or the ledger's champion.
+    """Return a policy of a run, or the ledger's champion.
 
     Args:
         run: A run's id, the start of one, `@latest`, or `champion`.
-        name: Which policy of the run; None: the one that was promoted, or else what the dream taught. The champion has no
-            choice.
+        name: Policy of the run; None: the promoted one, or else the dream-trained one. Must be None for the champion.
 
     Raises:
-        InputError: there is no such run, or it has no such policy; or there is no champion.
+        InputError: there is no such run, it has no such policy, or there is no champion.
     """
     if run.removeprefix("@") != CHAMPION.removeprefix("@"):
         return _policy_of(find_run(run), name)

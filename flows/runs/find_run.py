@@ -1,4 +1,4 @@
-"""Find a run by its id, by the start of its id, by `@latest` or `@champion`."""
+"""Find a run by its id, the start of its id, `@latest` or `@champion`."""
 
 from infra.storage.blobs import open_blobs
 from infra.promotion.ledger import Ledger
@@ -15,14 +15,14 @@ _MAX_NAMED = 8
 
 
 def find_run(name: str | None, *, finished: bool = True) -> Record:
-    """The record of one run.
+    """Return the record of one run.
 
     Args:
         name: An id, the start of one, `@latest` or `@champion`; None: the latest that finished.
-        finished: It has to have results.
+        finished: Require that the run has results.
 
     Raises:
-        InputError: none is stored, none has that name, or several have.
+        InputError: no run is stored, none has that name, or several have.
     """
     stored = records()
     if not stored:
@@ -75,7 +75,7 @@ def _of_champion(stored: list[Record]) -> Record:
 
 
 def find_champions_run(champion: Reference, stored: list[Record]) -> Record | None:
-    """The latest of these runs that made this policy, in the dream or for real; None if none did."""
+    """Return the latest of these runs that produced this policy, in the dream or for real; None if none did."""
     for record in reversed(stored):
         made = restored(record.get("lineage", {}))
         if any(one.key in made and made[one.key].sha256 == champion.sha256 for one in GATES):

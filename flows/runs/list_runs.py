@@ -1,4 +1,4 @@
-"""List the runs of a home: when, why, what became of them."""
+"""List the runs of a home: when and why they started, and how they ended."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from schemas.plain import restored
 from schemas.runs import Record
 
 _POLICIES = {"start": "start", "dream": "dream", "sim_to_real": "real"}
-"""Headings by policy."""
+"""Column headings by policy."""
 
 
 def run_rows() -> list[dict[str, Any]]:
-    """Every run as plain data, oldest first."""
+    """Return every run as plain data, oldest first."""
     history = Ledger(open_blobs(settings())).history()
     return [_row(record, history) for record in records()]
 
@@ -45,7 +45,7 @@ def _success(record: Record, policy: str) -> float | None:
 
 
 def verdict_of(record: Record, history: History) -> str:
-    """Whether a run's policy was promoted, or refused and why; empty before it is judged."""
+    """Return whether a run's policy was promoted, or why it was refused; empty before it is judged."""
     made = restored(record.get("lineage", {}))
     own = {made[name].sha256 for name in ("dream", "sim_to_real") if name in made}
     if history.champion and history.champion.sha256 in own:
@@ -62,13 +62,13 @@ def verdict_of(record: Record, history: History) -> str:
 
 
 def _why(row: dict[str, Any]) -> str:
-    """Who began a run, and the first reason; `dreamgym why` tells them all."""
+    """Return the trigger of a run and its first reason; `dreamgym why` shows all of them."""
     first, *more = row["reasons"] or ["not known"]
     return f"{row['trigger']}: {first}{f' and {len(more)} more' if more else ''}"
 
 
 def print_runs(rows: list[dict[str, Any]]) -> None:
-    """The same as a table, and what to do next."""
+    """Print the runs as a table, and what to do next."""
     table = Table(title="Runs of this home")
     table.add_column("run", no_wrap=True)
     for heading in ("why", "status", *_POLICIES.values(), "verdict"):

@@ -1,4 +1,4 @@
-"""The key of a run: what is a reason to begin one, and how two keys differ, in words."""
+"""Key of a run: the reasons to start one, and the difference of two keys in words."""
 
 from collections.abc import Iterator, Mapping
 
@@ -15,12 +15,12 @@ _MAX_NAMED = 3
 
 
 def run_key(recipe: Recipe) -> RunKey:
-    """Everything that decides what a run of a recipe makes, but what earlier runs left behind.
+    """Return everything that decides the result of a run, except what earlier runs left behind.
 
     Raises:
-        DataError: no log where the recipe says.
-        InputError: a model is named by folder and is not there.
-        IntegrityError: a shipped backbone is not what it was.
+        DataError: there is no log at the recipe's path.
+        InputError: the folder of a model does not exist.
+        IntegrityError: a shipped backbone does not match its digest.
     """
     code, packages = code_and_packages("flows.loop.cycle", recipe.environment)
     named = {"backbone": folder_digest(recipe.backbone), "encoder": pin_encoder(recipe.retrieval).revision or ""}
@@ -31,7 +31,7 @@ def run_key(recipe: Recipe) -> RunKey:
 
 
 def differences(earlier: RunKey, now: RunKey) -> list[str]:
-    """What is a reason to run again, a sentence each; none if nothing is."""
+    """Return the reasons to run again, one sentence each; empty if there are none."""
     return [
         *_log_differences(earlier.data, now.data),
         *_of_kind("recipe", earlier.recipe, now.recipe),
@@ -42,7 +42,7 @@ def differences(earlier: RunKey, now: RunKey) -> list[str]:
 
 
 def _log_differences(earlier: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """New, changed and missing files; a model that is named by folder counts as a file."""
+    """Yield new, changed and missing files; the folder of a model counts as a file."""
     changes = list(_different(earlier, now))
     yield from _named("new:", [name for name, before, _ in changes if not before])
     yield from _named("changed:", [name for name, before, after in changes if before and after])

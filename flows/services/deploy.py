@@ -22,11 +22,11 @@ _PAUSED_BY_ALARM = "retrain/nightly"
 
 
 def deploy(recipe: Recipe) -> None:
-    """Register everything; what was registered before is replaced.
+    """Register everything, replacing earlier registrations.
 
     Raises:
-        InputError: no server is named: deployments need one that stays.
-        DreamGymError: Prefect refused; its words are passed on.
+        InputError: no Prefect server is configured; deployments need a permanent one.
+        DreamGymError: Prefect refused; the message quotes it.
     """
     url = PREFECT_API_URL.value()
     if not url:
@@ -52,7 +52,7 @@ def deploy(recipe: Recipe) -> None:
 
 
 def deployments_of(recipe: Recipe) -> dict[str, Any]:
-    """infra/prefect.yaml with this recipe in place of the default one, and its code where it lies here."""
+    """Return infra/prefect.yaml with this recipe instead of the default one, and the code at its local path."""
     described = yaml.safe_load((ROOT / "infra" / "prefect.yaml").read_text())
     described["pull"] = [{"prefect.deployments.steps.set_working_directory": {"directory": str(ROOT)}}]
     for one in described["deployments"]:

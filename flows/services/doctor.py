@@ -1,4 +1,4 @@
-"""Say whether runs can run here, and what keeps them from it."""
+"""Report whether recipes can run here, and what prevents them."""
 
 from dataclasses import asdict
 from typing import Any
@@ -11,12 +11,12 @@ from infra.settings import settings
 
 
 def examine() -> list[dict[str, Any]]:
-    """Everything that was looked at, as plain data."""
+    """Return all findings as plain data."""
     return [asdict(finding) for finding in findings(settings())]
 
 
 def print_findings(examined: list[dict[str, Any]]) -> None:
-    """The same as a table."""
+    """Print the findings as a table."""
     table = Table(show_header=False, box=None)
     for finding in (Finding(**one) for one in examined):
         table.add_row("[green]fine[/]" if finding.fine else "[red]wrong[/]", finding.what, finding.detail)

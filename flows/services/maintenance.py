@@ -1,4 +1,4 @@
-"""Maintenance by hand or by deployment: compact tables, drop old versions, results and what nothing names."""
+"""Maintenance by hand or by deployment: compact tables, remove old versions and results, and unreferenced objects."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from tasks.running.maintain import Maintenance, maintain
 
 
 def tidy_up(keep_days: int) -> str:
-    """Maintain the stores of this home; say in one line what went."""
+    """Maintain the stores of this home; return in one line what was removed."""
     gone: Maintenance = maintain(blobs(), replay_store(), timedelta(days=keep_days))
     versions = sum(gone.num_versions.values())
     return (

@@ -1,4 +1,4 @@
-"""The dream out: the experience model of a finished cycle, as an environment that other trainers play in.
+"""Serve the experience model of a finished run as an environment for other trainers.
 
 serve             an OpenEnv server, `dreamgym serve`
 gymnasium_dream   a Gymnasium environment in this process
@@ -30,10 +30,10 @@ def serve(summary: dict[str, Any], host: str, port: int, max_sessions: int) -> N
     """Serve the dream of a run until Ctrl-C.
 
     Args:
-        summary: Of the run (find_dream).
-        host: Where to listen; see require_place.
-        port: Where to listen.
-        max_sessions: How many may play at a time.
+        summary: Record of the run (find_dream).
+        host: Address to listen on; see require_place.
+        port: Port to listen on.
+        max_sessions: Maximum number of concurrent sessions.
     """
     display = Display()
     app = app_of(dream_of(summary, display), Limits(max_sessions), settings().serve_token.get_secret_value())
@@ -42,7 +42,7 @@ def serve(summary: dict[str, Any], host: str, port: int, max_sessions: int) -> N
 
 
 def gymnasium_dream(name: str | None = None) -> "TextEnvironment":
-    """The dream of an experience model or a run as a Gymnasium environment; without a name, of the latest run."""
+    """Return the dream of an experience model or a run (None: the latest) as a Gymnasium environment."""
     from infra.serving.gymnasium_environment import TextEnvironment
 
     dream = dream_of(find_dream(name), Display())
@@ -50,7 +50,7 @@ def gymnasium_dream(name: str | None = None) -> "TextEnvironment":
 
 
 def dream_of(summary: dict[str, Any], display: Display) -> Served:
-    """A run's experience model, grounded in its real experience, with the tasks that this experience covers."""
+    """Return a run's experience model, grounded in its real experience, with the tasks that this experience covers."""
     run_id, lineage = summary["run_id"], restored(summary["lineage"])
     recipe = stored_recipe(summary["recipe"])
     set_run_context(RunContext(run_id, recipe.digest, Tracker(settings(), run_id, {}, reopen=False), display))

@@ -1,4 +1,4 @@
-"""The server stack of this home: start it, stop it, say where its pages are."""
+"""Server stack of this home: start it, stop it, print its addresses."""
 
 from dataclasses import asdict
 from types import ModuleType
@@ -11,7 +11,7 @@ from schemas.errors import InputError
 
 
 def start_servers(**ports: int | None) -> None:
-    """Bring the stack up, or find it running, and say where everything is.
+    """Start the stack unless it is running, and print its addresses.
 
     Raises:
         InputError: it runs on other ports than these.
@@ -33,13 +33,13 @@ def start_servers(**ports: int | None) -> None:
 
 
 def stop_servers() -> None:
-    """Take the stack down."""
+    """Stop the stack."""
     stopped = _stack().down(Layout.of(settings().home))
     Console().print("stopped; everything stored stays, `dreamgym up` goes on with it" if stopped else "nothing runs")
 
 
 def _stack() -> ModuleType:
-    """The servers' module, which needs packages that a laptop does without."""
+    """Return the module of the servers, which needs optional packages."""
     try:
         from infra.stack import up
     except ImportError as error:

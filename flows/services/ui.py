@@ -1,4 +1,4 @@
-"""The MLflow and Prefect pages on what is stored, on loopback."""
+"""MLflow and Prefect pages for this home's stores, on loopback."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ def serve_ui(mlflow_port: int, prefect_port: int) -> None:
     """Start both servers and wait until Ctrl-C or until one of them ends.
 
     Raises:
-        InputError: a server keeps what is stored, and serves its pages itself.
+        InputError: the stores are on servers, which serve their own pages.
     """
     home = settings()
     if home.tracking.startswith("http"):
@@ -36,11 +36,11 @@ def serve_ui(mlflow_port: int, prefect_port: int) -> None:
         str(mlflow_port),
     ]
     prefect = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(prefect_port)]
-    # The page asks the server where its API is, and the server would say the default port.
+    # The page asks the server for its API's address, and the server would answer with the default port.
     told = {
         **os.environ,
         "PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{prefect_port}/api",
-        "MLFLOW_BACKEND_STORE_URI": home.tracking,  # not as an argument, which every user of the machine could read
+        "MLFLOW_BACKEND_STORE_URI": home.tracking,  # arguments are visible to every user of the machine
     }
     servers = [started(command, told) for command in (mlflow, prefect)]
     sys.stderr.write(

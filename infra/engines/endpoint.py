@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible endpoint: several questions at a time, retried, answers kept on disk, tokens counted."""
+"""OpenAI-compatible endpoint: concurrent requests, retries, answers cached on disk, tokens counted."""
 
 import asyncio
 import hashlib
@@ -15,16 +15,16 @@ from schemas.chat import IsFine, Question
 from schemas.errors import EngineError, InputError
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI  # takes a second to import, which only those who ask should wait
+    from openai import AsyncOpenAI  # takes a second to import, so it is imported on first use
 
 _RETRIES = 5
-"""Of a request that got no answer, which the client sends again after a while that grows and is drawn by chance."""
+"""Number of retries per failed request; the client waits between them with exponential backoff and jitter."""
 _ANSWER_WITHIN_S = 120
 
 
 @dataclass
 class Cost:
-    """What was asked of the endpoint; kept answers cost nothing."""
+    """Number of requests and tokens sent to the endpoint; cached answers cost nothing."""
 
     num_requests: int = 0
     num_prompt_tokens: int = 0
@@ -33,15 +33,15 @@ class Cost:
 
 
 class Endpoint:
-    """One model at the endpoint of DREAMGYM_ENDPOINT_URL; see the port ChatModel."""
+    """Chat model served at DREAMGYM_ENDPOINT_URL; implements the port ChatModel."""
 
     def __init__(self, settings: Settings, model: str, spent: Callable[[Cost], None]) -> None:
-        """Nothing is asked yet.
+        """Check the settings; no request is sent yet.
 
         Args:
-            settings: Say where the endpoint is, and how much may be asked of it at once.
-            model: Its name there.
-            spent: Told what each call of `answer` has cost, also of one that failed.
+            settings: Address of the endpoint and the maximum number of concurrent requests.
+            model: Name of the model at the endpoint.
+            spent: Called with the cost of each call of `answer`, including failed calls.
 
         Raises:
             InputError: the settings name no endpoint.
@@ -54,10 +54,10 @@ class Endpoint:
         self._cost = Cost()
 
     def answer(self, questions: Sequence[Question], is_fine: IsFine, num_attempts: int = 1) -> list[str]:
-        """See the port.
+        """Answer the questions; see ChatModel.
 
         Raises:
-            EngineError: it refuses, or does not answer.
+            EngineError: the endpoint refuses, or does not answer.
         """
         try:
             return asyncio.run(self._answer_all(questions, is_fine, num_attempts))
@@ -128,7 +128,7 @@ class Endpoint:
 
 
 def require_endpoint(settings: Settings, models: Sequence[str]) -> None:
-    """Refuse to ask models at an endpoint that there is none of.
+    """Check that an endpoint is configured if any models are requested from it.
 
     Raises:
         InputError: the settings name no endpoint.

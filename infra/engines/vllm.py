@@ -1,6 +1,6 @@
-"""The engine port on vLLM servers, one for each role that models have.
+"""Engine port on vLLM servers, one server per role.
 
-A stream is kept here and sent whole; vLLM's prefix cache knows what it has seen of it.
+A stream is stored here and sent whole with each request; vLLM's prefix cache skips the part it has already computed.
 """
 
 import time
@@ -15,7 +15,7 @@ _MOST_RESTARTS, _WITHIN_S = 3, 3600
 
 
 class ServedRole:
-    """The server of a role that models have, with one set of weights at a time, over restarts."""
+    """vLLM server of one role. It holds one set of weights at a time and is restarted when it fails."""
 
     def __init__(
         self,
@@ -27,19 +27,19 @@ class ServedRole:
         say: Callable[[str], None],
         silence_s: float = SILENCE_S,
     ) -> None:
-        """Start it.
+        """Start the server.
 
         Args:
-            settings: Say which Python has vLLM.
-            role: For its log, and to tell of it.
+            settings: Path of the Python that has vLLM.
+            role: Name of the role, for the log and for messages.
             weights: Digest of the model.
-            fetch: Brings the model's files.
-            dtype: That it samples in.
-            say: Told of restarts.
+            fetch: Writes the model's files into a folder.
+            dtype: Data type for sampling.
+            say: Called with a message at each restart.
             silence_s: See VllmServer.
 
         Raises:
-            EngineError: it does not start.
+            EngineError: the server does not start.
         """
         self._settings, self._role, self._dtype = settings, role, dtype
         self.weights, self._fetch = weights, fetch
@@ -52,7 +52,7 @@ class ServedRole:
         return VllmServer(self._settings, name, self.weights, self._fetch, self._dtype, self._silence_s)
 
     def load(self, weights: str, fetch: Fetch) -> None:
-        """Go on with other weights of the same architecture."""
+        """Switch to other weights of the same architecture."""
         self.weights, self._fetch = weights, fetch
         try:
             self._server.load(weights, fetch)
@@ -60,7 +60,7 @@ class ServedRole:
             self._start_anew(lost)
 
     def complete(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Sampled]:
-        """A continuation of each prompt. Whoever asks has the whole of them, so a new server can be asked the same."""
+        """Sample a continuation of each prompt. Prompts are complete, so a restarted server can repeat the request."""
         while True:
             try:
                 return self._server.complete(prompts, sampling)
@@ -78,7 +78,7 @@ class ServedRole:
         self._server = self._started()
 
     def close(self) -> None:
-        """End the server."""
+        """Stop the server."""
         self._server.close()
 
 
@@ -86,7 +86,7 @@ _served: dict[str, ServedRole] = {}
 
 
 def serving(role: str, weights: str, fetch: Fetch, dtype: str, say: Callable[[str], None]) -> "VllmEngine":
-    """An engine on the role's server, which is started, or given other weights, if need be; see ServedRole."""
+    """Return an engine on the role's server, starting it or loading other weights if necessary; see ServedRole."""
     served = _served.get(role)
     if served is None:
         served = _served[role] = ServedRole(settings(), role, weights, fetch, dtype, say)
@@ -96,21 +96,21 @@ def serving(role: str, weights: str, fetch: Fetch, dtype: str, say: Callable[[st
 
 
 class VllmEngine:
-    """Samples from the weights that its role has now."""
+    """Engine that samples from the weights its role had when the engine was created."""
 
     def __init__(self, served: ServedRole) -> None:
-        """An engine that is of no use any more once its role has other weights."""
+        """Bind the engine to the current weights of the role. It becomes invalid when the role loads other weights."""
         self._served, self._weights = served, served.weights
 
     def open(self, num_rows: int, capacity: int = 0) -> "VllmStreams":
-        """Empty streams; the server makes room by itself."""
+        """Return empty streams; `capacity` is ignored because the server manages its memory."""
         return VllmStreams(self, num_rows)
 
     def complete(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Sampled]:
-        """A continuation of each prompt.
+        """Sample a continuation of each prompt.
 
         Raises:
-            EngineError: the role has other weights, or its server refuses, or was lost too often.
+            EngineError: the role has other weights now, the server refuses, or it failed too often.
         """
         if self._served.weights != self._weights:
             raise EngineError(f"vLLM samples from {self._served.weights[:12]} now, not from {self._weights[:12]}")
@@ -118,31 +118,31 @@ class VllmEngine:
 
 
 class VllmStreams:
-    """Token streams side by side; see the port."""
+    """Token streams, one per row; see the port TokenStreams."""
 
     def __init__(self, engine: VllmEngine, num_rows: int) -> None:
-        """Empty streams."""
+        """Create empty streams."""
         self._engine = engine
         self._ids: list[list[int]] = [[] for _ in range(num_rows)]
         self.num_prefilled = 0
         self.num_sampled = 0
 
     def restart(self, row: int) -> None:
-        """Forget a row's stream."""
+        """Clear a row's stream."""
         self._ids[row] = []
 
     def length(self, row: int) -> int:
-        """Tokens of a row's stream so far."""
+        """Return the number of tokens in a row's stream so far."""
         return len(self._ids[row])
 
     def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
-        """Append tokens from outside."""
+        """Append given tokens to the streams."""
         for row, new in zip(rows, ids, strict=True):
             self._ids[row].extend(new)
             self.num_prefilled += len(new)
 
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
-        """Sample a continuation of each row, all at once."""
+        """Sample a continuation of each row, all in one request."""
         sampled = self._engine.complete([self._ids[row] for row in rows], sampling)
         for row, one in zip(rows, sampled, strict=True):
             self._ids[row].extend(one.ids)

@@ -1,4 +1,4 @@
-"""What vLLM answers a completion with, checked: nothing that is no number may reach a loss."""
+"""Validation of vLLM completions, so that no NaN or infinite log-probability reaches a loss."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from schemas.errors import EngineUnavailable
 from schemas.sampling import Sampled, Sampling
 
 _ROUNDING = 1e-3
-"""By which a log-probability may be above 0."""
+"""Maximum excess of a log-probability over 0, to allow for rounding."""
 
 
 class _Logprobs(BaseModel):
@@ -26,16 +26,16 @@ class _Answer(BaseModel):
 
 
 def sampled_in(answer: bytes, num_prompts: int, sampling: Sampling, weights: str) -> list[Sampled]:
-    """What was sampled after each prompt, in their order.
+    """Return the sampled tokens and log-probabilities for each prompt, in the order of the prompts.
 
     Args:
-        answer: Of the server, to one question with all prompts.
-        num_prompts: How many these were.
-        sampling: As it was asked for.
-        weights: Digest of what the server samples from.
+        answer: Response body to one request with all prompts.
+        num_prompts: Number of prompts in the request.
+        sampling: Sampling parameters of the request.
+        weights: Digest of the weights that the server samples from.
 
     Raises:
-        EngineUnavailable: it is no such answer: tokens or log-probabilities are missing, or are none.
+        EngineUnavailable: the answer is malformed: tokens or log-probabilities are missing or invalid.
     """
     try:
         choices = sorted(_Answer.model_validate_json(answer).choices, key=lambda one: one.index)

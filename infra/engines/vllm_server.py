@@ -1,7 +1,7 @@
-"""A vLLM server of one model, beside this process: started, asked, given other weights, ended with us.
+"""vLLM server of one model in a child process: start, query, load other weights, stop. It ends when this process ends.
 
-It listens on a socket file in a folder of our own, so that nobody else can reach it: changing weights needs
-endpoints of vLLM that ask nobody for a password.
+It listens on a socket file in a private folder, so that no other user can reach it: the vLLM endpoints that change
+weights have no authentication.
 """
 
 import os
@@ -25,23 +25,23 @@ from schemas.errors import EngineError, EngineUnavailable
 from schemas.sampling import Sampled, Sampling
 
 Fetch = Callable[[Path], object]
-"""Writes a model's files into a folder."""
+"""Function that writes a model's files into a folder."""
 
 _MODEL = "dreamgym"
 _READY_WITHIN_S = 900
 _HEARTBEATS = ("vllm:prompt_tokens_total", "vllm:generation_tokens_total")
-"""Counters that grow while it works."""
+"""Counters that grow while the server works."""
 SILENCE_S = 300.0
 _LOADED_WITHIN_S = 1800.0
 _LOG_TAIL = 2000
 _QUIET = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
 _AS_MANY_AS_ASKED = {"VLLM_MAX_COMPLETION_PROMPTS": str(2**31 - 1)}
-"""Prompts at a time; it refuses more than 1,024 of a stranger."""
+"""Maximum number of prompts per request; without it vLLM refuses more than 1,024."""
 _ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 
 
 class VllmServer:
-    """One server; of its model the weights may change, the architecture not."""
+    """One vLLM server. Its weights may change, but not their architecture."""
 
     def __init__(
         self,
@@ -52,18 +52,18 @@ class VllmServer:
         dtype: str = "auto",
         silence_s: float = SILENCE_S,
     ) -> None:
-        """Start it and wait until it answers.
+        """Start the server and wait until it is healthy.
 
         Args:
-            settings: Say which Python has vLLM, and how many threads it may use.
-            name: For its log.
+            settings: Path of the Python that has vLLM, number of threads and share of GPU memory.
+            name: Name of the log file.
             weights: Digest of the model.
-            fetch: Brings the model's files.
-            dtype: That it samples in.
-            silence_s: After so long without a heartbeat in which it should have answered, it is aborted.
+            fetch: Writes the model's files into a folder.
+            dtype: Data type for sampling.
+            silence_s: Seconds without a heartbeat during a request after which the server is aborted.
 
         Raises:
-            EngineError: it does not start.
+            EngineError: the server does not start.
         """
         self._silence_s = silence_s
         self._folder = tempfile.TemporaryDirectory(prefix="dreamgym-vllm-", ignore_cleanup_errors=True)
@@ -80,7 +80,7 @@ class VllmServer:
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process runs."""
+        """True if the server's process is running."""
         return self._process.poll() is None
 
     def _fetched(self, name: str, fetch: Fetch) -> Path:
@@ -102,7 +102,7 @@ class VllmServer:
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603
                 command,
-                cwd=model.parent,  # what is compiled is kept by the model's path as it is said: now the same for all
+                cwd=model.parent,  # vLLM caches compiled code by the path as given: a relative one is always the same
                 env=environment,
                 stdin=subprocess.PIPE,
                 stdout=log,
@@ -122,11 +122,11 @@ class VllmServer:
         raise EngineError(self._told("does not start"))
 
     def load(self, weights: str, fetch: Fetch) -> None:
-        """Go on with other weights of the same architecture, without a restart.
+        """Load other weights of the same architecture, without a restart.
 
         Raises:
-            EngineUnavailable: it died, or hangs.
-            EngineError: it refuses.
+            EngineUnavailable: the server died or hangs.
+            EngineError: the server refuses.
         """
         if not self.is_alive:
             raise EngineUnavailable(self._told("has died"))
@@ -140,11 +140,11 @@ class VllmServer:
         self._loaded, self.weights = folder, weights
 
     def complete(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Sampled]:
-        """A continuation of each prompt.
+        """Sample a continuation of each prompt.
 
         Raises:
-            EngineUnavailable: it died, hangs or answers nonsense.
-            EngineError: it refuses.
+            EngineUnavailable: the server died, hangs or returns a malformed answer.
+            EngineError: the server refuses.
         """
         answer = self._post(
             "/v1/completions",
@@ -155,7 +155,7 @@ class VllmServer:
                 "temperature": sampling.temperature,
                 "top_p": sampling.top_p,
                 "stop_token_ids": [sampling.end_id] if sampling.end_id >= 0 else [],
-                "ignore_eos": True,  # the end is what we say
+                "ignore_eos": True,  # `end_id` marks the end, not the EOS of the model
                 "logprobs": 0,
                 "return_token_ids": True,
             },
@@ -176,12 +176,12 @@ class VllmServer:
         return answer
 
     def _heartbeat(self) -> str:
-        """What differs from the last time if it did anything since."""
+        """Return the progress counters as text; it changes whenever the server has processed tokens."""
         counters = self._client.get("/metrics", timeout=10).text
         return "".join(line for line in counters.splitlines(keepends=True) if line.startswith(_HEARTBEATS))
 
     def _abort(self) -> None:
-        """End it; where each of its threads stands is in its log then."""
+        """Abort the server; each of its threads writes its stack to the log."""
         self._process.send_signal(signal.SIGUSR1)
 
     def _told(self, what: str) -> str:
@@ -189,7 +189,7 @@ class VllmServer:
         return f"vLLM {what}. The end of {self._log}:\n{tail}"
 
     def close(self) -> None:
-        """End it, with all its processes."""
+        """Stop the server with all its child processes."""
         if self._process.stdin:
             self._process.stdin.close()
         self._process.wait()

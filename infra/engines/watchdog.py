@@ -1,4 +1,4 @@
-"""A watchdog over a question to a server: it waits as long as the server works, and no longer."""
+"""Watchdog over a request to a server: it waits as long as the server makes progress, and no longer."""
 
 import time
 from collections.abc import Callable
@@ -15,16 +15,16 @@ _LOOKS_PER_SILENCE = 10
 def watched(
     ask: Callable[[], Answer], heartbeat: Callable[[], str], abort: Callable[[], None], silence_s: float
 ) -> Answer:
-    """What a question is answered with.
+    """Send a request and return its answer; abort the server if it makes no progress.
 
     Args:
-        ask: Asks it, and ends with an error once the server is gone.
-        heartbeat: Something that differs from the last time if the server did anything since.
-        abort: Ends a server.
-        silence_s: How long it may show no heartbeat before it is aborted.
+        ask: Sends the request; must raise once the server is gone.
+        heartbeat: Returns a text that changes whenever the server has made progress.
+        abort: Ends the server.
+        silence_s: Seconds without a heartbeat before the server is aborted.
     """
     asked: Future[Answer] = Future()
-    Thread(target=_answered, args=(asked, ask), daemon=True).start()  # nobody who is interrupted waits for it
+    Thread(target=_answered, args=(asked, ask), daemon=True).start()  # a daemon: an interrupt does not wait for it
     seen, since = "", time.monotonic()
     while True:
         try:
@@ -47,7 +47,7 @@ def _answered(asked: "Future[Answer]", ask: Callable[[], Answer]) -> None:
 
 
 def _looked(heartbeat: Callable[[], str]) -> str:
-    """Empty if nothing is to be seen."""
+    """Return the heartbeat; empty if the server cannot be reached."""
     try:
         return heartbeat()
     except httpx.TransportError:

@@ -1,1 +1,1 @@
-"""Real environments, each behind the ports of schemas/ports.py."""
+"""Real environments, which implement the ports of schemas/ports.py."""

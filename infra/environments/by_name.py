@@ -1,9 +1,10 @@
-"""Which real environment a recipe names. Each lies in a package of its own, which is imported when it is asked for.
+"""Look up the real environment that a recipe names.
 
-A built-in package has `opened.py`, `annotator.py` and, where its states list what they accept, `listed.py`. What another
-package brings is an entry point: one class that is environment and annotator.
+Each environment is a package of its own, imported on first use. A built-in package has `opened.py`, `annotator.py` and,
+if its states list the actions that they accept, `listed.py`. A plugin is an entry point: one class that is both
+environment and annotator.
 
-The packages are named by text, so that a task's import closure holds the package of its own recipe and no other
+Packages are named by text, so that a task's import closure holds only the package of its own recipe
 (tasks/running/cache_key.py).
 """
 
@@ -18,16 +19,16 @@ from schemas.recipes.environments import BaseEnvironment, PluginRecipe, entry_po
 from schemas.recipes.recipe import EnvironmentRecipe
 
 _FOLDERS = {"textworld-cooking": "cooking"}
-"""Of built-in environments whose folder has another name."""
+"""Folders of the built-in environments whose folder has another name."""
 
 
 def open_environment(recipe: EnvironmentRecipe) -> RealEnvironment:
-    """The environment that a recipe names, with its families of tasks.
+    """Return the environment that a recipe names, with its task families.
 
-    One that has processes or sessions of its own is the same for the same recipe, and plays one rollout at a time.
+    An environment with processes or sessions of its own is shared by equal recipes, and plays one rollout at a time.
 
     Raises:
-        InputError: it cannot be opened here, and what is missing.
+        InputError: If it cannot be opened here. The message says what is missing.
     """
     if isinstance(recipe, PluginRecipe):
         return _of_a_package(recipe.model_dump_json())
@@ -35,20 +36,23 @@ def open_environment(recipe: EnvironmentRecipe) -> RealEnvironment:
 
 
 def admissible_actions_of(recipe: EnvironmentRecipe) -> AdmissibleActions | None:
-    """How to read what this environment's states accept; None if they do not list it. Nothing has to be installed for it."""
+    """Return the reader of the actions that this environment's states list; None if they list none.
+
+    No packages have to be installed for it.
+    """
     has_lists = not isinstance(recipe, PluginRecipe) and find_spec(f"{package_of(recipe)}.listed")
     return _part(recipe, "listed").StateLists() if has_lists else None
 
 
 def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:
-    """The annotator that knows this environment's own rules; what a package brings is both."""
+    """Return the annotator that knows this environment's own rules; a plugin is its own annotator."""
     if isinstance(recipe, PluginRecipe):
         return _of_a_package(recipe.model_dump_json())
     return _part(recipe, "annotator").FactsAnnotator()
 
 
 def package_of(recipe: BaseEnvironment) -> str:
-    """The package of a built-in environment, or the module that an entry point names."""
+    """Return the package of a built-in environment, or the module of a plugin's entry point."""
     if isinstance(recipe, PluginRecipe):
         return entry_point(recipe.name).module
     return f"infra.environments.{_FOLDERS.get(recipe.name, recipe.name)}"
@@ -60,6 +64,6 @@ def _part(recipe: EnvironmentRecipe, name: str) -> ModuleType:
 
 @lru_cache(maxsize=1)
 def _of_a_package(recipe: str) -> Any:
-    """Environment and annotator in one."""
+    """Return the plugin, which is environment and annotator in one."""
     told = PluginRecipe.model_validate_json(recipe)
     return entry_point(told.name).load()(told)

@@ -1,4 +1,4 @@
-"""An environment whose games are played in processes of their own, because they leak, hang or die."""
+"""Base class of environments whose games run in separate processes, because games leak memory, hang or crash."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -11,27 +11,27 @@ from schemas.records import AgentTask, Failure, Step
 
 
 class GamesInProcesses(ABC):
-    """Reset and step over a vector of games; see schemas/ports.py. All else is for the environment to say."""
+    """Reset and step over a vector of games; subclasses implement the rest of the port (schemas/ports.py)."""
 
     def __init__(self, make: Callable[[], Game], *, games_per_process: int = 50, timeout_s: float = 60.0) -> None:
-        """No process yet; see Processes."""
+        """Prepare the processes, none of which is started yet; see Processes."""
         self._processes = Processes(
             make, settings().environment_processes, games_per_process=games_per_process, timeout_s=timeout_s
         )
         self._seen: dict[int, Seen] = {}
         self._lost: dict[int, str] = {}
-        """Why a slot's game cannot go on."""
+        """Reason why a slot's game cannot go on."""
 
     @abstractmethod
     def which(self, task: AgentTask) -> Any:
-        """What a process is told, to begin a task's game."""
+        """Return the argument with which a process begins a task's game."""
 
     def state_of(self, seen: Seen) -> str:
-        """The state that is seen: what the game says, unless an environment makes more of it."""
+        """Return the state for an observation: the text of the game, unless a subclass overrides this."""
         return seen.said
 
     def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
-        """Begin each slot's game; see the port. One that cannot be begun fails at its first step."""
+        """Begin a game in each slot. A game that cannot begin fails at its first step."""
         for slot in tasks:
             self._lost.pop(slot, None)
             self._seen[slot] = Seen(NOT_BEGUN, ())
@@ -39,7 +39,7 @@ class GamesInProcesses(ABC):
         return {slot: self._state(slot) for slot in tasks}
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
-        """Take one action in each slot; a game whose process died or hangs ends as failed, and no other."""
+        """Take one action in each slot. Only a game that raises, or whose process died or hangs, fails."""
         self._take(self._processes.step({slot: one for slot, one in actions.items() if slot not in self._lost}))
         return {slot: self._failed(slot) if slot in self._lost else self._step(slot) for slot in actions}
 
@@ -68,5 +68,5 @@ class GamesInProcesses(ABC):
         self._processes.close()
 
     def expert(self, slot: int) -> str:
-        """What the game's expert would do now; see the port."""
+        """Return the expert's next action, or `wait` if it has none."""
         return self._seen[slot].expert or "wait"

@@ -4,7 +4,7 @@
     name = "gymnasium"
     options = { id = "package:Name-v0", instruction = "what is to be done" }
 
-Further options: kwargs, for gymnasium.make; success_reward (1), from which on a final reward is a success.
+Further options: kwargs, passed to gymnasium.make; success_reward (1), the lowest final reward that counts as success.
 """
 
 from typing import Any
@@ -18,13 +18,13 @@ from schemas.state_text import state_of
 
 
 class GymnasiumGames(SeededGames):
-    """Each game in a Gymnasium environment of its own."""
+    """Environment in which each game is a Gymnasium environment of its own."""
 
     def __init__(self, recipe: PluginRecipe) -> None:
-        """See GameEnvironment.
+        """Check the options and packages.
 
         Raises:
-            InputError: an option or the package is missing.
+            InputError: If an option or a package is missing.
         """
         super().__init__(recipe)
         if missing := {"id", "instruction"} - recipe.options.keys():
@@ -32,10 +32,10 @@ class GymnasiumGames(SeededGames):
         require_packages("gymnasium", recipe.options["id"])
 
     def begun(self, seed: int) -> SeededGame:
-        """See SeededGames.
+        """Begin the game of a seed and return it.
 
         Raises:
-            InputError: Gymnasium knows no such environment, or it observes no text.
+            InputError: If Gymnasium does not know the environment, or its observations are not text.
         """
         from gymnasium.error import UnregisteredEnv
 

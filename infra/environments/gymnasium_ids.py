@@ -1,4 +1,4 @@
-"""What Gymnasium needs to make an environment by its id, such as `package.module:Name-v0`."""
+"""Check for the packages with which Gymnasium creates an environment by its id, e.g. `package.module:Name-v0`."""
 
 from importlib.util import find_spec
 
@@ -6,10 +6,10 @@ from schemas.errors import InputError
 
 
 def require_packages(environment: str, name: str) -> None:
-    """That Gymnasium is here, and the package that an id names.
+    """Raise if Gymnasium or the package that an id names is not installed.
 
     Raises:
-        InputError: one of them is not.
+        InputError: If one of them is missing.
     """
     if find_spec("gymnasium") is None:
         raise InputError(f"environment {environment!r} needs a package: pip install 'dreamgym[gymnasium]'")

@@ -1,4 +1,4 @@
-"""Games in processes that say what they ask for only when they are begun: each is opened once to be known."""
+"""Games in processes whose instruction is known only once they begin: each is opened once to read it."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -15,27 +15,27 @@ _NUM_TRIES = 3
 
 
 class OpenedGames(GamesInProcesses):
-    """Tasks by family and number, dealt to the families in turn."""
+    """Environment whose tasks are known by family and number, and dealt to the families in turn."""
 
     def __init__(
         self, make: Callable[[], Game], families: Sequence[str], *, games_per_process: int, at_once: int = 32
     ) -> None:
-        """See GamesInProcesses; so many games are opened at once, in slots that nobody plays in."""
+        """See GamesInProcesses. Up to `at_once` games are opened at a time, in slots that no episode uses."""
         super().__init__(make, games_per_process=games_per_process)
         self._families, self._at_once = families, at_once
         self._first: dict[str, Seen] = {}
-        """By task id, how it begins."""
+        """First observation of each opened game, by task id."""
 
     @abstractmethod
     def which(self, task: AgentTask) -> tuple[Any, ...]:
-        """What a process is told, to begin the game of a task that may have no instruction yet."""
+        """Return the argument with which a process begins a task's game; the task may have no instruction yet."""
 
     def tasks(self, split: str, num_tasks: int, first_seed: int = 0) -> list[AgentTask]:
-        """The first of a split.
+        """Return the tasks of a split, from number `first_seed` on.
 
         Raises:
-            InputError: there are not so many.
-            EnvironmentUnavailable: a game cannot be begun.
+            InputError: If the split has too few tasks.
+            EnvironmentUnavailable: If a game cannot begin.
         """
         places = range(first_seed, first_seed + num_tasks)
         bare = [self._bare(split, place) for place in places]
@@ -60,7 +60,7 @@ class OpenedGames(GamesInProcesses):
         for _ in range(_NUM_TRIES):
             left = {-1 - i: task for i, task in enumerate(tasks) if task.task_id not in self._first}
             begun = self._processes.reset({slot: self.which(task) for slot, task in left.items()})
-            self._take({slot: seen for slot, seen in begun.items() if slot not in left})  # played where a process died
+            self._take({slot: seen for slot, seen in begun.items() if slot not in left})  # lost with a dead process
             opened = {task.task_id: begun[slot] for slot, task in left.items()}
             lost = {name: seen for name, seen in opened.items() if isinstance(seen, Lost)}
             self._first |= {name: seen for name, seen in opened.items() if isinstance(seen, Seen)}
@@ -69,16 +69,19 @@ class OpenedGames(GamesInProcesses):
             raise EnvironmentUnavailable(f"{name} cannot be begun: {one.reason}")
 
     def first_state(self, task: AgentTask) -> str:
-        """How the game of a task begins."""
+        """Return the first state of a task's game."""
         self._open([task])
         return self.state_of(self._first[task.task_id])
 
     def names(self, task: AgentTask) -> list[str]:
-        """None, unless an environment knows some; see the port."""
+        """Return no names, unless an environment overrides this."""
         return []
 
     def task_error(self, task: AgentTask) -> str | None:
-        """See the port; of a generated task only whether it begins in a state at all."""
+        """Return why a task is invalid; None if it is fine.
+
+        A generated task is only checked for an instruction and a well-formed first state.
+        """
         if task.generated:
             return _generated_task_error(task)
         if task.family not in self._families or task.task_id != _task_id(task.family, task.split, task.seed):

@@ -4,8 +4,9 @@
     name = "openenv"
     options = { url = "ws://127.0.0.1:8000" }
 
-Further options, for servers that call things otherwise: action ("action"), state ("state") and instruction ("instruction"),
-the fields of an action and of an observation; success_reward (1), from which on a final reward is a success.
+Further options, for servers that use other names: action ("action"), the field of an action, and state ("state") and
+instruction ("instruction"), the fields of an observation. success_reward (1) is the lowest final reward that counts as
+success.
 """
 
 import json
@@ -26,24 +27,24 @@ _FIELDS = {"action": "action", "state": "state", "instruction": "instruction", "
 
 
 class OpenEnvGames(SeededGames):
-    """Games on a server."""
+    """Environment of games on an OpenEnv server."""
 
     def __init__(self, recipe: PluginRecipe) -> None:
-        """See GameEnvironment.
+        """Check the options.
 
         Raises:
-            InputError: the recipe names no server.
+            InputError: If the recipe names no server.
         """
         super().__init__(recipe)
         if "url" not in recipe.options:
             raise InputError("environment 'openenv' needs environment.options.url, the address of a server")
 
     def begun(self, seed: int) -> SeededGame:
-        """See SeededGames.
+        """Begin the game of a seed in a new session and return it.
 
         Raises:
-            EnvironmentUnavailable: the server cannot be reached, or refuses.
-            InputError: its observations have not the fields that the options say.
+            EnvironmentUnavailable: If the server cannot be reached, or refuses.
+            InputError: If its observations lack the fields that the options name.
         """
         url = self._options["url"]
         with ExitStack() as undone:
@@ -58,7 +59,7 @@ class OpenEnvGames(SeededGames):
 
 
 class _Refused(Exception):
-    """What the server said instead of an observation."""
+    """Answer of the server that is no usable observation: an error, or an end without a reward."""
 
 
 class _OpenEnvGame(SeededGame):
@@ -89,7 +90,7 @@ class _OpenEnvGame(SeededGame):
         return "success" if answer["reward"] >= self._options["success_reward"] else "failure"
 
     def _asked(self, message: dict[str, Any]) -> dict[str, Any]:
-        with suppress(ConnectionClosed):  # what it said before it closed is still to be read
+        with suppress(ConnectionClosed):  # a message sent before the close can still be read
             self._server.send(json.dumps(message))
         answer = json.loads(self._server.recv(timeout=_ANSWER_S))
         if answer["type"] == "error":

@@ -1,7 +1,7 @@
-"""Games in processes of their own: several in each, which is replaced after a while because games leak memory.
+"""Games in worker processes, several in each. Processes are replaced after a while because games leak memory.
 
-A process that dies or hangs is killed and takes its own episodes with it, and no others; the next episode finds a new one.
-Where a game raises, the process ends the others that it plays, and begins none.
+A process that dies or hangs is killed. Only its own episodes are lost, and the next episode gets a new process. If a
+game raises, its process finishes the other games that it plays and begins no new ones.
 """
 
 import os
@@ -22,65 +22,68 @@ from schemas.errors import InputError
 
 _LOOK_FOR_PARENT_EVERY_S = 1.0
 _FURTHER = 1 / 6
-"""What each request beside another adds to the patience for one: many take far less than the longest may."""
+"""Share of the timeout that each further request in a batch adds: most requests take far less than the longest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a game shows after a reset or an action."""
+    """Observation of a game after a reset or an action."""
 
     said: str
-    """What the environment says, word for word."""
+    """Text of the game: the state, unless the environment derives the state from it."""
     admissible: tuple[str, ...]
-    """Actions that it would accept now."""
+    """Actions that the game would accept now."""
     expert: str = ""
-    """What an expert would do now."""
+    """Next action of an expert; empty if there is none."""
     outcome: Outcome = "continue"
     asked: str = ""
-    """What is to be done, where only the game knows."""
+    """Instruction of a game that is known only once it begins."""
     planned: tuple[str, ...] = ()
-    """What an expert would do later, whether it would be accepted now or not; empty where no one knows."""
+    """Later actions of an expert, accepted now or not; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Why there is nothing to be seen any more."""
+    """Answer in place of an observation, with the reason why the game cannot go on."""
 
     reason: str
     refused: bool = False
-    """There is no such game; the process is as good as before."""
+    """True if there is no such game; the process is unaffected."""
 
 
 class Game(Protocol):
-    """One game after another, in a process where nothing else waits for it. Whatever it raises ends its episode."""
+    """Player of one game after another, in a process where nothing else waits for it.
+
+    Any exception that it raises ends its episode.
+    """
 
     def reset(self, which: Any) -> Seen:
         """Begin a game.
 
         Raises:
-            InputError: there is no such game.
+            InputError: If there is no such game.
         """
         ...
 
     def step(self, action: str) -> Seen:
-        """Take an action in it."""
+        """Take an action in the current game."""
         ...
 
     def close(self) -> None:
-        """Give back what it holds of its process; nobody plays it any more."""
+        """Release what the player holds in its process; it is not used again."""
         ...
 
 
 _Verb = Literal["reset", "step", "close"]
 _Request = tuple[_Verb, int, Any]
-"""What to do in which slot, with what."""
+"""Verb, slot and argument of a request."""
 _maker: list[Callable[[], Game]] = []
-"""The one that makes games, in a process that plays them."""
+"""Factory of games in a worker process, as the only entry."""
 _games: dict[int, Game] = {}
 
 
 def _begin(make: Callable[[], Game], parent: int) -> None:
-    """In a new process: remember what to play, ignore Ctrl-C, which is our parent's to heed, and end when it has."""
+    """Set up a new process: store the factory, ignore Ctrl-C (the parent handles it), and exit when the parent has."""
     _maker.append(make)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=[parent], daemon=True).start()
@@ -116,7 +119,7 @@ def _close(slot: int) -> Lost:
 
 
 class _Process:
-    """One process and the slots whose games it plays."""
+    """Worker process, and the slots whose games it plays."""
 
     def __init__(self, make: Callable[[], Game]) -> None:
         self._executor = ProcessPoolExecutor(1, get_context("spawn"), _begin, (make, os.getpid()))
@@ -124,38 +127,38 @@ class _Process:
         self.num_begun = 0
 
     def take(self, slot: int) -> None:
-        """A slot, to begin a game in."""
+        """Assign a slot in which a game is about to begin."""
         self.slots.add(slot)
         self.num_begun += 1
 
     def ask(self, requests: list[_Request]) -> "Future[dict[int, Seen | Lost]]":
         try:
             return self._executor.submit(_answer, requests)
-        except BrokenProcessPool as died:  # and was found dead before it was asked
+        except BrokenProcessPool as died:  # before this request was sent
             answer: Future[dict[int, Seen | Lost]] = Future()
             answer.set_exception(died)
             return answer
 
     def end(self) -> None:
-        """Kill it, whatever it does, even if it did not answer yet."""
-        for process in list((self._executor._processes or {}).values()):  # which has no public name before Python 3.14
+        """Kill the process, even if it has not answered yet."""
+        for process in list((self._executor._processes or {}).values()):  # not public before Python 3.14
             process.kill()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
 class Processes:
-    """Plays games by slot, each slot's in one process."""
+    """Pool of worker processes that play games by slot, each slot in one process."""
 
     def __init__(
         self, make: Callable[[], Game], num_processes: int, *, games_per_process: int = 50, timeout_s: float = 60.0
     ) -> None:
-        """No process yet.
+        """Prepare the pool; no process is started yet.
 
         Args:
-            make: Makes a game, in the process that plays it; something that can be imported.
-            num_processes: At a time, but for those that end their last episodes.
-            games_per_process: Begun in one before another takes its place.
-            timeout_s: Longest silence for one thing that is asked of a process, and a sixth of it for each at once with it.
+            make: Factory of games, called in the process that plays them; it must be importable.
+            num_processes: Maximum number at a time, not counting processes that only finish their last episodes.
+            games_per_process: Number of games begun in a process before another one takes its place.
+            timeout_s: Longest wait for one request to a process; each further simultaneous request adds a sixth.
         """
         self._make, self._timeout_s = make, timeout_s
         self._num_processes, self._games_per_process = num_processes, games_per_process
@@ -163,7 +166,7 @@ class Processes:
         self._home: dict[int, _Process] = {}
 
     def reset(self, games: Mapping[int, Any]) -> dict[int, Seen | Lost]:
-        """Begin a game in each slot, whatever was played there."""
+        """Begin a game in each slot, in place of any earlier one."""
         for slot in games:
             self._leave(slot)
         for slot in games:
@@ -172,11 +175,11 @@ class Processes:
         return self._ask([("reset", slot, which) for slot, which in games.items()])
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Seen | Lost]:
-        """Take an action in each slot, all of which have a game that is not lost."""
+        """Take an action in each slot. Every slot must have a game that is not lost."""
         return self._ask([("step", slot, action) for slot, action in actions.items()])
 
     def leave(self, slots: Iterable[int]) -> None:
-        """Nobody plays in these slots any more."""
+        """Release slots whose games are no longer played."""
         for slot in slots:
             if process := self._home.get(slot):
                 process.ask([("close", slot, None)])
@@ -197,7 +200,7 @@ class Processes:
         return chosen
 
     def _leave(self, slot: int) -> None:
-        """Take a slot from its process, which ends if that was its last and no game is to begin in it any more."""
+        """Detach a slot from its process, which ends if it has no other slots and begins no further games."""
         process = self._home.pop(slot, None)
         if process is None:
             return
@@ -222,7 +225,7 @@ class Processes:
         return answers
 
     def _retire(self, process: _Process) -> None:
-        """Begin no game in it any more."""
+        """Begin no further games in a process."""
         self._open = [one for one in self._open if one is not process]
 
     def _wait(

@@ -1,4 +1,4 @@
-"""Games of environments that know seeds and texts, and nothing of tasks, splits, states and experts."""
+"""Base classes of environments that know seeds and text, but no tasks, splits, states or experts."""
 
 from abc import abstractmethod
 from functools import lru_cache
@@ -8,42 +8,42 @@ from schemas.errors import InputError
 from schemas.records import AgentTask
 
 _FIRST_SEEDS = {"train": 0, "valid": 1_000_000_000, "test": 1_500_000_000}
-"""Splits are ranges of seeds. Whether another seed is another task is for the environment to say."""
+"""First seed of each split's range. The environment decides whether another seed is another task."""
 
 
 class SeededGame(Game):
-    """One that was begun by a seed, and was told what is to be done."""
+    """Game that was begun from a seed and comes with its instruction."""
 
     told: str
-    """The instruction."""
+    """Instruction of the game."""
 
     def actions(self) -> list[str]:
-        """Nobody knows them."""
+        """Return no actions, because the possible ones are unknown."""
         return []
 
     def expert(self) -> str:
-        """There is none.
+        """Raise, because there is no expert.
 
         Raises:
-            InputError: always.
+            InputError: Always.
         """
         raise InputError("this environment has no expert to fill the logs: set ingest.path to a log of your own")
 
 
 class SeededGames(GameEnvironment):
-    """Tasks are seeds; what is to be done in one is asked once."""
+    """Environment whose tasks are seeds; each instruction is read from its game once."""
 
     @abstractmethod
     def begun(self, seed: int) -> SeededGame:
-        """The game of a seed, from its beginning."""
+        """Begin the game of a seed and return it."""
 
     @lru_cache  # noqa: B019  (an environment lives as long as its process)
     def instruction(self, split: str, family: str, seed: int) -> str:
-        """See GameEnvironment."""
+        """Return the instruction of the seed's game."""
         game = self.begun(_FIRST_SEEDS[split] + seed)
         game.close()
         return game.told
 
     def game(self, task: AgentTask) -> Game:
-        """See GameEnvironment."""
+        """Begin a task's game and return it."""
         return self.begun(_FIRST_SEEDS[task.split] + task.seed)

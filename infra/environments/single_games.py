@@ -1,4 +1,4 @@
-"""A real environment made of single games: all that a new one has to say is how one of them goes."""
+"""Base classes of real environments that consist of single games: a subclass only defines how one game works."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -12,34 +12,34 @@ from schemas.state_text import lines_of
 
 Outcome = Literal["continue", "success", "failure"]
 NOT_BEGUN = "- saw: nothing, for the game could not be begun"
-"""The state of a game whose first step fails."""
+"""State of a game that could not begin; its first step fails."""
 
 
 class Game(ABC):
-    """One game that is being played."""
+    """One game in progress."""
 
     @abstractmethod
     def state(self) -> str:
-        """What decides which actions work, seen or remembered: lines `- name: value`, each name once."""
+        """Return all that decides which actions work, seen or remembered: lines `- name: value`, each name once."""
 
     @abstractmethod
     def act(self, action: str) -> Outcome:
-        """Take an action; one that is impossible changes nothing and never raises."""
+        """Take an action. An impossible action changes nothing and never raises."""
 
     @abstractmethod
     def actions(self) -> list[str]:
-        """Actions that would change the state now."""
+        """Return the actions that would change the state now."""
 
     @abstractmethod
     def expert(self) -> str:
-        """What an expert would do now."""
+        """Return the action that an expert would take now."""
 
     def close(self) -> None:  # noqa: B027  (most have nothing to give back)
-        """Give back what the game holds; it is over."""
+        """Release the resources of a game that is over."""
 
 
 class _NotBegun(Game):
-    """One that could not be begun: it says why at its first step."""
+    """Game that could not begin; its first step raises the reason."""
 
     def __init__(self, why: Exception) -> None:
         self._why = why
@@ -58,32 +58,35 @@ class _NotBegun(Game):
 
 
 class GameEnvironment(ABC):
-    """Games as an environment, and the annotator of what was played in it; see schemas/ports.py."""
+    """Environment of single games, and the annotator of its trajectories; see schemas/ports.py."""
 
     def __init__(self, recipe: PluginRecipe) -> None:
-        """An environment as a recipe wants it: its families of tasks, and its options."""
+        """Create an environment with the task families and options of a recipe."""
         self._families, self._options = recipe.families, recipe.options
         self._games: dict[int, Game] = {}
         self._states: dict[int, str] = {}
 
     @abstractmethod
     def instruction(self, split: str, family: str, seed: int) -> str:
-        """What is to be done in a game: the same for the same arguments, and no train task's in valid and test."""
+        """Return a game's instruction: always the same, and in valid and test never one of a train task."""
 
     @abstractmethod
     def game(self, task: AgentTask) -> Game:
-        """A game of a task, from its beginning."""
+        """Begin a task's game and return it."""
 
     def names(self, task: AgentTask) -> list[str]:
-        """See the port; none unless you say which."""
+        """Return names that no rule depends on, so that they may be replaced; none by default."""
         return []
 
     def explain(self, turn: Turn) -> str:
-        """Why an action had the effect that it had: evidence first. Say more than this, and the dream will be better."""
+        """Return why an action had its effect, evidence first.
+
+        The default is only a verdict. Override it: the more it says, the better the experience model.
+        """
         return f"{verdict(turn)}."
 
     def tasks(self, split: str, num_tasks: int, first_seed: int = 0) -> list[AgentTask]:
-        """See the port."""
+        """Return tasks of a split, dealt to the families in turn."""
         count = len(self._families)
         places = range(first_seed, first_seed + num_tasks)
         return [self._task(split, self._families[place % count], place // count) for place in places]
@@ -92,7 +95,7 @@ class GameEnvironment(ABC):
         return AgentTask(f"{family}/{split}/{seed}", self.instruction(split, family, seed), split, family, seed)
 
     def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
-        """See the port. A game that cannot be begun fails at its first step."""
+        """Begin a game in each slot. A game that cannot begin fails at its first step."""
         for slot in self._games.keys() & tasks.keys():
             self._games.pop(slot).close()
         for slot, task in tasks.items():
@@ -111,26 +114,29 @@ class GameEnvironment(ABC):
             return game, state
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
-        """See the port. A game that raises after all fails its own episode."""
+        """Take one action in each slot. A game that raises fails only its own episode."""
         steps = {slot: _stepped(self._games[slot], self._states[slot], action) for slot, action in actions.items()}
         self._states |= {slot: step.state for slot, step in steps.items()}
         return steps
 
     def expert(self, slot: int) -> str:
-        """See the port."""
+        """Return the action that an expert would take now in a slot."""
         return self._games[slot].expert()
 
     def admissible_actions(self, slot: int) -> list[str]:
-        """See the port."""
+        """Return the actions that would change a slot's state now."""
         return self._games[slot].actions()
 
     def near_misses(self, slot: int) -> list[str]:
-        """What is possible in other games that are under way; see the port."""
+        """Return the actions that are possible in any game in progress."""
         others = {action for game in self._games.values() for action in game.actions()}
         return sorted(others) or self._games[slot].actions()
 
     def task_error(self, task: AgentTask) -> str | None:
-        """See the port; of a generated task only whether it begins in a state at all."""
+        """Return why a task is invalid; None if it is fine.
+
+        A generated task is only checked for a well-formed first state.
+        """
         if task.generated:
             return _state_error(task.initial_state)
         if task.family not in self._families:
@@ -141,12 +147,12 @@ class GameEnvironment(ABC):
             return None if task.initial_state in ("", game.state()) else "it starts in another state"
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
-        """One trace per turn; see the port of annotators."""
+        """Return one reasoning trace per turn."""
         return [[self.explain(turn) for turn in one.turns] for one in trajectories]
 
 
 def _stepped(game: Game, state: str, action: str) -> Step:
-    """From a state, which stays where the game raises."""
+    """Return the step after an action. If the game raises, the step is a failure in the same state."""
     try:
         outcome = game.act(action)
         state = game.state()

@@ -1,6 +1,6 @@
-"""A template for an environment of your own: copy it into your package and make the game yours (README, Environments).
+"""Template for an environment of your own: copy it into your package and change the game (README, Environments).
 
-A treasure lies in one of some boxes. Here success needs one open box and the treasure; to break a box is to lose.
+A treasure is in one of several boxes. Opening its box and taking it wins; breaking any box loses.
 """
 
 import random
@@ -12,13 +12,13 @@ COLOURS = ("red", "blue", "green", "black", "white")
 
 
 class TreasureGame(Game):
-    """One treasure in one room."""
+    """Game about one treasure in a room of boxes."""
 
     def __init__(self, boxes: list[str], place: str) -> None:
         self._boxes, self._place = dict.fromkeys(boxes, "closed"), place
 
     def state(self) -> str:
-        """What is in the boxes, as far as they were opened."""
+        """Return the content of each box, or `closed` if it was not opened."""
         return "\n".join(f"- {box}: {what}" for box, what in self._boxes.items())
 
     def act(self, action: str) -> Outcome:
@@ -33,25 +33,25 @@ class TreasureGame(Game):
         return "continue"
 
     def actions(self) -> list[str]:
-        """The treasure first."""
+        """Return the possible actions, the treasure first."""
         found = ["take treasure"] if "treasure" in self._boxes.values() else []
         closed = [box for box, what in self._boxes.items() if what == "closed"]
         return [*found, *(f"open {box}" for box in closed), *(f"break {box}" for box in self._boxes)]
 
     def expert(self) -> str:
-        """Take what is seen, or open the next box."""
+        """Return the action that takes the treasure if it is seen, or else opens the next box."""
         return self.actions()[0]
 
 
 class Treasures(GameEnvironment):
-    """Rooms with as many boxes as their family is called after: families are numbers."""
+    """Environment of treasure games; the name of a family is its number of boxes."""
 
     def instruction(self, split: str, family: str, seed: int) -> str:
-        """No two alike."""
+        """Return an instruction that no other split or seed has."""
         return f"find treasure {split} {seed}"
 
     def game(self, task: AgentTask) -> Game:
-        """The same for the same task."""
+        """Return the task's game, the same for the same task."""
         rng = random.Random(task.task_id)
         boxes = [f"{colour} box" for colour in rng.sample(COLOURS, int(task.family))]
         return TreasureGame(boxes, rng.choice(boxes))

@@ -1,1 +1,1 @@
-"""Files: whole or not at all, durable, private."""
+"""Files: atomic, durable, private."""

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, even after a crash."""
+"""Atomic file writes: a file is complete or absent, even after a crash."""
 
 import os
 import tempfile
@@ -14,7 +14,7 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def create_durably(path: Path, content: bytes) -> bool:
-    """Write a file that nobody has written before; False, and nothing is touched, if somebody has."""
+    """Create a file unless it exists; return False, and change nothing, if it does."""
     with _on_disk(path, content) as temporary:
         try:
             os.link(temporary, path)
@@ -25,7 +25,7 @@ def create_durably(path: Path, content: bytes) -> bool:
 
 @contextmanager
 def _on_disk(path: Path, content: bytes) -> Iterator[Path]:
-    """The content in a temporary file beside the path, synchronised; gone again afterwards."""
+    """Yield a temporary file next to the path with the content, synchronised; it is removed afterwards."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
     temporary = Path(name)
     try:

@@ -10,16 +10,16 @@ _OTHERS = 0o077
 
 
 def write_privately(path: Path, text: str) -> None:
-    """Write or replace a file of mode 600."""
-    write_durably(path, text.encode())  # a temporary file, which is private from its first byte, moved into place
+    """Write or replace a file with mode 600."""
+    write_durably(path, text.encode())  # by way of a temporary file, which is private from its first byte
     path.chmod(0o600)
 
 
 def read_privately(path: Path) -> str:
-    """Text of a file that nobody else can have read or written.
+    """Return the text of a file that no other user can have read or written.
 
     Raises:
-        InputError: others may read or write it, or it belongs to somebody else.
+        InputError: other users may read or write the file, or own it.
     """
     status = path.stat()
     if status.st_uid != os.geteuid() or status.st_mode & _OTHERS:

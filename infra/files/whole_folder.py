@@ -1,4 +1,4 @@
-"""A folder that is written whole or not at all."""
+"""Atomic creation of a folder: it is complete or absent."""
 
 import shutil
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ from schemas.errors import InputError
 
 
 def require_empty(folder: Path) -> None:
-    """Refuse to write over anything.
+    """Check that a folder is absent or empty, so that nothing is overwritten.
 
     Raises:
-        InputError: something is there already.
+        InputError: the folder is not empty, or is a file.
     """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: name a folder that is new or empty")
@@ -23,10 +23,10 @@ def require_empty(folder: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder beside, to be filled, which takes the place of this new or empty one at the end.
+    """Yield a temporary folder to fill, which is renamed to `folder` if the block succeeds.
 
     Raises:
-        InputError: this one is not empty.
+        InputError: `folder` is not empty.
     """
     require_empty(folder)
     target = folder.resolve()

@@ -1,4 +1,4 @@
-"""Events that deployments listen to, and the claim by which each is answered once, however often it is delivered."""
+"""Events that trigger deployments, and claims that ensure each event is handled once even if delivered twice."""
 
 import json
 from collections.abc import Mapping
@@ -13,20 +13,20 @@ CALIBRATION_ALARM = "dreamgym.calibration.alarm"
 
 
 def announce(event: str, subject: str, payload: Mapping[str, str | int | float]) -> None:
-    """Tell Prefect what happened.
+    """Emit an event to Prefect.
 
     Args:
         event: One of the names above.
-        subject: What it happened to: a table's version, a policy's digest, a cycle.
-        payload: Facts for whoever listens.
+        subject: Subject of the event: digest of the logs, digest of a policy, or id of a run.
+        payload: Facts for the receivers.
     """
     emit_event(event, resource={"prefect.resource.id": f"dreamgym.{subject}"}, payload=dict(payload))
 
 
 def claim(event: str, subject: str, by: str) -> bool:
-    """Whether an event is this flow run's to answer: the first to ask has it for good, asked again too.
+    """Return True if this flow run may handle an event. The first claim wins for good, and repeating it returns True.
 
-    Prefect may deliver an event twice: it remembers what it delivered in memory only.
+    Prefect may deliver an event twice, because it remembers deliveries only in memory.
     """
     key, content = f"events/{event}/{subject.replace('/', '-')}.json", json.dumps({"by": by}).encode()
     return blobs().create(key, content) or blobs().read(key) == content

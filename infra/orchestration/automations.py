@@ -10,8 +10,9 @@ from prefect.events.schemas.automations import EventTrigger, Posture
 from infra.orchestration.announcements import CALIBRATION_ALARM
 
 _SILENCE_S = 300
-"""A run that is silent for so long is dead. Longer than the server is ever away: when it comes back, it takes its own
-absence for the runs' silence. Marked crashed means presumed dead; what a run may write is fenced by other means."""
+"""Seconds without a heartbeat after which a run is presumed dead. Longer than any outage of the server, because after
+one it counts its own absence as silence of the runs. The state is only a presumption; writes of a run are fenced
+separately."""
 
 _SIGNS_OF_LIFE_OR_END = {
     f"prefect.flow-run.{sign}"
@@ -23,7 +24,7 @@ _SIGNS_OF_LIFE_OR_END = {
 
 
 def crash_zombies() -> Automation:
-    """Mark a flow run crashed whose heartbeat has stopped, which frees its place among concurrent runs."""
+    """Return an automation that marks silent flow runs as crashed, which frees their concurrency slots."""
     return Automation(
         name="dreamgym: crash zombies",
         description=f"A flow run without a heartbeat for {_SILENCE_S} s is presumed dead.",
@@ -45,7 +46,7 @@ def crash_zombies() -> Automation:
 
 
 def pause_on_alarm(deployment: UUID) -> Automation:
-    """Pause a deployment's schedule when dreams stop holding for real: a person has to look first."""
+    """Return an automation that pauses a schedule when dream and real success diverge: a person has to look first."""
     return Automation(
         name="dreamgym: pause on calibration alarm",
         description="Dream and real success differ too much; resume the schedule when you know why.",
@@ -60,7 +61,7 @@ def pause_on_alarm(deployment: UUID) -> Automation:
 
 
 def install(automation: Automation) -> None:
-    """Create an automation, or update the one of its name."""
+    """Create an automation, or update the one with the same name."""
     try:
         automation.id = Automation.read(name=automation.name).id  # pyright: ignore[reportAttributeAccessIssue]
     except ValueError:

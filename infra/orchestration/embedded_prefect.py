@@ -1,4 +1,4 @@
-"""Embedded Prefect, for a process that is told of no server. Call before Prefect is imported."""
+"""Embedded Prefect, for processes without a configured server. Call before Prefect is imported."""
 
 import os
 from pathlib import Path
@@ -10,9 +10,9 @@ from infra.settings import Settings
 
 
 def embed_prefect(settings: Settings) -> None:
-    """Keep Prefect's database and results in home, and call nobody.
+    """Configure Prefect to store its database and results in home and to send no telemetry.
 
-    A variable that is already set stays as it is: PREFECT_API_URL, say, names a real server.
+    Variables that are already set stay unchanged; PREFECT_API_URL, for example, names a real server.
     """
     folder = settings.home.absolute() / "prefect"
     defaults = {
@@ -24,7 +24,7 @@ def embed_prefect(settings: Settings) -> None:
         "PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY": "false",
         "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         "PREFECT_LOGGING_LEVEL": "CRITICAL",
-        "PREFECT_LOGGING_LOGGERS_PREFECT_FLOW_RUNS_LEVEL": "INFO",  # for the page of the flow run, and not for the console
+        "PREFECT_LOGGING_LOGGERS_PREFECT_FLOW_RUNS_LEVEL": "INFO",  # for the flow run's page, not for the console
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_FLOW_RUNS_LEVEL": "CRITICAL",
         "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
@@ -40,10 +40,10 @@ def embed_prefect(settings: Settings) -> None:
 
 
 def open_prefect(settings: Settings) -> None:
-    """For a process that runs flows: embedded Prefect, starting beside the imports, and Ctrl-C heeded.
+    """Prepare a process that runs flows: start embedded Prefect in parallel to the imports, and handle Ctrl-C.
 
     Raises:
-        StorageError: a server is named, but it does not answer.
+        StorageError: a server is configured, but it does not answer.
     """
     embed_prefect(settings)
     handle_interrupts()

@@ -1,6 +1,6 @@
-"""Embedded Prefect's server: a process that starts beside our imports and ends with us, however we end.
+"""Server of embedded Prefect: a child process that starts during our imports and ends with us, even if we are killed.
 
-Prefect would start one by itself, but that one outlives a killed run, and its code would be imported here, too.
+Prefect can start a server itself, but that one outlives a killed run, and its code would be imported here as well.
 """
 
 import atexit
@@ -19,34 +19,34 @@ from schemas.errors import StorageError
 _READY_WITHIN_S = 180
 _END_WITHIN_S = 20
 _FOR_ONE_RUN = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
-"""What Prefect tells servers that it starts by itself."""
+"""Variables that Prefect sets for the servers it starts itself."""
 
 _starting: list["subprocess.Popen[bytes]"] = []
 _embedded: set[str] = set()
-"""Addresses of servers that this process started, and that end with it."""
+"""Addresses of the servers that this process started; they end with it."""
 
 
 def is_server_named() -> bool:
-    """Whether there is a server that outlives this process, with deployments that listen to events."""
+    """Return True if Prefect uses a server that outlives this process, with deployments that receive events."""
     return os.environ.get("PREFECT_API_URL", "") not in {"", *_embedded}
 
 
 def start_prefect() -> None:
-    """Let a server start, which takes seconds, while the caller imports the rest; unless one is named.
+    """Start a server in the background unless one is configured; it takes seconds, while the caller imports the rest.
 
     Raises:
-        StorageError: the one that is named does not answer.
+        StorageError: the configured server does not answer.
     """
     port = _free_port()
     server = (
         None if os.environ.get("PREFECT_API_URL") else _started(port)
-    )  # before Prefect itself is imported: it takes a second
+    )  # before Prefect itself is imported, which takes a second
     from prefect.context import refresh_global_settings_context
     from prefect.settings import PREFECT_API_URL
 
-    refresh_global_settings_context()  # somebody may have imported Prefect before the variables were set
+    refresh_global_settings_context()  # Prefect may have been imported before the variables were set
     if named := PREFECT_API_URL.value():
-        if server:  # a profile of Prefect's names one
+        if server:  # a Prefect profile names a server
             _end(server)
         return require_server("Prefect", named, "/api/health")
     assert server is not None, "where no variable names a server, one was started"
@@ -58,10 +58,10 @@ def start_prefect() -> None:
 
 
 def await_prefect() -> None:
-    """Wait for the server that `start_prefect` began to start, if it did.
+    """Wait until the server started by `start_prefect` is healthy; return at once if there is none.
 
     Raises:
-        StorageError: it does not start.
+        StorageError: the server does not start.
     """
     while _starting:
         _await_health(_starting.pop())
@@ -74,7 +74,7 @@ def _free_port() -> int:
 
 
 def _started(port: int) -> "subprocess.Popen[bytes]":
-    """Guarded, so that Ctrl-C is not for it: an interrupted run still has to tell its server that it ended."""
+    """Start a server that Ctrl-C does not reach: an interrupted run still has to report its end to it."""
     command = [
         *(sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"),
         *("--host", "127.0.0.1", "--port", str(port), "--log-level", "error", "--lifespan", "on"),
@@ -95,5 +95,5 @@ def _await_health(server: "subprocess.Popen[bytes]") -> None:
 
 
 def _end(server: "subprocess.Popen[bytes]") -> None:
-    """What it guards ends when nobody holds its input any more."""
+    """End the server by closing the guard's standard input."""
     server.communicate(timeout=_END_WITHIN_S)

@@ -1,7 +1,7 @@
-"""The ledger of promotions on conditional puts: append-only, one writer per fence, every entry verified.
+"""Ledger of promotions on conditional puts: append-only, every entry verified, one winner among concurrent writers.
 
-Entry n lies at `ledger/<n>.json` with its own digest and the digest of entry n - 1. Creating what is there
-is refused by the store, so of all who saw n entries exactly one writes the next; the others look again.
+Entry n is stored at `ledger/<n>.json` with its own digest and the digest of entry n - 1. The store refuses to create
+an existing key, so exactly one of the writers that read n - 1 entries writes entry n; the others read again.
 """
 
 import hashlib
@@ -19,32 +19,32 @@ from schemas.records import Reference
 
 _FOLDER = "ledger/"
 _MARKS = "ledger-marks/"
-"""An empty object for each entry, so that the last one cannot go missing unnoticed."""
+"""Folder with one empty object per entry, so that a missing last entry is noticed."""
 
 
 class Ledger:
-    """Reads and extends the history of promotions."""
+    """Reader and writer of the promotion history."""
 
     def __init__(self, blobs: Blobs) -> None:
-        """The ledger among these bytes; empty until somebody appends."""
+        """Open the ledger stored in `blobs`; it is empty until the first entry is appended."""
         self._blobs = blobs
         self._known: list[tuple[Entry, str]] = []
         """Entries that were read and verified, each with its digest."""
 
     def history(self) -> History:
-        """All entries.
+        """Return all entries.
 
         Raises:
-            IntegrityError: an entry is missing, or is not what was written.
+            IntegrityError: an entry is missing or corrupt.
         """
         self._read_on()
         return History(tuple(entry for entry, _ in self._known))
 
     def append(self, decide: Callable[[History], Entry | None]) -> Entry | None:
-        """Write what `decide` makes of the present history, which it is asked again whenever somebody was faster.
+        """Append the entry that `decide` returns; `decide` is called again if another writer was faster.
 
         Args:
-            decide: Returns the next entry, or None if there is nothing to write; raises if it may not be.
+            decide: Returns the next entry, or None if there is nothing to write; raises if the entry is not allowed.
         """
         while True:
             history = self.history()
@@ -62,7 +62,7 @@ class Ledger:
         return self._known[-1][1] if self._known else ""
 
     def _read_on(self) -> None:
-        """Read what was written since."""
+        """Read and verify the entries that were added since the last read."""
         marks = {mark.replace(_MARKS, _FOLDER) for mark in self._blobs.keys(_MARKS)}
         keys = self._blobs.keys(_FOLDER)
         wanted = [_key(number) for number in range(1, len(keys) + 1)]
@@ -74,7 +74,7 @@ class Ledger:
             self._known.append(self._opened(key))
 
     def _opened(self, key: str) -> tuple[Entry, str]:
-        """An entry and its digest."""
+        """Return a verified entry and its digest."""
         try:
             sealed = json.loads(self._blobs.read(key))
             digest = sealed.pop("sha256")
@@ -100,7 +100,7 @@ def _digest(sealed: dict[str, Any]) -> str:
 
 
 def _sealed(entry: Entry, previous: str) -> bytes:
-    """The bytes of an entry; the writer's name makes those of two writers differ."""
+    """Serialize an entry; the writer's id makes the bytes of two writers differ."""
     sealed = {"entry": asdict(entry), "previous": previous, "writer": uuid4().hex}
     return json.dumps({**sealed, "sha256": _digest(sealed)}, indent=1).encode()
 

@@ -1,8 +1,8 @@
-"""Panels of test tasks: each judgement takes the next one of its environment, once and for good.
+"""Panels of test tasks: each judgement takes the next panel of its environment, exactly once.
 
-Panel n of an environment is given to whoever creates `panels/<environment>/<n>.json`, which the store lets one do. Who asks
-again for the same judgement gets the same panel. Where an environment makes endless tasks, every panel has tasks of its own;
-where it has a fixed set, the number says how often that set was used to judge before.
+Panel n of an environment belongs to the judgement that creates `panels/<environment>/<n>.json`; the store lets only one
+succeed. Repeating a judgement returns the same panel. Where an environment generates unlimited tasks, every panel has
+its own tasks; where it has a fixed set, the number says how often that set was used before.
 """
 
 import json
@@ -13,12 +13,12 @@ _FOLDER = "panels"
 
 
 def take_panel(blobs: Blobs, environment: str, judgement: str) -> int:
-    """The number of a judgement's panel, counted from 0.
+    """Return the panel number of a judgement, counted from 0.
 
     Args:
-        blobs: Where panels are noted.
+        blobs: Store of the panel assignments.
         environment: Digest of the environment whose test tasks are used.
-        judgement: Of whom, by whom: the run's id and the policy.
+        judgement: Identifier of the judgement: the run's id and the policy.
     """
     noted = f"{_FOLDER}/{environment}/by/{judgement.replace('/', '-')}.json"
     if blobs.holds(noted):
@@ -31,7 +31,7 @@ def take_panel(blobs: Blobs, environment: str, judgement: str) -> int:
 
 
 def num_taken(blobs: Blobs, environment: str) -> int:
-    """How many panels of an environment were given out."""
+    """Return the number of panels of an environment that are already taken."""
     return len(blobs.keys(f"{_FOLDER}/{environment}/0"))
 
 

@@ -1,10 +1,10 @@
-"""MLflow's way to the files of a registered policy: `models:/dreamgym-policy@champion` downloads and loads by it.
+"""MLflow artifact repository for registered policies; it makes `models:/dreamgym-policy@champion` download and load.
 
-A version's source is `dreamgym-objects:/<sha256>`; an entry point lets MLflow open it with this class. The files are
-those of the object store that this process's settings name, every one verified. They are shown as an MLflow model of
-the flavour transformers: all of them under `model/`, the tokenizer's under `components/tokenizer/` as well.
+A version's source is `dreamgym-objects:/<sha256>`; an entry point maps this scheme to the class below. The files come
+from the object store that this process's settings name, and each is verified. They appear as an MLflow model of the
+flavour transformers: all of them under `model/`, the tokenizer's under `components/tokenizer/` as well.
 
-MLflow imports this module whenever it is imported itself, so what is not always needed is imported late.
+MLflow imports this module whenever it is imported itself, so rarely needed modules are imported late.
 """
 
 import json
@@ -44,25 +44,25 @@ _FLAVORS = {
 
 
 def source_of(policy: Reference) -> str:
-    """A stored policy as the source of a model version."""
+    """Return the model version source of a stored policy."""
     return f"{SCHEME}:/{policy.sha256}"
 
 
 class PolicyArtifacts(ArtifactRepository):
-    """Reads a stored policy as an MLflow model; it writes nothing."""
+    """Read-only view of a stored policy as an MLflow model."""
 
     def list_artifacts(self, path: str | None = None) -> list[FileInfo]:
-        """Files and folders directly under a folder of the model; sizes are not known."""
+        """List the files and folders directly under a folder of the model; sizes are unknown."""
         folder = PurePosixPath(path or ".")
         inside = (PurePosixPath(name).relative_to(folder) for name in self._names if _is_inside(name, folder))
         is_folder = {one.parts[0]: len(one.parts) > 1 for one in inside}
         return [FileInfo(str(folder / name), is_folder[name], None) for name in sorted(is_folder)]
 
     def _download_file(self, remote_file_path: str, local_path: str) -> None:
-        """Write one file, verified.
+        """Write one verified file.
 
         Raises:
-            MlflowException: it is not there, or it is not what its digest says.
+            MlflowException: the file does not exist, or does not match its digest.
         """
         try:
             Path(local_path).write_bytes(self._read(remote_file_path))
@@ -78,7 +78,7 @@ class PolicyArtifacts(ArtifactRepository):
 
     @cached_property
     def _names(self) -> list[str]:
-        """Every file of the model."""
+        """Paths of all files of the model."""
         try:
             stored = [name for name in self._objects.get_json(self._policy) if name != _OPTIMIZER]
         except DreamGymError as error:
@@ -103,7 +103,7 @@ class PolicyArtifacts(ArtifactRepository):
         return MlflowException(told, error_code=INTERNAL_ERROR)
 
     def log_artifact(self, local_file: str, artifact_path: str | None = None) -> None:
-        """Refused.
+        """Refuse to write.
 
         Raises:
             MlflowException: always.
@@ -111,7 +111,7 @@ class PolicyArtifacts(ArtifactRepository):
         raise MlflowException(f"{self.artifact_uri} is a stored policy, which never changes")
 
     def log_artifacts(self, local_dir: str, artifact_path: str | None = None) -> None:
-        """Refused.
+        """Refuse to write.
 
         Raises:
             MlflowException: always.
@@ -128,6 +128,6 @@ def _is_weights(name: str) -> bool:
 
 
 def _metadata(policy: Reference) -> str:
-    """MLflow's description of the model; JSON is YAML, too."""
+    """Return MLflow's description of the model as JSON, which is also valid YAML."""
     signature = {"inputs": _TEXT, "outputs": _TEXT, "params": None}
     return json.dumps({"flavors": _FLAVORS, "model_uuid": policy.sha256[:32], "signature": signature}, indent=1)

@@ -1,4 +1,4 @@
-"""The model registry: MLflow versions, and aliases that are a view of the ledger and put right by it."""
+"""Model registry: MLflow versions, and aliases that mirror the ledger."""
 
 import time
 from collections.abc import Mapping
@@ -36,14 +36,14 @@ _NOT_THERE = (ErrorCode.Name(RESOURCE_DOES_NOT_EXIST), ErrorCode.Name(INVALID_PA
 
 
 class Registry:
-    """Versions of the policy; a version points at verified objects, it holds no weights itself."""
+    """Versions of the policy. A version points at verified objects and contains no weights itself."""
 
     def __init__(self, settings: Settings) -> None:
-        """The registry where tracking is."""
+        """Connect to the registry of the configured MLflow."""
         self._client = MlflowClient(settings.tracking)
 
     def register(self, policy: Reference, tags: Mapping[str, str] | None = None, run_id: str | None = None) -> str:
-        """A version for a policy; the same policy twice is one version, with the latest tags. Returns its number."""
+        """Register a policy and return its version number; registering it again only updates the tags."""
         try:
             self._ensure_model()
             version = self._version_of(policy) or self._new_version(policy, run_id)
@@ -72,17 +72,17 @@ class Registry:
                 raise
 
     def follow(self, ledger: Ledger) -> None:
-        """Let the aliases say what the ledger says; look again until nobody has written to it meanwhile.
+        """Point the MLflow aliases at the policies that the ledger names; repeat if the ledger grows meanwhile.
 
         Raises:
-            StorageError: MLflow cannot, several times over. Whoever asks next puts the aliases right.
+            StorageError: MLflow failed repeatedly. The next call corrects the aliases.
         """
         shown, num_failures = -1, 0
         while shown != len((history := ledger.history()).entries):
             try:
                 self._show(history)
                 shown = len(history.entries)
-            except StorageError:  # others write at the same moment, which MLflow on SQLite does not bear well
+            except StorageError:  # MLflow on SQLite can fail under concurrent writes
                 num_failures += 1
                 if num_failures == _MAX_FAILURES:
                     raise
@@ -102,7 +102,7 @@ class Registry:
                 self._point(alias, None)
 
     def _point(self, alias: str, version: str | None) -> None:
-        """At a version, or nowhere."""
+        """Point an MLflow alias at a version, or delete it."""
         try:
             if version is None:
                 self._client.delete_registered_model_alias(MODEL, alias)
@@ -112,10 +112,10 @@ class Registry:
             raise StorageError(f"cannot point {alias} at version {version} in MLflow: {error.message}") from error
 
     def behind(self, alias: str) -> Reference | None:
-        """The policy that an alias points at; None if it points nowhere.
+        """Return the policy that an MLflow alias points at; None if the alias does not exist.
 
         Raises:
-            StorageError: MLflow does not say.
+            StorageError: MLflow does not answer.
         """
         try:
             version = self._client.get_model_version_by_alias(MODEL, alias)

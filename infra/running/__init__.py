@@ -1,1 +1,1 @@
-"""Running processes: guards, interrupts, ranks, Ray, health."""
+"""Running processes: guards, interrupts, ranks, Ray, memory, reachability."""

@@ -1,8 +1,8 @@
-"""Run a command that ends when its parent does, however that ends: `python -m infra.running.guard COMMAND...`.
+"""Run a command that ends when its parent does, even if killed: `python -m infra.running.guard COMMAND...`.
 
-The parent holds the other end of standard input; when nobody does any more, or the command itself ends, or we are sent
-SIGTERM, the command's whole group is ended. Sent SIGUSR1, the group is aborted: Python processes write down where each of
-their threads stands, and die. What the command leaves in its folder for temporary files goes with it.
+The parent holds the other end of standard input. When that closes, the command ends, or SIGTERM arrives, the command's
+whole process group is ended. SIGUSR1 aborts the group: Python processes print the stack of each thread and die. The
+command gets a temporary folder of its own, which is removed at the end.
 """
 
 import os
@@ -19,13 +19,13 @@ _PATIENCE_S = 10
 
 
 def started(command: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes]":
-    """A guarded server, in a session of its own: Ctrl-C is for us. `communicate` ends it, as our own end does."""
+    """Start a guarded server in its own session, out of reach of Ctrl-C. `communicate` or our exit ends it."""
     guarded = [sys.executable, "-m", "infra.running.guard", *command]
     return subprocess.Popen(guarded, env=environment, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603
 
 
 def main(command: list[str]) -> int:
-    """Its exit code; nothing of its group is left then."""
+    """Run the command and return its exit code; its process group is gone by then."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with TemporaryDirectory(prefix="dreamgym-", ignore_cleanup_errors=True) as folder:
         return _guarded(command, {**os.environ, "PYTHONFAULTHANDLER": "1", "TMPDIR": folder})
@@ -43,12 +43,12 @@ def _guarded(command: list[str], environment: dict[str, str]) -> int:
 
 
 def _end_with_parent(process: "subprocess.Popen[bytes]") -> None:
-    os.read(sys.stdin.fileno(), 1)  # a buffered read would hold a lock that the interpreter needs when it ends
+    os.read(sys.stdin.fileno(), 1)  # a buffered read would hold a lock that the interpreter needs at exit
     _end(process)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """The whole group, which gets a while to end by itself."""
+    """End the whole process group: SIGTERM first, SIGKILL after a grace period."""
     deadline = time.monotonic() + _PATIENCE_S
     _signal(process, signal.SIGTERM)
     while _is_left(process) and time.monotonic() < deadline:
@@ -57,7 +57,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _is_left(process: "subprocess.Popen[bytes]") -> bool:
-    """Whether anything of its group is."""
+    """Return True if any process of the group is left."""
     try:
         os.killpg(process.pid, 0)
     except ProcessLookupError:
@@ -66,13 +66,13 @@ def _is_left(process: "subprocess.Popen[bytes]") -> bool:
 
 
 def _abort(process: "subprocess.Popen[bytes]") -> None:
-    """One that was stopped hears of it only when it goes on."""
+    """Abort the group; a stopped process handles the signal only after SIGCONT."""
     _signal(process, signal.SIGABRT)
     _signal(process, signal.SIGCONT)
 
 
 def _signal(process: "subprocess.Popen[bytes]", number: int) -> None:
-    """To its group, if anything of it is left."""
+    """Send a signal to the group, if any process of it is left."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a run at once and for certain."""
+"""Interrupt handling: Ctrl-C ends a run promptly and reliably."""
 
 import signal
 from types import FrameType
@@ -9,24 +9,25 @@ _came: list[int] = []
 """Signals that arrived."""
 
 _reasons: list[str] = []
-"""Why the work has to end."""
+"""Reasons why the work has to end."""
 
 
 def handle_interrupts() -> None:
-    """Remember an interrupt as well as raising it: Python drops what is raised inside a destructor."""
+    """Install a handler that records SIGINT and raises it: Python drops exceptions raised inside a destructor."""
     signal.signal(signal.SIGINT, _interrupt)
 
 
 def request_stop(reason: str) -> None:
-    """Let the work end with an error at its next moment of attention; for threads that found a reason."""
+    """Request that the work ends with an error at its next call of `stop_if_requested`; for use in other threads."""
     _reasons.append(reason)
 
 
 def stop_if_requested() -> None:
-    """Raise again an interrupt that was lost, or what a thread asked for; for work to call now and then.
+    """Raise a lost interrupt again, or the error that another thread requested; long work calls this regularly.
 
     Raises:
-        ConflictError: a thread found a reason to stop.
+        KeyboardInterrupt: an interrupt arrived.
+        ConflictError: another thread requested a stop.
     """
     if _came:
         raise KeyboardInterrupt

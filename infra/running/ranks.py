@@ -1,4 +1,4 @@
-"""Ranks: processes that do one training together, started and watched by torchrun; all end if one does, or we do."""
+"""Ranks: processes of one distributed training, started and watched by torchrun; all end if one fails or we end."""
 
 import os
 import subprocess
@@ -13,16 +13,16 @@ _LOG_TAIL = 2000
 
 
 def run_ranks(settings: Settings, module: str, folder: Path, on_line: Callable[[str], None]) -> None:
-    """Run a module on as many ranks as the settings say, until all are done.
+    """Run a module on the configured number of ranks and wait until all have finished.
 
     Args:
-        settings: Say how many, and how many threads they have in all.
-        module: Called with the folder, once per rank.
-        folder: Of the job; what ranks complain of goes into its log.
-        on_line: Called with what a rank prints.
+        settings: Number of ranks, and number of threads that they share.
+        module: Module to run on each rank, with the folder as its argument.
+        folder: Folder of the job; standard error of the ranks is written to its file `log`.
+        on_line: Called with each line that a rank prints.
 
     Raises:
-        TrainingError: a rank failed, or died; the others were ended.
+        TrainingError: a rank failed or died; the others were ended.
     """
     command = [
         *(sys.executable, "-m", "infra.running.guard"),

@@ -1,7 +1,7 @@
-"""A Ray cluster that is there: calls are put to its workers, and put to others if a node dies.
+"""Calls on an existing Ray cluster, repeated on another node if one dies.
 
-Plain Ray tasks, and not Prefect's Ray runner or Ray Train: Ray itself repeats what a dead node had begun, workers need to
-reach neither Prefect nor MLflow, and what travels are references as JSON, a few hundred bytes.
+Plain Ray tasks instead of Prefect's Ray runner or Ray Train: Ray itself repeats the work of a dead node, workers need
+access to neither Prefect nor MLflow, and only references travel, as a few hundred bytes of JSON.
 """
 
 import logging
@@ -26,18 +26,19 @@ def on_ray(
     payloads: Sequence[bytes],
     on_progress: Callable[[int], None] = lambda num_done: None,
 ) -> list[bytes]:
-    """What a function makes of each payload, at once on as many workers as the cluster has room for.
+    """Apply a function to each payload on the Ray cluster and return the results in order.
 
     Args:
-        settings: Say where the cluster is, and what each call takes of a node.
-        function: Of this project, which is installed on every node. Called twice with the same payload, it makes the same.
-        payloads: One for each call.
-        on_progress: Called now and then with how many calls are done.
+        settings: Address of the cluster, and resources that each call takes of a node.
+        function: Function of this project, which must be installed on every node. It must be deterministic, because a
+            call may be repeated.
+        payloads: One payload per call.
+        on_progress: Called regularly with the number of finished calls.
 
     Raises:
-        InputError: Ray is not installed, or there is no such cluster.
-        EngineError: a call was lost with its node, again and again.
-        DreamGymError: a call failed; as it was raised there.
+        InputError: Ray is not installed, or there is no cluster at the address.
+        EngineError: a call was lost together with its node too often.
+        DreamGymError: a call failed; the error is the one that was raised on the worker.
     """
     ray = _connected(settings)
     remote = ray.remote(
@@ -53,10 +54,10 @@ def on_ray(
 
 
 def require_ray(settings: Settings) -> None:
-    """Refuse a cluster that is not there, which Ray would look for for minutes.
+    """Check that the configured cluster is reachable, because Ray itself would try for minutes.
 
     Raises:
-        InputError: Ray is not installed, or nobody listens at the address; there is nothing to refuse without one.
+        InputError: Ray is not installed, or nothing listens at the address. Never raised if no cluster is configured.
     """
     if not settings.ray_address:
         return
@@ -91,7 +92,7 @@ def _await(ray: Any, calls: Sequence[Any], on_progress: Callable[[int], None]) -
 
 
 def _cancel_unfinished(ray: Any, calls: Sequence[Any]) -> None:
-    """Those alone: Ray aborts the whole process when it cancels a call whose answer it is just taking in."""
+    """Cancel only unfinished calls: Ray aborts the whole process if a call is cancelled while its result arrives."""
     _, unfinished = ray.wait(calls, num_returns=len(calls), timeout=0)
     for call in unfinished:
         ray.cancel(call)

@@ -1,4 +1,4 @@
-"""Whether a server is there, asked briefly: its clients would try again for minutes."""
+"""Quick checks for servers and their errors: the servers' own clients would retry for minutes."""
 
 from urllib.parse import urlsplit
 
@@ -10,15 +10,15 @@ _TIMEOUT_S = 2.0
 
 
 def require_server(what: str, url: str, health: str) -> None:
-    """Raise unless a server answers; an address that is no http address is not asked.
+    """Raise unless a server is healthy; addresses other than http and https are not checked.
 
     Args:
-        what: Its name, for the message.
-        url: Its address, which may hold a password.
-        health: Path that it answers without asking who is there.
+        what: Name of the server, for the message.
+        url: Address of the server, which may contain a password.
+        health: Path of its health check, which must need no authentication.
 
     Raises:
-        StorageError: it does not answer within two seconds.
+        StorageError: the server does not answer within two seconds.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
@@ -34,7 +34,7 @@ def require_server(what: str, url: str, health: str) -> None:
 
 
 def prefect_is_away(error: BaseException) -> bool:
-    """Whether an error of Prefect's client says that its server is away or unwell, rather than that we asked wrongly."""
+    """Return True if an error of Prefect's client means an unavailable server rather than a wrong request."""
     if isinstance(error, httpx.HTTPStatusError):
         return error.response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR
     return isinstance(error, httpx.TransportError) or str(error).startswith("Failed to reach API")

@@ -1,7 +1,7 @@
-"""How busy the machine is with others' work, and how the networks' threads should wait then.
+"""Load of the machine, and how the networks' threads should wait for each other under it.
 
-Threads that wait for each other by spinning are fast on an idle machine, and starve each other on a busy one. The OpenMP
-runtime reads how to wait when it is loaded, so it is chosen once, by what else is running at that moment.
+Threads that wait by spinning are fast on an idle machine, and starve each other on a busy one. The OpenMP runtime reads
+its wait policy when it is loaded, so the policy is chosen once, from the load at that moment.
 """
 
 import time
@@ -9,18 +9,18 @@ from pathlib import Path
 
 _LOOKED_FOR_S = 0.2
 _BUSY_SHARE = 0.25
-"""Of all cores, at work for others."""
+"""Share of all cores busy with other processes above which threads should sleep."""
 
 
 def thread_waiting() -> dict[str, str]:
-    """Variables that tell OpenMP how to wait: asleep where others are at work, else spinning for a short while."""
+    """Return variables that set OpenMP's wait policy: sleep on a busy machine, else spin for a short while."""
     if busy_share() > _BUSY_SHARE:
         return {"OMP_WAIT_POLICY": "passive"}
     return {"GOMP_SPINCOUNT": "10000"}
 
 
 def busy_share(look_for_s: float = _LOOKED_FOR_S) -> float:
-    """Share of all cores that are at work while this process sleeps; 0 where the system does not say."""
+    """Return the share of all cores that is busy while this process sleeps; 0 if the system does not report it."""
     before = _ticks()
     time.sleep(look_for_s)
     after = _ticks()
@@ -30,7 +30,7 @@ def busy_share(look_for_s: float = _LOOKED_FOR_S) -> float:
 
 
 def _ticks() -> tuple[int, int] | None:
-    """Ticks of all cores at work, and in all, since the machine was started."""
+    """Return the busy and the total ticks of all cores since boot; None without /proc/stat."""
     file = Path("/proc/stat")
     if not file.exists():
         return None

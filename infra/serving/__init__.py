@@ -1,1 +1,1 @@
-"""The dream out: an environment of ours behind the interfaces that other trainers speak."""
+"""Serving: an environment behind the interfaces of other trainers (OpenEnv, Gymnasium)."""

@@ -1,4 +1,4 @@
-"""One player's episode: which task it is, how far it has come, and what the player sees of it."""
+"""Episode of one player: its task, its progress, and the observations of the player."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from schemas.records import AgentTask, Step
 
 
 def task_named(tasks: Sequence[AgentTask], task_id: str) -> AgentTask:
-    """A task by its id.
+    """Return the task with an id.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no task with this id.
     """
     found = next((task for task in tasks if task.task_id == task_id), None)
     if found is None:
@@ -20,20 +20,20 @@ def task_named(tasks: Sequence[AgentTask], task_id: str) -> AgentTask:
 
 
 class Episode:
-    """An episode from its first state to its end."""
+    """Episode from its first state to its end."""
 
     def __init__(self, task: AgentTask, max_steps: int) -> None:
-        """One that nothing was done in yet."""
+        """Create an episode without any steps."""
         self.task, self._max_steps = task, max_steps
         self.num_steps = 0
         self.done = False
 
     def begun(self, state: str) -> Observation:
-        """What is seen before the first action."""
+        """Return the observation before the first action."""
         return Observation(task_id=self.task.task_id, instruction=self.task.instruction, state=state)
 
     def took(self, step: Step) -> tuple[Observation, float | None]:
-        """What is seen after an action, and its reward: None if the environment failed, which says nothing of the player."""
+        """Return the observation after an action, and its reward; the reward is None if the environment failed."""
         self.num_steps += 1
         truncated = not step.done and not step.failure and self.num_steps == self._max_steps
         self.done = step.done or truncated or step.failure is not None

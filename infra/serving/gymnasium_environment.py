@@ -1,4 +1,4 @@
-"""A Gymnasium environment of text, for one player in this process."""
+"""Gymnasium environment of text, for one player in this process."""
 
 import math
 import random
@@ -20,24 +20,24 @@ _SLOT = 0
 
 
 class AnyText(Space[str]):
-    """Text of any characters, up to a length; Gymnasium's own knows only the characters that it is told of."""
+    """Space of texts with any characters up to a length; Gymnasium's own `Text` is limited to a given character set."""
 
     def __init__(self, max_length: int) -> None:
-        """All texts of at most so many characters."""
+        """Create the space of all texts with at most `max_length` characters."""
         super().__init__(dtype=str)
         self.max_length = max_length
 
     def sample(self, mask: Any = None, probability: Any = None) -> str:
-        """Eight letters by chance."""
+        """Draw eight random letters."""
         return "".join(random.Random(int(self.np_random.integers(2**31))).choices(string.ascii_lowercase, k=8))
 
     def contains(self, x: Any) -> bool:
-        """Whether it is a text, and short enough."""
+        """Return True if `x` is a text within the length."""
         return isinstance(x, str) and len(x) <= self.max_length
 
     @property
     def is_np_flattenable(self) -> bool:
-        """No."""
+        """Always False."""
         return False
 
     def __eq__(self, other: object) -> bool:
@@ -48,25 +48,25 @@ class AnyText(Space[str]):
 
 
 class TextEnvironment(gymnasium.Env[str, str]):
-    """An environment of ours, one episode at a time.
+    """Gymnasium view of an environment, one episode at a time.
 
-    An observation is the task's instruction, an empty line, and the state; info names the task. `reset(seed=...)` draws a
-    task by that seed, `reset(options={"task_id": ...})` takes one by name. An episode in which the environment failed
-    ends truncated with a reward of nan and info["failure"]: it is no loss, leave it out of training.
+    An observation is the task's instruction, an empty line, and the state; info names the task. `reset(seed=...)` draws
+    a task by that seed, `reset(options={"task_id": ...})` selects one by id. If the environment fails, the episode ends
+    truncated with a reward of nan and info["failure"]: it is not a loss, so leave it out of training.
     """
 
     def __init__(self, environment: Environment, tasks: Sequence[AgentTask], max_steps: int) -> None:
-        """Nothing is begun yet."""
+        """Wrap an environment; no episode is started yet."""
         self._environment, self._tasks, self._max_steps = environment, tasks, max_steps
         self._episode: Episode | None = None
         self.observation_space = AnyText(_MAX_STATE_CHARACTERS)
         self.action_space = AnyText(MAX_ACTION_CHARACTERS)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        """Begin an episode; see Gymnasium.
+        """Start an episode; see Gymnasium.
 
         Raises:
-            InputError: there is no task of that name.
+            InputError: there is no task with the given id.
         """
         super().reset(seed=seed)
         named = (options or {}).get("task_id")
@@ -81,7 +81,7 @@ class TextEnvironment(gymnasium.Env[str, str]):
         """Take an action; see Gymnasium.
 
         Raises:
-            InputError: no episode is under way.
+            InputError: no episode is in progress.
         """
         episode = self._episode
         if episode is None or episode.done:

@@ -1,6 +1,6 @@
-"""What OpenEnv's clients say and hear (openenv-core 0.3), as far as an environment of text needs it.
+"""Messages of the OpenEnv protocol (openenv-core 0.3), as far as a text environment needs them.
 
-Its package is not used: it brings a web interface whose pins fight those of MLflow and transformers. The protocol is small.
+The package itself is not used: its web interface has pins that conflict with MLflow and transformers.
 """
 
 from typing import Any, Literal
@@ -13,32 +13,32 @@ MAX_ACTION_CHARACTERS = 4_096
 
 
 class Action(BaseModel):
-    """What a client does."""
+    """Action of a client."""
 
     model_config = ConfigDict(extra="forbid")
 
     action: str = Field(max_length=MAX_ACTION_CHARACTERS)
-    """A line of text, in the environment's own words."""
+    """One line of text, in the environment's own language."""
     metadata: dict[str, Any] = {}
-    """OpenEnv's own clients send it; it is not looked at."""
+    """Metadata that OpenEnv's own clients send; ignored."""
 
 
 class Observation(BaseModel):
-    """What a client sees."""
+    """Observation of a client."""
 
     task_id: str
     instruction: str
-    """What is to be done."""
+    """Goal of the task."""
     state: str
     success: bool = False
     truncated: bool = False
-    """Whether the episode was cut off at the step limit."""
+    """True if the episode was cut off at the step limit."""
     failure: Failure | None = None
-    """Why the episode cannot go on, though nothing was won or lost: there is no reward then. Leave it out of training."""
+    """Reason why the episode cannot go on, neither won nor lost. It has no reward: leave it out of training."""
 
 
 class State(BaseModel):
-    """Where a session stands."""
+    """State of a session."""
 
     episode_id: str | None = None
     step_count: int = 0
@@ -46,38 +46,38 @@ class State(BaseModel):
 
 
 class ResetParameters(BaseModel):
-    """Which episode comes next; others than these are not looked at, as in OpenEnv."""
+    """Selection of the next episode; other parameters are ignored, as in OpenEnv."""
 
     seed: int | None = Field(default=None, ge=0)
-    """The same seed gives the same task."""
+    """Seed of the task; the same seed gives the same task."""
     episode_id: str | None = Field(default=None, max_length=255)
-    """What the client calls it."""
+    """Client's own name of the episode."""
     task_id: str | None = None
-    """A task by name, instead of a seed; with neither the next one comes."""
+    """Id of a task, instead of a seed; without either, the next task is used."""
 
 
 class Reset(BaseModel):
-    """Begin an episode."""
+    """Request to start an episode."""
 
     type: Literal["reset"]
     data: ResetParameters = ResetParameters()
 
 
 class StepTaken(BaseModel):
-    """Act."""
+    """Request to take an action."""
 
     type: Literal["step"]
     data: Action
 
 
 class StateAsked(BaseModel):
-    """Ask where the session stands."""
+    """Request for the state of the session."""
 
     type: Literal["state"]
 
 
 class Close(BaseModel):
-    """End the session."""
+    """Request to end the session."""
 
     type: Literal["close"]
 
@@ -89,20 +89,20 @@ TYPES = ("reset", "step", "state", "close")
 ErrorCode = Literal[
     "INVALID_JSON", "UNKNOWN_TYPE", "VALIDATION_ERROR", "EXECUTION_ERROR", "CAPACITY_REACHED", "SESSION_ERROR"
 ]
-"""OpenEnv's own."""
+"""Error codes of OpenEnv."""
 
 
 def observed(seen: Observation, *, reward: float | None, done: bool) -> dict[str, Any]:
-    """An observation as clients expect it."""
+    """Return an observation message."""
     data = {"observation": seen.model_dump(mode="json"), "reward": reward, "done": done}
     return {"type": "observation", "data": data}
 
 
 def stands(state: State) -> dict[str, Any]:
-    """Where a session stands, as clients expect it."""
+    """Return a state message."""
     return {"type": "state", "data": state.model_dump()}
 
 
 def refused(code: ErrorCode, message: str) -> dict[str, Any]:
-    """An error as clients expect it."""
+    """Return an error message."""
     return {"type": "error", "data": {"code": code, "message": message}}

@@ -1,4 +1,4 @@
-"""An OpenEnv server: each WebSocket at /ws is a session of its own in one shared environment."""
+"""OpenEnv server: each WebSocket at /ws is a session in one shared environment."""
 
 import asyncio
 import hmac
@@ -36,41 +36,41 @@ from schemas.records import AgentTask
 
 _log = logging.getLogger(__name__)
 _POLICY_VIOLATION = 1008
-"""A WebSocket's close code."""
+"""WebSocket close code for a wrong token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What is served."""
+    """Environment to serve, with its tasks."""
 
     environment: Environment
     tasks: Sequence[AgentTask]
-    """All that can be played, in the order in which they come."""
+    """All tasks that can be played, in the order in which they are handed out."""
     max_steps: int
-    """Limit of an episode."""
+    """Maximum number of steps per episode."""
     description: str
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is given to whom."""
+    """Limits of the server."""
 
     max_sessions: int = 128
-    """At a time; a client beyond is told to come back later."""
+    """Maximum number of concurrent sessions; further clients are refused with CAPACITY_REACHED."""
     idle_s: float = 600.0
-    """After which a session of which nothing is heard is ended."""
+    """Seconds without a message after which a session is ended."""
     send_s: float = 30.0
-    """In which a client must take what it asked for."""
+    """Seconds within which a client must receive an answer."""
 
 
 def app_of(served: Served, limits: Limits, token: str = "") -> FastAPI:
-    """The server as an application.
+    """Return the server as a FastAPI application.
 
     Args:
-        served: What is played.
-        limits: How much is given to whom.
-        token: Without it nobody plays; clients send it as a bearer, or, as OpenEnv's own can send no header, connect to
-            `ws://host:port/token/TOKEN`. Empty: nobody is asked for one.
+        served: Environment to serve.
+        limits: Limits of the server.
+        token: Token that clients must send as a bearer. OpenEnv's own clients can send no header and connect to
+            `ws://host:port/token/TOKEN` instead. Empty: no token is required.
     """
     together, coming = DynamicBatcher(served.environment, limits.max_sessions), cycle(served.tasks)
 
@@ -103,9 +103,9 @@ def app_of(served: Served, limits: Limits, token: str = "") -> FastAPI:
             await socket.close(_POLICY_VIOLATION, "a token is needed, and this is not it")
             return
         await socket.accept()
-        with suppress(WebSocketDisconnect, TimeoutError, RuntimeError):  # gone, silent or slow: its place is free again
+        with suppress(WebSocketDisconnect, TimeoutError, RuntimeError):  # gone, silent or slow: its slot is free again
             await _let_play(socket, together, Session(served, together, coming), limits)
-        with suppress(WebSocketDisconnect, TimeoutError, RuntimeError):  # closed already, or not even this is heard
+        with suppress(WebSocketDisconnect, TimeoutError, RuntimeError):  # closed already, or too slow even for this
             await asyncio.wait_for(socket.close(), limits.send_s)
 
     return app
@@ -128,24 +128,24 @@ async def _let_play(socket: WebSocket, together: DynamicBatcher, session: "Sessi
 
 
 async def _text_from(socket: WebSocket) -> str:
-    """What a client says; bytes are no text, which is refused as an empty one is."""
+    """Return the next text message; empty, and therefore refused, if the client sends bytes."""
     with suppress(KeyError):
         return await socket.receive_text()
     return ""
 
 
 class Session:
-    """One client's episodes, one after the other."""
+    """Session of one client: its episodes, one after the other."""
 
     def __init__(self, served: Served, together: DynamicBatcher, coming: Iterator[AgentTask]) -> None:
-        """A session in which nothing was begun; tasks that nobody names come from what all sessions share."""
+        """Create a session without an episode; `coming` yields the next task for all sessions that name none."""
         self._served, self._together, self._coming = served, together, coming
         self._episode: Episode | None = None
         self._episode_id: str | None = None
         self.is_closed = False
 
     async def answer(self, slot: int, heard: str) -> dict[str, Any] | None:
-        """What a message is answered with; None: with nothing. A bad one is refused, and the session goes on."""
+        """Return the answer to a message, None if there is none. A bad message is refused and the session goes on."""
         try:
             return await self._answer(slot, asked_in.validate_python(_parsed(heard)))
         except Exception as error:
@@ -165,7 +165,7 @@ class Session:
 
     async def _begin(self, slot: int, wanted: ResetParameters) -> dict[str, Any]:
         episode = Episode(self._task(wanted), self._served.max_steps)
-        self._episode = None  # whatever was under way is over, even if this one cannot be begun
+        self._episode = None  # the previous episode is over, even if this one cannot start
         begun = episode.begun(await self._together.begin(slot, episode.task))
         self._episode, self._episode_id = episode, wanted.episode_id
         return observed(begun, reward=None, done=False)
@@ -192,7 +192,7 @@ class Session:
 
 
 class _UnknownType(Exception):
-    """A message of a type that there is not."""
+    """Message of an unknown type."""
 
 
 def _parsed(heard: str) -> Any:
@@ -204,7 +204,7 @@ def _parsed(heard: str) -> Any:
 
 
 def _refusal(error: Exception) -> dict[str, Any]:
-    """What a client is told of an error: what it can do about it, and nothing of the server's inside."""
+    """Return the error message for a client: what it can do about the error, without internals of the server."""
     match error:
         case json.JSONDecodeError():
             code, said = "INVALID_JSON", f"not JSON: {error}"

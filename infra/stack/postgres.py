@@ -1,4 +1,4 @@
-"""A PostgreSQL cluster of our own, from the package index's binaries: its folder, its user, its databases."""
+"""PostgreSQL cluster from the binaries of a Python package: its folder, its user, its databases."""
 
 import os
 import pwd
@@ -17,7 +17,7 @@ DATABASES = ("prefect", "mlflow")
 
 
 def binaries() -> Path:
-    """Folder of initdb and postgres.
+    """Return the folder of initdb and postgres.
 
     Raises:
         InputError: PostgreSQL is not installed.
@@ -29,17 +29,21 @@ def binaries() -> Path:
 
 
 def server_user() -> str:
-    """Whom the server runs as: PostgreSQL refuses root, so root hands it to the user who owns nothing else."""
+    """Return the user that runs the server, empty for ours: PostgreSQL refuses root, so root uses `nobody`."""
     return "nobody" if os.geteuid() == 0 else ""
 
 
 def data_folder(layout: Layout) -> Path:
-    """Of the cluster."""
+    """Return the data folder of the cluster."""
     return layout.folder / "postgres"
 
 
 def ensure_cluster(layout: Layout) -> None:
-    """Make the cluster if there is none."""
+    """Create the cluster if there is none.
+
+    Raises:
+        InputError: the cluster cannot be created.
+    """
     folder = data_folder(layout)
     if (folder / "PG_VERSION").exists():
         return
@@ -57,7 +61,7 @@ def ensure_cluster(layout: Layout) -> None:
 
 
 def _initdb(folder: Path, password_file: Path) -> str:
-    """Why no cluster could be made; empty if it was."""
+    """Run initdb and return its error message; empty if it succeeded."""
     options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", f"--username={USER}"]
     command = [str(binaries() / "initdb"), f"--pgdata={folder}", f"--pwfile={password_file}", *options]
     try:
@@ -84,7 +88,7 @@ def _as_server_user() -> dict[str, Any]:
 
 
 def server_command(layout: Layout) -> list[str]:
-    """The server in the foreground, on loopback, without a socket file."""
+    """Return the command that runs the server in the foreground, on loopback, without a socket file."""
     settings = {
         "listen_addresses": HOST,
         "port": layout.ports.postgres,
@@ -96,7 +100,7 @@ def server_command(layout: Layout) -> list[str]:
 
 
 def accepts_connections(layout: Layout) -> bool:
-    """Whether the server is there and lets us in."""
+    """Return True if the server accepts our login."""
     try:
         _connect(layout).close()
     except psycopg.OperationalError:
@@ -105,7 +109,7 @@ def accepts_connections(layout: Layout) -> bool:
 
 
 def ensure_databases(layout: Layout) -> None:
-    """Make the databases that are not there."""
+    """Create the databases that do not exist."""
     with _connect(layout) as connection:
         known = {name for (name,) in connection.execute("select datname from pg_database")}
         for name in DATABASES:

@@ -1,4 +1,4 @@
-"""The servers of the stack: how each is started, with what, and how to tell that it is healthy."""
+"""Servers of the stack: command, variables and health check of each."""
 
 import os
 import sys
@@ -13,24 +13,24 @@ from infra.stack.layout import HOST, USER, WORK_POOL, Layout
 
 _QUIET = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
 _HTTP = httpx.Client(timeout=2)
-"""One for all questions: to make it costs more than to ask, while the servers want the processor to start."""
+"""Client for all health checks: creating one costs more than a check, and the starting servers need the processor."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """One server process."""
+    """Server process."""
 
     name: str
     command: list[str]
     healthy: Callable[[], bool]
     environment: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
-    """Whom it runs as; empty: us."""
+    """User that runs the process; empty: the current user."""
     stop_signal: str = "TERM"
 
 
 def database(layout: Layout) -> Program:
-    """PostgreSQL; SIGINT is its fast shutdown, SIGTERM would wait for clients."""
+    """Return the PostgreSQL program; SIGINT is its fast shutdown, SIGTERM would wait for clients."""
     return Program(
         "postgres",
         postgres.server_command(layout),
@@ -41,9 +41,9 @@ def database(layout: Layout) -> Program:
 
 
 def objects(layout: Layout) -> Program:
-    """The S3-compatible store.
+    """Return the program of the S3-compatible store.
 
-    SIGTERM would have its parts wait a quarter of a minute for each other; what it acknowledged is written anyway.
+    It is stopped by SIGKILL: on SIGTERM its parts wait 15 s for each other, and acknowledged writes are safe anyway.
     """
     return Program(
         "s3",
@@ -55,7 +55,7 @@ def objects(layout: Layout) -> Program:
 
 
 def prefect(layout: Layout) -> Program:
-    """The Prefect server on PostgreSQL, behind a password."""
+    """Return the Prefect server on PostgreSQL, protected by a password."""
     environment = {
         **_QUIET,
         "PREFECT_HOME": str(layout.folder / "prefect"),
@@ -65,7 +65,7 @@ def prefect(layout: Layout) -> Program:
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": layout.prefect_url,
         "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         "PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY": "false",
-        # In memory, its default, a restart of the server ends every run that has a place among a limited number.
+        # With the default, in memory, a restart of the server ends every run that holds a concurrency slot.
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
     }
     command = _python("-m", "prefect", "server", "start", "--host", HOST, "--port", str(layout.ports.prefect))
@@ -73,7 +73,7 @@ def prefect(layout: Layout) -> Program:
 
 
 def mlflow(layout: Layout) -> Program:
-    """The MLflow server on PostgreSQL, behind a password and host checks, with its artifacts in the object store."""
+    """Return the MLflow server on PostgreSQL, with a password and host checks, and artifacts in the object store."""
     folder, here = layout.folder / "mlflow", f"{HOST}:{layout.ports.mlflow}"
     folder.mkdir(exist_ok=True)
     write_privately(folder / "auth.ini", _mlflow_auth(layout))
@@ -101,13 +101,13 @@ def mlflow(layout: Layout) -> Program:
         "cors-allowed-origins": layout.mlflow_url,
     }
     given = [part for name, value in options.items() for part in (f"--{name}", value)]
-    # its server process is a child of it, which would outlive it and hold the port
+    # its server process is a child that would outlive it and occupy the port
     command = _python("-m", "infra.running.guard", *_python("-m", "mlflow", "server", *given))
     return Program("mlflow", command, lambda: _says_ok(f"{layout.mlflow_url}/health"), environment)
 
 
 def worker(layout: Layout) -> Program:
-    """A Prefect worker that runs deployed flows as processes here, with the settings that `up` was called with."""
+    """Return a Prefect worker that runs deployed flows as local processes, with the settings of the calling process."""
     command = _python("-m", "prefect", "worker", "start", "--pool", WORK_POOL, "--type", "process", "--name", "local")
     environment = {
         **_QUIET,
@@ -123,7 +123,7 @@ def _python(*arguments: str) -> list[str]:
 
 
 def _mlflow_auth(layout: Layout) -> str:
-    """Passwords are hashed anew for each request unless remembered, which takes half a second."""
+    """Return MLflow's auth configuration. The cache avoids hashing the password, half a second, for each request."""
     return f"""\
 [mlflow]
 default_permission = READ

@@ -1,4 +1,4 @@
-"""Supervisor keeps the servers running: it starts, restarts and stops them, and keeps their logs in bounds."""
+"""Supervisor process that starts, restarts and stops the servers, and rotates their logs."""
 
 import os
 import sys
@@ -20,11 +20,15 @@ from schemas.errors import DreamGymError, InputError
 
 _MAX_SOCKET_PATH = 100
 _ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
-"""What servers inherit; everything else they are told one by one."""
+"""Variables that all servers inherit; all others are set per server."""
 
 
 def write_configuration(layout: Layout, programs: Sequence[Program]) -> None:
-    """Write supervisor's file, which holds the servers' passwords: mode 600. They are stopped in reverse order."""
+    """Write supervisor's configuration with mode 600, as it contains passwords. Servers stop in reverse order.
+
+    Raises:
+        InputError: the path of the folder is too long for a socket.
+    """
     if len(str(_socket(layout))) > _MAX_SOCKET_PATH:
         raise InputError(f"the path {layout.folder} is too long for a socket in it: choose a shorter DREAMGYM_HOME")
     parser = RawConfigParser()
@@ -76,12 +80,16 @@ def _section(layout: Layout, program: Program, rank: int) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    """As supervisor reads it: quotes around, percent signs doubled."""
+    """Quote a value for supervisor: in double quotes, with percent signs doubled."""
     return '"' + text.replace("%", "%%").replace('"', '\\"') + '"'
 
 
 def start(layout: Layout) -> None:
-    """Start supervisor in the background, no server yet."""
+    """Start supervisor in the background, without any server.
+
+    Raises:
+        DreamGymError: supervisor did not start.
+    """
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     command = [sys.executable, "-m", "supervisor.supervisord", "-c", str(_conf(layout))]
     done = run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
@@ -90,7 +98,7 @@ def start(layout: Layout) -> None:
 
 
 def is_running(layout: Layout) -> bool:
-    """Whether supervisor answers."""
+    """Return True if supervisor answers."""
     try:
         _remote(layout).getState()
     except (OSError, xmlrpc.client.Error):
@@ -99,18 +107,22 @@ def is_running(layout: Layout) -> bool:
 
 
 def start_program(layout: Layout, name: str) -> None:
-    """Start a server unless it runs."""
+    """Start a server unless it is running."""
     if states(layout)[name] not in ("RUNNING", "STARTING"):
         _remote(layout).startProcess(name, False)
 
 
 def states(layout: Layout) -> Mapping[str, str]:
-    """State of each server in supervisor's words."""
+    """Return supervisor's state name of each server."""
     return {one["name"]: one["statename"] for one in _remote(layout).getAllProcessInfo()}
 
 
 def stop(layout: Layout, timeout_s: float = 60) -> None:
-    """Stop all servers, the last one first, and supervisor; wait until they are gone."""
+    """Stop all servers, the last one first, and supervisor; wait until they are gone.
+
+    Raises:
+        DreamGymError: supervisor did not stop in time.
+    """
     deadline = time.monotonic() + timeout_s
     _remote(layout).shutdown()
     while _pid_file(layout).exists():

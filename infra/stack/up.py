@@ -1,4 +1,4 @@
-"""Bring the stack up and take it down."""
+"""Start and stop of the stack."""
 
 import socket
 import time
@@ -16,11 +16,11 @@ _PATIENCE_S = 120
 
 
 def up(layout: Layout, say: Callable[[str], None]) -> None:
-    """Start what does not run yet, and wait until all of it is healthy.
+    """Start the servers that are not running, and wait until all are healthy.
 
     Raises:
         InputError: a program is not installed, a port is taken, or the folder cannot be used.
-        DreamGymError: a server did not become healthy; it says where its log is.
+        DreamGymError: a server did not become healthy; the message names its log.
     """
     database, objects, worker = programs.database(layout), programs.objects(layout), programs.worker(layout)
     servers = [programs.prefect(layout), programs.mlflow(layout)]
@@ -41,12 +41,12 @@ def up(layout: Layout, say: Callable[[str], None]) -> None:
 
 
 def is_up(layout: Layout) -> bool:
-    """Whether the stack was started and not stopped since."""
+    """Return True if the stack was started and not stopped since."""
     return supervision.is_running(layout)
 
 
 def down(layout: Layout) -> bool:
-    """Stop everything that `up` started; whether it ran. What is stored stays."""
+    """Stop everything that `up` started; return False if it was not running. Stored data stays."""
     if not is_up(layout):
         return False
     supervision.stop(layout)

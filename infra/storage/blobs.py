@@ -1,4 +1,4 @@
-"""Bytes by key, in a folder or in S3-compatible storage: read, write, and create where nothing is."""
+"""Bytes by key, in a folder or in S3-compatible storage: read, write, and create unless the key exists."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,88 +19,88 @@ from schemas.errors import StorageError
 
 _NUM_RACERS = 8
 _PART_BYTES = 256 * 2**20
-"""What is larger is sent in parts: one request carries 5 GB at most, and weights of a 7B model are 28."""
+"""Size above which uploads are split: one request takes 5 GB at most, and the weights of a 7B model have 28 GB."""
 _NOT_THERE = ("404", "NoSuchKey", "NotFound")
 _TAKEN = ("412", "PreconditionFailed", "409", "ConditionalRequestConflict")
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is known of something stored without reading it."""
+    """Key, size and time of stored bytes, known without reading them."""
 
     key: str
     num_bytes: int
     written: float
-    """Seconds since the epoch, by the store's clock."""
+    """Time of the last write in seconds since the epoch, by the store's clock."""
 
 
 class Blobs(Protocol):
-    """Where bytes lie by key."""
+    """Store of bytes by key."""
 
     root: str
 
     def write(self, key: str, content: bytes) -> None:
-        """Write or replace."""
+        """Write or replace the bytes of a key."""
         ...
 
     def create(self, key: str, content: bytes) -> bool:
-        """Write what nobody has written before, as one step; False if somebody has. Sure to win at most once."""
+        """Create a key atomically; return False if it exists. At most one of several callers succeeds."""
         ...
 
     def read(self, key: str) -> bytes:
-        """What lies at a key.
+        """Return the bytes of a key.
 
         Raises:
-            StorageError: nothing lies there, or it cannot be read.
+            StorageError: the key does not exist, or cannot be read.
         """
         ...
 
     def holds(self, key: str) -> bool:
-        """Whether something lies at a key."""
+        """Return True if a key exists."""
         ...
 
     def listed(self, prefix: str) -> list[Stored]:
-        """Everything whose key begins so, in the order of keys."""
+        """Return everything whose key starts with a prefix, sorted by key."""
         ...
 
     def keys(self, prefix: str) -> list[str]:
-        """All keys that begin so, in order."""
+        """Return all keys that start with a prefix, sorted."""
         ...
 
     def delete(self, key: str) -> None:
-        """Take away what lies at a key, if anything does."""
+        """Delete a key if it exists."""
         ...
 
 
 def open_blobs(settings: Settings) -> Blobs:
-    """The object store that the settings name."""
+    """Return the object store that the settings name."""
     return blobs_at(settings.object_store_uri, settings)
 
 
 def blobs_at(uri: str, settings: Settings) -> Blobs:
-    """What lies under a URI; the settings hold the keys of buckets."""
+    """Return the store at a URI; the settings contain the credentials for buckets."""
     return BucketBlobs(uri, settings) if uri.startswith("s3://") else FolderBlobs(Path(uri))
 
 
 class FolderBlobs:
-    """Files under a folder."""
+    """Store of bytes as files under a folder."""
 
     def __init__(self, root: Path) -> None:
-        """The folder is made when something is written."""
+        """Use a folder, which is created at the first write."""
         self.root = str(root)
 
     def _path(self, key: str) -> Path:
         return Path(self.root) / key
 
     def write(self, key: str, content: bytes) -> None:
-        """Write or replace."""
+        """Write or replace the bytes of a key."""
         try:
             write_durably(self._ready(key), content)
         except OSError as error:
             raise self._unwritable(key, error) from error
 
     def create(self, key: str, content: bytes) -> bool:
-        """Write what nobody has written before."""
+        """Create a key atomically; return False if it exists."""
         try:
             return create_durably(self._ready(key), content)
         except OSError as error:
@@ -118,7 +118,7 @@ class FolderBlobs:
         )
 
     def read(self, key: str) -> bytes:
-        """What lies at a key."""
+        """Return the bytes of a key."""
         try:
             return self._path(key).read_bytes()
         except OSError as error:
@@ -127,11 +127,11 @@ class FolderBlobs:
             ) from error
 
     def holds(self, key: str) -> bool:
-        """Whether something lies at a key."""
+        """Return True if a key exists."""
         return self._path(key).exists()
 
     def listed(self, prefix: str) -> list[Stored]:
-        """Everything whose key begins so, in the order of keys."""
+        """Return everything whose key starts with a prefix, sorted by key."""
         root, folder = Path(self.root), self._path(prefix)
         whole_folder = not prefix or prefix.endswith("/")
         found = folder.rglob("*") if whole_folder else folder.parent.glob(f"{folder.name}*")
@@ -139,11 +139,11 @@ class FolderBlobs:
         return [Stored(str(p.relative_to(root)), p.stat().st_size, p.stat().st_mtime) for p in files]
 
     def keys(self, prefix: str) -> list[str]:
-        """All keys that begin so, in order."""
+        """Return all keys that start with a prefix, sorted."""
         return [one.key for one in self.listed(prefix)]
 
     def delete(self, key: str) -> None:
-        """Take away what lies at a key."""
+        """Delete a key if it exists."""
         try:
             self._path(key).unlink(missing_ok=True)
         except OSError as error:
@@ -151,10 +151,10 @@ class FolderBlobs:
 
 
 class BucketBlobs:
-    """Objects of a bucket, under a prefix."""
+    """Store of bytes as objects of a bucket, under a prefix."""
 
     def __init__(self, uri: str, settings: Settings) -> None:
-        """The bucket has to exist."""
+        """Use an existing bucket."""
         self.root = uri.rstrip("/")
         parsed = urlparse(uri)
         self._bucket, self._prefix = parsed.netloc, parsed.path.strip("/")
@@ -169,7 +169,7 @@ class BucketBlobs:
         )
 
     def ensure_bucket(self) -> None:
-        """Make the bucket if it is not there."""
+        """Create the bucket if it does not exist."""
         try:
             self._client.create_bucket(Bucket=self._bucket)
         except ClientError as error:
@@ -182,7 +182,7 @@ class BucketBlobs:
         return {"Bucket": self._bucket, "Key": f"{self._prefix}/{key}".lstrip("/")}
 
     def write(self, key: str, content: bytes) -> None:
-        """Write or replace."""
+        """Write or replace the bytes of a key."""
         try:
             if len(content) > _PART_BYTES:
                 in_parts = TransferConfig(multipart_threshold=_PART_BYTES, multipart_chunksize=_PART_BYTES)
@@ -193,9 +193,9 @@ class BucketBlobs:
             raise StorageError(f"cannot write object to {self.root}: {error}") from error
 
     def create(self, key: str, content: bytes) -> bool:
-        """Write what nobody has written before, by a conditional put.
+        """Create a key atomically with a conditional put; return False if it exists.
 
-        An attempt may be applied while its answer is lost; the next one then meets what we wrote ourselves.
+        A put may succeed while its answer is lost; the retry then finds our own content, which counts as success.
         """
         try:
             self._client.put_object(**self._at(key), Body=content, IfNoneMatch="*")
@@ -208,14 +208,14 @@ class BucketBlobs:
         return True
 
     def read(self, key: str) -> bytes:
-        """What lies at a key."""
+        """Return the bytes of a key."""
         try:
             return self._client.get_object(**self._at(key))["Body"].read()
         except (BotoCoreError, ClientError) as error:
             raise StorageError(f"cannot read object {key} from {self.root}: {error}") from error
 
     def holds(self, key: str) -> bool:
-        """Whether something lies at a key."""
+        """Return True if a key exists."""
         try:
             self._client.head_object(**self._at(key))
         except ClientError as error:
@@ -227,7 +227,7 @@ class BucketBlobs:
         return True
 
     def listed(self, prefix: str) -> list[Stored]:
-        """Everything whose key begins so, in the order of keys."""
+        """Return everything whose key starts with a prefix, sorted by key."""
         at = self._at(prefix)
         try:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=at["Bucket"], Prefix=at["Key"])
@@ -240,11 +240,11 @@ class BucketBlobs:
         ]
 
     def keys(self, prefix: str) -> list[str]:
-        """All keys that begin so, in order."""
+        """Return all keys that start with a prefix, sorted."""
         return [one.key for one in self.listed(prefix)]
 
     def delete(self, key: str) -> None:
-        """Take away what lies at a key."""
+        """Delete a key if it exists."""
         try:
             self._client.delete_object(**self._at(key))
         except (BotoCoreError, ClientError) as error:
@@ -252,13 +252,13 @@ class BucketBlobs:
 
 
 def require_conditional_puts(blobs: Blobs, num_races: int = 2) -> None:
-    """Raise unless the store creates a key once, also when eight ask at the same moment.
+    """Check that the store creates a key only once, also when eight threads try at the same moment.
 
-    A store that accepts a second creation loses rows, leases and promotions without an error; one that checks first
-    and writes then passes when it is asked in turn, which is why it is raced.
+    A store that accepts a second creation loses rows, leases and promotions without an error. A store that checks first
+    and writes afterwards passes a sequential test, so the check is a race.
 
     Raises:
-        StorageError: it does not, and must not be used.
+        StorageError: the store creates a key twice, and must not be used.
     """
     folder = f"probe/{uuid4().hex}"
     keys = [f"{folder}/{number}" for number in range(num_races + 1)]

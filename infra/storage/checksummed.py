@@ -1,4 +1,4 @@
-"""Sealed bytes: their own digest stands before them, so that a flipped bit does not go unseen."""
+"""Checksummed bytes: content preceded by its own digest, so that a flipped bit is noticed."""
 
 import hashlib
 
@@ -6,15 +6,19 @@ from schemas.errors import IntegrityError
 
 
 def checksummed(content: bytes) -> bytes:
-    """Content behind its sha256."""
+    """Return the content with its sha256 in front."""
     return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
 
 
 def verified_content(stored: bytes, name: str) -> bytes:
-    """What was sealed.
+    """Return the content of checksummed bytes.
+
+    Args:
+        stored: Bytes from `checksummed`.
+        name: Name of the content for the error message.
 
     Raises:
-        IntegrityError: it is not what was sealed; the message calls it by its name.
+        IntegrityError: the content does not match its digest.
     """
     seal, _, content = stored.partition(b"\n")
     if seal != hashlib.sha256(content).hexdigest().encode():

@@ -1,4 +1,4 @@
-"""Make the bucket of the object store if it is not there, and refuse a store that ignores conditional puts."""
+"""Create the object store's bucket if it does not exist, and refuse a store that ignores conditional puts."""
 
 from infra.settings import settings
 from infra.storage.blobs import BucketBlobs, open_blobs, require_conditional_puts

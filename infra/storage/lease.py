@@ -1,7 +1,7 @@
-"""A lease on a name: one process works on a run at a time, on however many machines, and a dead one loses its lease.
+"""Lease on a name: only one process on any machine works on a run at a time, and a dead process loses its lease.
 
-Holder n is whoever created `leases/<name>/<n>.json`, which the store lets one do. While it lives it writes a beat
-beside it. Who finds the holder dead creates n + 1; a holder that was only slow sees that and stops.
+Holder n is the process that created `leases/<name>/<n>.json`; the store lets only one succeed. A live holder writes a
+heartbeat next to it. A process that finds the holder dead creates n + 1; a holder that was only slow notices and stops.
 """
 
 import json
@@ -22,12 +22,12 @@ from schemas.errors import StorageError
 
 BEAT_EVERY_S = 10.0
 _DEAD_AFTER_S = 60.0
-"""Silence of a holder on another machine, by the waiting one's own clock."""
+"""Seconds without a heartbeat after which a holder on another machine counts as dead, by the waiter's clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseHolder:
-    """A process, for certain: process numbers are given again, and so are they after a restart of the machine."""
+    """Unique identity of a process: process ids alone are reused, also after a reboot."""
 
     host: str
     boot: str
@@ -37,36 +37,36 @@ class LeaseHolder:
 
     @classmethod
     def me(cls) -> "LeaseHolder":
-        """This process."""
+        """Return the identity of this process."""
         return cls(socket.gethostname(), _boot(), os.getpid(), _started(os.getpid()), uuid4().hex)
 
     @property
     def is_here(self) -> bool:
-        """Whether it runs, or ran, on this machine since it was started."""
+        """True if the process was started on this machine since its last boot."""
         return (self.host, self.boot) == (socket.gethostname(), _boot())
 
     @property
     def lives_here(self) -> bool:
-        """Whether it is one of the processes of this machine now."""
+        """True if the process is running on this machine now."""
         return self.is_here and _started(self.pid) == self.started
 
     def __str__(self) -> str:
-        """For a person."""
+        """Return a readable name."""
         return f"process {self.pid} on {self.host}"
 
 
 class Lease:
-    """Use it as a context: it waits until the name is free, and frees it at the end."""
+    """Context manager that waits until the name is free, holds it, and frees it at the end."""
 
     def __init__(self, blobs: Blobs, name: str, say: Callable[[str], None]) -> None:
-        """A lease that is not held yet."""
+        """Create a lease that is not held yet."""
         self._blobs, self._name, self._say = blobs, name, say
         self._me, self._number = LeaseHolder.me(), 0
         self._done = threading.Event()
         self._beating = threading.Thread(target=self._beat_on, name=f"lease {name}", daemon=True)
 
     def __enter__(self) -> "Lease":
-        """Wait until nobody else holds the lease, and hold it."""
+        """Wait until the lease is free, and take it."""
         while not self._taken():
             self._wait_for_present_holder()
         self._beat()
@@ -74,13 +74,13 @@ class Lease:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Free it."""
+        """Free the lease."""
         self._done.set()
         self._beating.join()
         self._write_beat({"released": True})
 
     def _taken(self) -> bool:
-        """Try to be the next holder; False if the present one is not known to be gone."""
+        """Try to become the next holder; return False if the present one may be alive, or another was faster."""
         number = last_number(self._blobs, self._name)
         if number and not is_free(self._blobs, self._name, number):
             return False
@@ -88,7 +88,7 @@ class Lease:
         return self._blobs.create(_key(self._name, self._number), json.dumps(asdict(self._me)).encode())
 
     def _wait_for_present_holder(self) -> None:
-        """Until it frees the lease, or is silent for too long and another number is due."""
+        """Wait until the present holder frees the lease or is replaced; release it after too long a silence."""
         number = last_number(self._blobs, self._name)
         self._say(f"{self._name} is worked on by {holder(self._blobs, self._name, number)}: waiting for it")
         seen, since = b"", time.monotonic()
@@ -102,7 +102,7 @@ class Lease:
 
     def _beat_on(self) -> None:
         while not self._done.wait(BEAT_EVERY_S):
-            with suppress(StorageError):  # a store that is away for a while: the next beat may get through
+            with suppress(StorageError):  # the store may be away for a while: the next heartbeat may get through
                 self._beat()
 
     def _beat(self) -> None:
@@ -116,17 +116,17 @@ class Lease:
 
 
 def last_number(blobs: Blobs, name: str) -> int:
-    """Of the last holder of a lease; 0 if nobody ever held it."""
+    """Return the number of a lease's last holder; 0 if it was never held."""
     return sum(key.endswith(".json") for key in blobs.keys(f"leases/{name}/"))
 
 
 def holder(blobs: Blobs, name: str, number: int) -> LeaseHolder:
-    """Who it was."""
+    """Return the holder with a number."""
     return LeaseHolder(**json.loads(blobs.read(_key(name, number))))
 
 
 def is_free(blobs: Blobs, name: str, number: int) -> bool:
-    """Whether a holder freed its lease, or is dead for certain: a process of this machine that is not there."""
+    """Return True if a holder freed its lease or is certainly dead: a process of this machine that no longer exists."""
     beat = _beat(blobs, name, number)
     if beat and json.loads(beat).get("released"):
         return True
@@ -148,13 +148,13 @@ def _beat_key(name: str, number: int) -> str:
 
 
 def _boot() -> str:
-    """Of this start of the machine; empty where the system does not say."""
+    """Return the id of the machine's current boot; empty if the system does not report it."""
     path = Path("/proc/sys/kernel/random/boot_id")
     return path.read_text().strip() if path.exists() else ""
 
 
 def _started(pid: int) -> str:
-    """When a process started, in ticks since the machine did; empty if it is not there, or is only a shadow."""
+    """Return the start time of a process in ticks since boot; empty if it does not exist or is a zombie."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

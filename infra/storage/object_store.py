@@ -1,6 +1,6 @@
 """Content-addressed objects.
 
-An object's address is its sha256, so a write can be repeated, and every read is verified.
+An object's address is its sha256, so writes can be repeated and every read is verified.
 """
 
 import hashlib
@@ -14,16 +14,16 @@ from schemas.errors import IntegrityError
 from schemas.records import Reference
 
 _NUM_AT_ONCE = 4
-"""Files of a folder that are read or written side by side."""
+"""Number of a folder's files that are read or written in parallel."""
 _MODEL = "model"
-"""Kind of the references that are manifests of files."""
+"""Kind of references that point at a manifest of files."""
 
 
 class ObjectStore:
-    """Puts and gets bytes, JSON and folders by reference."""
+    """Store of bytes, JSON and folders by reference."""
 
     def __init__(self, blobs: Blobs) -> None:
-        """Objects are kept among these bytes."""
+        """Store objects in `blobs`."""
         self._blobs = blobs
 
     def put(self, content: bytes, kind: str, **notes: float | int | str) -> Reference:
@@ -35,11 +35,11 @@ class ObjectStore:
         return Reference(f"{self._blobs.root}/{key}", sha256, kind, notes)
 
     def get(self, reference: Reference) -> bytes:
-        """The bytes of a reference.
+        """Return the bytes of a reference.
 
         Raises:
-            IntegrityError: they are not what the digest says.
-            StorageError: they are not there.
+            IntegrityError: the bytes do not match the digest.
+            StorageError: the object does not exist.
         """
         return self._verified(reference.sha256)
 
@@ -53,38 +53,38 @@ class ObjectStore:
         return content
 
     def verify(self, reference: Reference) -> None:
-        """Read every byte of a reference and hold it against its digest.
+        """Read every byte of a reference and compare it with its digest.
 
         Raises:
-            IntegrityError: something is not what its digest says.
-            StorageError: something is not there.
+            IntegrityError: an object does not match its digest.
+            StorageError: an object does not exist.
         """
         content = self.get(reference)
         for sha256 in json.loads(content).values() if reference.kind == _MODEL else ():
             self._verified(sha256)
 
     def holds(self, reference: Reference) -> bool:
-        """Whether a reference's bytes are there, and those of every file of a folder; nothing is verified."""
+        """Return True if a reference's object, and every file of a folder, exists; only the manifest is verified."""
         if not self._blobs.holds(_key(reference.sha256)):
             return False
         manifest = self.get_json(reference) if reference.kind == _MODEL else {}
         return all(self._blobs.holds(_key(sha256)) for sha256 in manifest.values())
 
     def put_json(self, value: Any, kind: str, **notes: float | int | str) -> Reference:
-        """Store plain data."""
+        """Store a JSON value."""
         return self.put(json.dumps(value, sort_keys=True).encode(), kind, **notes)
 
     def get_json(self, reference: Reference) -> Any:
-        """Plain data of a reference."""
+        """Return the JSON value of a reference."""
         return json.loads(self.get(reference))
 
     def put_folder(self, folder: Path, over: Reference | None = None, **notes: float | int | str) -> Reference:
-        """Store every file of a model's flat folder, and a manifest of their digests, which is the reference.
+        """Store every file of a model's flat folder; return a reference to the manifest of their digests.
 
         Args:
-            folder: Of the files.
-            over: A stored folder whose other files belong to this one, too.
-            notes: Of the reference.
+            folder: Folder of the files.
+            over: Stored folder whose other files are included in the manifest.
+            notes: Notes of the reference.
         """
         files = _files(folder)
         with ThreadPoolExecutor(_NUM_AT_ONCE) as several:
@@ -97,9 +97,12 @@ class ObjectStore:
         """Write the files of a stored folder, each verified, and return the folder.
 
         Args:
-            reference: Of the folder.
-            folder: Where to; it is made.
-            but: A file that is not needed.
+            reference: Reference of the stored folder.
+            folder: Target folder, created if necessary.
+            but: Name of a file to leave out.
+
+        Raises:
+            IntegrityError: a file does not match its digest, or the manifest names files outside the folder.
         """
         folder.mkdir(parents=True, exist_ok=True)
         manifest = {name: sha256 for name, sha256 in self.get_json(reference).items() if name != but}
@@ -110,7 +113,7 @@ class ObjectStore:
         return folder
 
     def get_file(self, reference: Reference, name: str) -> bytes | None:
-        """One file of a stored folder, verified; None if there is no such file."""
+        """Return one file of a stored folder, verified; None if there is no such file."""
         sha256 = self.get_json(reference).get(name)
         return self._verified(sha256) if sha256 else None
 

@@ -1,4 +1,4 @@
-"""The replay store: LanceDB tables with idempotent writes and pinned, tagged versions."""
+"""Replay store: LanceDB tables with idempotent writes and pinned, tagged versions."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ class ReplayStore:
     """Tables of transitions, agent tasks, evaluations and quarantined rows."""
 
     def __init__(self, settings: Settings) -> None:
-        """Connect to where the settings say; tables are made when first written."""
+        """Connect to the configured location; tables are created at their first write."""
         self._uri = settings.replay_store_uri
         with _told(f"open the replay store {self._uri}"):
             self._database = lancedb.connect(self._uri, storage_options=_storage_options(settings))
@@ -41,11 +41,11 @@ class ReplayStore:
 
         Args:
             table: transitions, agent_tasks, evaluations or quarantine.
-            rows: With the columns of the table's schema.
-            tag: Name to pin and seal the version that holds them by, of letters, digits, dots, dashes and underscores; a
-                tag that exists moves to it.
-            unless_same: A row that is already there stays as it is if it has the same values in these columns; without
-                any it is replaced.
+            rows: Rows with the columns of the table's schema.
+            tag: Tag that pins and seals the resulting version, of letters, digits, dots, dashes and underscores; an
+                existing tag moves to it.
+            unless_same: Columns to compare with a stored row of the same id; if they are equal, the stored row stays.
+                Without columns it is always replaced.
         """
         if not rows:
             if tag and self.holds(table):
@@ -61,7 +61,7 @@ class ReplayStore:
                 self._pin(opened, tag)
 
     def delete(self, table: str, row_ids: Sequence[str]) -> None:
-        """Take rows out of the latest version of a table; versions that are pinned keep them."""
+        """Delete rows from the latest version of a table; pinned versions still contain them."""
         with _told(f"delete {len(row_ids)} rows from {self._uri}/{table}"):
             for start in range(0, len(row_ids), _NAMES_PER_QUERY):
                 self._database.open_table(table).delete(
@@ -69,7 +69,7 @@ class ReplayStore:
                 )
 
     def row_ids_of(self, table: str, trajectory_ids: Sequence[str]) -> list[str]:
-        """Ids of the stored rows of some trajectories."""
+        """Return the ids of the stored rows of some trajectories."""
         found: list[str] = []
         for start in range(0, len(trajectory_ids), _NAMES_PER_QUERY):
             where = f"trajectory_id IN ({_listed(trajectory_ids[start : start + _NAMES_PER_QUERY])})"
@@ -77,25 +77,31 @@ class ReplayStore:
         return found
 
     def pin(self, table: str, tag: str) -> None:
-        """Pin and seal a table as it is now; see upsert."""
+        """Pin and seal the current version of a table under a tag; see upsert."""
         with _told(f"pin table {table} in {self._uri}"):
             self._pin(self._database.open_table(table), tag)
 
     def _pin(self, opened: Any, tag: str) -> None:
-        """Versions that are tagged are never cleaned up."""
+        """Tag the current version, so that it is never cleaned up, and seal it."""
         try:
             opened.tags.create(tag, opened.version)
-        except RuntimeError:  # it is there: the task that made it is repeated
+        except RuntimeError:  # the tag exists: the task that created it is repeated
             opened.tags.update(tag, opened.version)
         self._seals.seal(opened, tag)
 
     def read(
         self, table: str, where: str | None = None, columns: Sequence[str] | None = None, as_of: str | int | None = None
     ) -> list[dict[str, Any]]:
-        """Rows of a table, of its latest version or as of a tag or version; none if there is no such table.
+        """Return rows of a table, of the latest version or of a tag or version; empty if the table does not exist.
+
+        Args:
+            table: Name of the table.
+            where: SQL condition on the rows.
+            columns: Columns to return; None: all.
+            as_of: Tag or version number; None: the latest version.
 
         Raises:
-            InputError: no such tag or version.
+            InputError: the tag or version does not exist.
         """
         with _told(f"read table {table} in {self._uri}"):
             if table not in self._names():
@@ -111,16 +117,16 @@ class ReplayStore:
             return query.to_arrow().to_pylist()
 
     def holds(self, table: str) -> bool:
-        """Whether a table was written yet."""
+        """Return True if a table exists."""
         with _told(f"list the tables of {self._uri}"):
             return table in self._names()
 
     def verify(self, table: str, tags: set[str]) -> None:
-        """Hold every byte of pinned versions against the digests that were taken when they were pinned.
+        """Compare every byte of pinned versions with the digests that were taken when they were pinned.
 
         Raises:
-            IntegrityError: something is not what was written.
-            StorageError: something is not there.
+            IntegrityError: a file, a seal or a tag was changed.
+            StorageError: a file or a seal does not exist.
         """
         if not tags:
             return
@@ -134,14 +140,14 @@ class ReplayStore:
                 )
 
     def tidy(self, keep: timedelta, is_kept: Callable[[str], bool]) -> dict[str, int]:
-        """Compact every table, drop old tags that are not kept, and clean up old versions but those that a tag pins.
+        """Compact every table, drop old tags that need not stay, and clean up old versions that no tag pins.
 
         Args:
-            keep: Versions younger than this stay, with their tags, for whoever is at work with them.
-            is_kept: Whether an old tag stays.
+            keep: Age below which versions and their tags stay, as another process may be using them.
+            is_kept: Returns True if an old tag stays.
 
         Returns:
-            Number of versions that went, by table.
+            Number of removed versions by table.
         """
         gone: dict[str, int] = {}
         for name in self._names():
@@ -171,7 +177,7 @@ class ReplayStore:
 
 @contextmanager
 def _told(task: str) -> Iterator[None]:
-    """What LanceDB raises, as an error of ours."""
+    """Turn LanceDB's errors into StorageError."""
     try:
         yield
     except (OSError, RuntimeError, ValueError) as error:
@@ -183,7 +189,7 @@ def _schema_of(table: str, row: Mapping[str, Any]) -> arrow.Schema:
 
 
 def _difference(stored: arrow.Schema, expected: arrow.Schema) -> str:
-    """Why rows of one schema cannot enter a table of the other, and what to do; empty if they can."""
+    """Explain why rows of one schema do not fit a table of the other, and the remedy; empty if they fit."""
     if columns := set(stored.names) ^ set(expected.names):
         return f"only one of them has {', '.join(sorted(columns))}. Use another DREAMGYM_HOME for this version"
     if _vector_size(stored) != _vector_size(expected):
@@ -199,9 +205,9 @@ def _vector_size(schema: arrow.Schema) -> int:
 
 
 def _old_tags(opened: Any, keep: timedelta) -> list[str]:
-    """Tags of versions that were written longer ago."""
+    """Return the tags of versions that are older than `keep`."""
     written = {one["version"]: one["timestamp"] for one in opened.list_versions()}
-    oldest = datetime.now() - keep  # LanceDB's times are local and say no zone
+    oldest = datetime.now() - keep  # LanceDB's times are local, without a zone
     return [tag for tag, pinned in opened.tags.list().items() if written[pinned["version"]] < oldest]
 
 
@@ -218,7 +224,7 @@ def _check_out(opened: Any, as_of: str | int) -> None:
 def _storage_options(settings: Settings) -> dict[str, str] | None:
     if not settings.replay_store_uri.startswith("s3://"):
         return None
-    options = {"allow_http": "true", "client_max_retries": "10"}  # its default of 3 loses writes to a busy store
+    options = {"allow_http": "true", "client_max_retries": "10"}  # the default of 3 loses writes to a busy store
     if settings.s3_endpoint:
         options["endpoint"] = settings.s3_endpoint
     if settings.s3_access_key and settings.s3_secret_key:
@@ -228,7 +234,7 @@ def _storage_options(settings: Settings) -> dict[str, str] | None:
 
 
 def _differ_in(columns: Sequence[str]) -> str | None:
-    """A condition on two rows of the same id; none where they always count as different."""
+    """Return the condition that two rows of the same id differ; None if they always count as different."""
     return " OR ".join(f"target.{one} <> source.{one}" for one in columns) or None
 
 

@@ -1,4 +1,4 @@
-"""Records of runs: one JSON object for each, by its id, which is given once; and their steps beside them."""
+"""Records of runs, one JSON object per run id, and the steps of each run in a separate object."""
 
 import json
 from typing import Any
@@ -9,12 +9,12 @@ from infra.storage.lease import is_free, last_number
 from schemas.runs import Record, Status
 
 RUNS, OLDER = "runs/", "cycles/"
-"""Folders of records, and of those that homes of earlier versions have."""
+"""Folders of the records, and of the cycle summaries that homes of earlier versions contain."""
 _STEPS = "run-steps/"
 
 
 def records() -> list[Record]:
-    """Every run of this home, oldest first. One whose process is gone is shown as killed."""
+    """Return every run of this home, oldest first. A running run whose process is gone is shown as killed."""
     blobs = open_blobs(settings())
     stored = [json.loads(blobs.read(key)) for key in blobs.keys(RUNS)]
     known = {record["run_id"] for record in stored}
@@ -40,7 +40,7 @@ def _is_worked_on(run_id: str) -> bool:
 
 
 def _of_an_older_home(summary: dict[str, Any]) -> Record:
-    """A summary of the version before runs had ids: its cycle's id is the run's."""
+    """Return the record for a summary of a version without run ids; its cycle id becomes the run id."""
     finished = summary["finished_utc"]
     known = {"run_id": summary["cycle_id"], "number": 0, "status": Status.FINISHED.value, "trigger": "by hand"}
     stage = "real" if "sim_to_real" in summary["lineage"] else "evaluate" if summary.get("gate") else "ingest"
@@ -59,7 +59,7 @@ def _of_an_older_home(summary: dict[str, Any]) -> Record:
 
 
 def record_of(run_id: str) -> Record:
-    """The record of one run, by its whole id, as it is stored."""
+    """Return the stored record of one run by its full id."""
     blobs, key = open_blobs(settings()), f"{RUNS}{run_id}.json"
     if blobs.holds(key) or not blobs.holds(f"{OLDER}{run_id}.json"):
         return json.loads(blobs.read(key))
@@ -67,22 +67,22 @@ def record_of(run_id: str) -> Record:
 
 
 def create_record(record: Record) -> bool:
-    """Keep the record of a new run; False if its id is taken."""
+    """Store the record of a new run; return False if its id is taken."""
     return open_blobs(settings()).create(f"{RUNS}{record['run_id']}.json", _encoded(record))
 
 
 def save_record(record: Record) -> None:
-    """Keep what is known of a run by now."""
+    """Store the record of a run, replacing the previous one."""
     open_blobs(settings()).write(f"{RUNS}{record['run_id']}.json", _encoded(record))
 
 
 def save_steps(run_id: str, steps: dict[str, Any]) -> None:
-    """Keep a run's steps (infra/tracking/steps.py)."""
+    """Store a run's steps (infra/tracking/steps.py)."""
     open_blobs(settings()).write(f"{_STEPS}{run_id}.json", _encoded(steps))
 
 
 def steps_of(run_id: str) -> dict[str, Any]:
-    """A run's steps; none of a run that was killed before it could tell, or of an older home."""
+    """Return a run's steps; empty if it was killed before it stored any, or comes from an older home."""
     blobs, key = open_blobs(settings()), f"{_STEPS}{run_id}.json"
     empty: dict[str, Any] = {"steps": [], "step_tasks": {}, "step_sections": {}}
     return json.loads(blobs.read(key)) if blobs.holds(key) else empty

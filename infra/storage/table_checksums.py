@@ -1,7 +1,7 @@
 """Seals of pinned table versions: the digest of every file that a version reads.
 
-LanceDB never changes a file that it has written, and holds none against a digest when it reads it. So a version is
-sealed when it is pinned, and what rests on its rows asks for the seal first.
+LanceDB never changes a file it has written, but does not verify files when it reads them. So a version is sealed when
+it is pinned, and tasks that depend on its rows verify the seal first.
 """
 
 import hashlib
@@ -14,20 +14,20 @@ from schemas.errors import IntegrityError
 
 _FOLDER = "table-seals"
 _NOT_READ = "transaction file"
-"""LanceDB's word for what only writers look at."""
+"""LanceDB's name for files that only writers read."""
 
 
 class TableChecksums:
     """Seals by table and tag."""
 
     def __init__(self, files: Blobs, seals: Blobs) -> None:
-        """Keep the seals of these files among those bytes."""
+        """Store the seals of the tables in `files` in `seals`."""
         self._files, self._seals = files, seals
         self._digests: dict[str, str] = {}
-        """Of files that were sealed before: most of a version's are those of the one before it."""
+        """Digests of files sealed before: a version shares most of its files with the previous one."""
 
     def seal(self, table: Any, tag: str) -> None:
-        """Seal a table as it is open now, under the tag that pins it."""
+        """Seal the open version of a table under the tag that pins it."""
         reads = table.to_lance().tracked_files(min_version=table.version).read_all().to_pylist()
         paths = [one["path"] for one in reads if one["version"] == table.version and one["type"] != _NOT_READ]
         digests = {path: self._digest_once(f"{table.name}.lance/{path}") for path in sorted(paths)}
@@ -35,14 +35,14 @@ class TableChecksums:
         self._seals.write(_key(table.name, tag), checksummed(content))
 
     def verify(self, table: str, tags: set[str]) -> dict[str, int]:
-        """Hold every file that versions of a table read against their seals, each file once.
+        """Compare every file that versions of a table read with their seals, each file once.
 
         Returns:
-            The number of the version that was sealed, by tag.
+            Version number that was sealed, by tag.
 
         Raises:
-            IntegrityError: a file or a seal is not what was written.
-            StorageError: one is not there.
+            IntegrityError: a file or a seal was changed.
+            StorageError: a file or a seal does not exist.
         """
         seals = {tag: self._opened(table, tag) for tag in sorted(tags)}
         digests: dict[str, str] = {}
@@ -57,7 +57,7 @@ class TableChecksums:
         return {tag: seal["version"] for tag, seal in seals.items()}
 
     def drop(self, table: str, tag: str) -> None:
-        """Forget a seal whose tag is gone."""
+        """Delete the seal of a tag that no longer exists."""
         self._seals.delete(_key(table, tag))
 
     def _opened(self, table: str, tag: str) -> dict[str, Any]:

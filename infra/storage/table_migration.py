@@ -1,9 +1,9 @@
-"""Tables of earlier schema versions are migrated when a store is opened; those of later ones are refused.
+"""Migration of tables from earlier schema versions when a store is opened; later versions are refused.
 
-1 -> 2   rows say which run wrote them; empty for rows of before. Logged episodes are named by their ids in place of their
-         content: their rows are renamed when the logs are ingested again (tasks/data/store_rows.py).
+1 -> 2   rows name the run that wrote them; empty for earlier rows. Logged episodes are named by their ids instead of
+         their content: their rows are renamed when the logs are ingested again (tasks/data/store_rows.py).
 
-Versions that tags pin stay as they were.
+Versions pinned by tags are not changed.
 """
 
 import json
@@ -19,7 +19,7 @@ _ROWS_WITHOUT_PROVENANCE = ("quarantine",)
 
 
 def migrate(database: Any, files: Blobs, uri: str) -> None:
-    """Bring the tables of a store to the present schema.
+    """Migrate the tables of a store to the present schema.
 
     Raises:
         StorageError: a later version of dreamgym wrote them.
@@ -39,13 +39,13 @@ def migrate(database: Any, files: Blobs, uri: str) -> None:
 
 
 def _version(files: Blobs, *, has_tables: bool) -> int:
-    """Of a store; the first version left no mark."""
+    """Return the schema version of a store; version 1 left no mark."""
     if files.holds(_MARK):
         return int(json.loads(files.read(_MARK))["schema_version"])
     return _WITHOUT_RUNS if has_tables else SCHEMA_VERSION
 
 
 def _say_runs(table: Any) -> None:
-    """Add the column, once: whoever was killed while migrating begins anew."""
+    """Add the column unless it exists, so that an interrupted migration can be repeated."""
     if table.name not in _ROWS_WITHOUT_PROVENANCE and "run" not in table.schema.names:
         table.add_columns({"run": "''"})

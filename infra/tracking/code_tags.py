@@ -1,4 +1,4 @@
-"""Which code a cycle ran: tags of its MLflow run, beside the digests that key its tasks."""
+"""Tags of an MLflow run that identify its code, in addition to the digests in the cache keys of its tasks."""
 
 import hashlib
 from importlib.metadata import distributions
@@ -9,7 +9,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT
 
 
 def code_tags() -> dict[str, str]:
-    """The commit, where this is a checkout, and the digest of the installed packages and their versions."""
+    """Return the git commit, if this is a checkout, and the digest of the installed packages with their versions."""
     commit = get_git_commit(str(Path(__file__).parent))
     return {"lock_digest": _lock_digest()} | ({MLFLOW_GIT_COMMIT: commit} if commit else {})
 

@@ -1,4 +1,4 @@
-"""What a cycle has cost so far: seconds, tokens and failed episodes by stage, over all processes that worked on it."""
+"""Costs of a run so far: seconds, tokens and failed episodes by stage, over all processes that worked on it."""
 
 import json
 import time
@@ -10,27 +10,27 @@ from threading import RLock
 from infra.files.durable_files import write_durably
 
 _STORAGE = "storage"
-"""A stage that is no work of its own, but what orchestration costs."""
+"""Stage that counts as overhead of the orchestration, not as work."""
 
 
 class CostTracker:
-    """Counts up, in a file, so that what a killed process had counted is there for the next one."""
+    """Counters of a run, stored in a file so that a resumed run continues those of a killed process."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """An empty sheet, kept nowhere.
+        """Create empty counters, not stored in a file yet.
 
         Args:
-            clock: Says how many seconds it is since some moment.
+            clock: Returns the seconds since an arbitrary moment.
         """
         self._now = clock
         self.stage_seconds: dict[str, float] = {}
         self.stage_tokens: dict[str, int] = {}
         self.stage_failures: dict[str, dict[str, int]] = {}
-        """Episodes without an outcome, by reason."""
+        """Episodes without an outcome, by stage and reason."""
         self.endpoint_costs: dict[str, dict[str, int]] = {}
-        """Requests, kept answers and tokens, by model at the endpoint."""
+        """Requests, cached answers and tokens, by model at the endpoint."""
         self.working_seconds = 0.0
-        """In which at least one stage was at work: stages of several threads overlap. Storage is none."""
+        """Seconds in which at least one stage was running: stages of several threads overlap. Storage is excluded."""
         self._file: Path | None = None
         self._earlier_s = 0.0
         self._started = self._now()
@@ -39,11 +39,11 @@ class CostTracker:
 
     @property
     def seconds(self) -> float:
-        """Wall time of the cycle."""
+        """Wall time of the run in seconds, over all its processes."""
         return self._earlier_s + self._now() - self._started
 
     def keep_in(self, file: Path) -> None:
-        """Begin the sheet of a cycle, or go on with it if it was begun before."""
+        """Store the counters in a file, and continue those that it already contains."""
         file.parent.mkdir(parents=True, exist_ok=True)
         earlier = json.loads(file.read_text()) if file.exists() else {}
         self.stage_seconds, self.stage_tokens = earlier.get("stage_seconds", {}), earlier.get("stage_tokens", {})
@@ -83,12 +83,12 @@ class CostTracker:
             self._save()
 
     def failed(self, stage: str, failures: Mapping[str, int]) -> None:
-        """Add episodes of a stage that have no outcome, by reason; a stage without any gets no entry."""
+        """Add a stage's episodes without an outcome, by reason; a stage without failures gets no entry."""
         if failures:
             self._add(self.stage_failures, stage, failures)
 
     def asked(self, model: str, cost: Mapping[str, int]) -> None:
-        """Add what a model at the endpoint was asked."""
+        """Add the requests, cached answers and tokens of a model at the endpoint."""
         self._add(self.endpoint_costs, model, cost)
 
     def _add(self, counts: dict[str, dict[str, int]], name: str, more: Mapping[str, int]) -> None:

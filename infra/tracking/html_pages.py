@@ -10,7 +10,7 @@ from infra.settings import settings
 
 
 def write_page(name: str, template: Path, **shown: Any) -> Path:
-    """Fill a template, in which everything that is not marked safe is escaped; where the page is."""
+    """Render a template, escaping all values not marked safe, and return the path of the page."""
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     page = environment.from_string(template.read_text()).render(shown)
     path = settings().home.absolute() / "reports" / f"{name}.html"

@@ -1,4 +1,4 @@
-"""An outbox: what is put into it is delivered in order, in the background, again and again until it arrives."""
+"""Outbox: entries are delivered in order in the background, and retried until they arrive."""
 
 import threading
 import time
@@ -13,14 +13,14 @@ _RETRY_AFTER_S = 2.0
 
 
 class Outbox:
-    """One thread that delivers. A receiver that is away costs the sender nothing until it has to be sure."""
+    """Background thread that delivers entries. The sender waits for a slow receiver only in `flush`."""
 
     def __init__(self, receiver: str, may_pass: Callable[[Exception], bool]) -> None:
-        """An empty outbox.
+        """Start the thread with an empty outbox.
 
         Args:
-            receiver: Its name, for messages.
-            may_pass: Whether an error of a delivery is one that trying again can mend.
+            receiver: Name of the receiver, for messages.
+            may_pass: Returns True if a failed delivery may succeed when retried.
         """
         self._receiver, self._may_pass = receiver, may_pass
         self._waiting: deque[Delivery] = deque()
@@ -31,10 +31,10 @@ class Outbox:
         threading.Thread(target=self._deliver_on, name=f"outbox for {receiver}", daemon=True).start()
 
     def put(self, delivery: Delivery) -> None:
-        """Have something delivered; it must do no harm when it is done twice.
+        """Queue a delivery; it must be safe to repeat.
 
         Raises:
-            StorageError: an earlier delivery was refused for good.
+            StorageError: the receiver refused an earlier delivery for good.
         """
         self._raise_if_refused()
         with self._changed:
@@ -42,16 +42,16 @@ class Outbox:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let the thread end when all is delivered."""
+        """Let the thread end once everything is delivered."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     def flush(self, timeout_s: float) -> None:
-        """Wait until all is delivered.
+        """Wait until everything is delivered.
 
         Raises:
-            StorageError: it was not within the time, or was refused for good.
+            StorageError: the time is up, or the receiver refused a delivery for good.
         """
         with self._changed:
             arrived = self._changed.wait_for(lambda: self._refused or not self._waiting, timeout_s)
@@ -70,7 +70,7 @@ class Outbox:
         while first := self._next():
             try:
                 first()
-            except Exception as error:  # whatever it is, the sender hears of it
+            except Exception as error:  # any error: the sender's next call reports it
                 self._last_error = error
                 if self._may_pass(error):
                     time.sleep(_RETRY_AFTER_S)
@@ -81,7 +81,7 @@ class Outbox:
                 self._changed.notify_all()
 
     def _next(self) -> Delivery | None:
-        """What is to be delivered now, as soon as there is something; None if nothing will come any more."""
+        """Wait for the next delivery and return it; None once the outbox is closed and empty."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             return self._waiting[0] if self._waiting else None

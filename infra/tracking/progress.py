@@ -1,4 +1,4 @@
-"""What a person sees while a cycle runs: a live line on a terminal, plain lines elsewhere."""
+"""Progress display of a run: a live line per stage on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,24 +14,24 @@ from infra.tracking.costs import CostTracker
 _PLAIN_EVERY_S = 10.0
 
 Report = Callable[[int, int, str], None]
-"""Called with done, total and a short text such as `success 61% dream, 31k tokens/s`."""
+"""Function to call with done, total and a short text such as `success 61% dream, 31k tokens/s`."""
 
 
 class Display:
-    """Shows the stages at work, one line each."""
+    """Display of the running stages, one line each."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """A display on standard error, so that standard output stays clean for scripts."""
+        """Create a display on standard error, so that standard output stays clean for scripts."""
         self.console = console or Console(stderr=True, highlight=False)
         self.time = CostTracker()
         self.log: Callable[[str], None] = lambda line: None
-        """Takes what a log keeps: everything that is said, and a line on each stage and round."""
+        """Function that receives each line for the log: all messages, and a line on each stage and round."""
         self._bars: Progress | None = None
         self._changing = Lock()
 
     @contextmanager
     def stage(self, name: str) -> Iterator[Report]:
-        """Time a stage and show its progress; every report is a moment to notice an interrupt."""
+        """Time a stage and show its progress; each report also checks for an interrupt."""
         with self.time.stage(name), self._live(name) if self.console.is_terminal else self._plain(name) as show:
 
             def report(done: int, total: int, facts: str) -> None:
@@ -42,7 +42,7 @@ class Display:
             yield report
 
     def say(self, text: str) -> None:
-        """One line for a person."""
+        """Print one line, and log it."""
         self.console.print(text)
         self.log(text)
 
@@ -52,7 +52,7 @@ class Display:
 
     @contextmanager
     def _live(self, name: str) -> Iterator[Report]:
-        """A bar among those of other threads: a terminal has one live display at a time."""
+        """Show a bar in the live display that all threads share: a terminal can have only one."""
         with self._changing:
             bars = self._bars = self._bars or _started_bars(self.console)
             bar = bars.add_task(name, total=None, facts="")
@@ -67,7 +67,7 @@ class Display:
 
     @contextmanager
     def _plain(self, name: str) -> Iterator[Report]:
-        """The time left is that of what was done since the first report: what a cut-off run did before took none here."""
+        """Print plain lines. The time left is based on work since the first report: earlier work took no time here."""
         last = time.monotonic()
         first: tuple[float, int] | None = None
 

@@ -1,4 +1,4 @@
-"""What a killed process could not say itself: its runs are closed truthfully when the next cycle starts."""
+"""Cleanup after killed processes: their MLflow and Prefect runs are closed when the next run starts."""
 
 from uuid import UUID
 
@@ -12,17 +12,17 @@ from infra.storage.blobs import Blobs
 from infra.storage.lease import is_free, last_number
 
 FLOW_RUN_TAG = "prefect_flow_run"
-"""On a run's run in MLflow: its flow run in Prefect."""
+"""Tag of an MLflow run with the id of its Prefect flow run."""
 
 
 def close_abandoned_runs(client: MlflowClient, experiment_id: str, blobs: Blobs, mine: str) -> None:
-    """End the MLflow runs of every run that nobody works on any more: KILLED in MLflow, Crashed in Prefect.
+    """End the MLflow runs of every run without a live process: KILLED in MLflow, Crashed in Prefect.
 
     Args:
-        client: Of MLflow.
-        experiment_id: Where they are.
-        blobs: Where leases lie: they tell whether somebody works on a run.
-        mine: The run that starts now; its runs in MLflow go on, its earlier flow run in Prefect does not.
+        client: MLflow client.
+        experiment_id: Experiment of the MLflow runs.
+        blobs: Store of the leases, which show whether a process works on a run.
+        mine: Id of the run that starts now; its MLflow runs go on, but its earlier Prefect flow run is closed.
     """
     running = client.search_runs([experiment_id], "attributes.status = 'RUNNING'", max_results=1000)
     for run in running:
@@ -45,7 +45,7 @@ def _crash_flow_run(run: Run) -> None:
     with get_client(sync_client=True) as prefect:
         try:
             state = prefect.read_flow_run(UUID(flow_run)).state
-        except ObjectNotFound:  # of another Prefect than today's
+        except ObjectNotFound:  # the flow run belongs to another Prefect server
             return
         if state and not state.is_final():
             prefect.set_flow_run_state(UUID(flow_run), Crashed(message="its process is gone"), force=True)

@@ -1,4 +1,4 @@
-"""The steps of a run: which task ran or was taken over from an earlier run, and what decided it."""
+"""Steps of a run: the tasks that it ran or took over from an earlier run, and the inputs that decided this."""
 
 import time
 from collections import Counter
@@ -14,21 +14,21 @@ _TOLD_EVERY_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call of a versioned task."""
+    """Call of a versioned task."""
 
     task: str
     taken_over: bool
     made_by: str
-    """The run that made the result."""
+    """Id of the run that produced the result."""
     inputs: dict[str, Any]
     """Digests and plain values, by argument."""
     made: list[str]
-    """Digests of what it made."""
+    """Digests of the results."""
 
 
 @dataclass
 class Steps:
-    """All steps of a run so far, with what they have in common stored once."""
+    """Steps of a run so far; common parts are stored once."""
 
     started_utc: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     steps: list[Step] = field(default_factory=list)
@@ -37,11 +37,11 @@ class Steps:
     sections: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Changed fields of recipe sections, by digest."""
     on_change: Callable[[], None] = lambda: None
-    """Called from time to time when there are more."""
+    """Function called after new steps, at most every 10 seconds."""
     _told: float = 0.0
 
     def go_on_from(self, earlier: dict[str, Any]) -> None:
-        """Begin with the steps that a run has had before."""
+        """Prepend the steps of a resumed run's earlier processes."""
         self.steps[:0] = [Step(**one) for one in earlier["steps"]]
         self.tasks |= earlier["step_tasks"]
         self.sections |= earlier["step_sections"]
@@ -49,7 +49,7 @@ class Steps:
     def note(
         self, parts: KeyParts, run_id: str, made_by: str, made: list[str], sections: dict[str, dict[str, Any]]
     ) -> None:
-        """Add a step of a run that was just done, or taken over from another run."""
+        """Add a step that this run executed or took over from another run."""
         self.steps.append(Step(parts.task, made_by != run_id, made_by, parts.inputs, made))
         of_all = {"module": parts.module, "code": parts.code, "packages": parts.packages, "settings": parts.settings}
         self.tasks[parts.task] = of_all
@@ -59,7 +59,7 @@ class Steps:
             self.on_change()
 
     def plain(self) -> dict[str, Any]:
-        """For the run's record."""
+        """Return the steps as plain data for the run's record."""
         return {
             "steps": [asdict(step) for step in self.steps],
             "step_tasks": self.tasks,
@@ -67,7 +67,7 @@ class Steps:
         }
 
     def taken_over(self) -> str:
-        """In one line, such as `7 of 19 steps taken over from run X`; empty if none was."""
+        """Return a summary such as `7 of 19 steps taken over from run X`; empty if there is none."""
         runs = Counter(step.made_by for step in self.steps if step.taken_over)
         if not runs:
             return ""

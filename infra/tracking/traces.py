@@ -1,4 +1,4 @@
-"""Sampled rollouts as MLflow traces: an episode is a trace, a turn is a span, and so is what was retrieved for it."""
+"""Sampled rollouts as MLflow traces: an episode is a trace, a turn is a span, and each retrieval is a child span."""
 
 import mlflow
 from mlflow import MlflowClient
@@ -11,22 +11,22 @@ _MAX_NAME = 60
 
 
 def trace_rollout(client: MlflowClient, experiment_id: str, run_id: str, episode: Trajectory, name: str) -> None:
-    """Write an episode as a trace of a run, unless it is there.
+    """Write an episode as a trace of an MLflow run, unless it exists.
 
     Args:
-        client: Of MLflow.
-        experiment_id: Of the run.
-        run_id: Of the stage that played it.
-        episode: Real or dreamt; the trace's name says which.
-        name: Tells it from all other rollouts of the run.
+        client: MLflow client.
+        experiment_id: Experiment of the MLflow run.
+        run_id: MLflow run of the stage that played the episode.
+        episode: Real or dreamt episode; the trace's name says which.
+        name: Unique name of the rollout within the MLflow run.
 
     Raises:
-        ConnectionError: MLflow did not take it.
+        ConnectionError: MLflow did not store the trace.
     """
     tag = f"{run_id}/{name}"
     if _holds(client, experiment_id, tag):
         return
-    mlflow.set_tracking_uri(client.tracking_uri)  # traces go where this says, whatever the client does
+    mlflow.set_tracking_uri(client.tracking_uri)  # traces go to this address, whichever client writes them
     root = client.start_trace(
         f"{episode.origin} rollout of {episode.task.task_id}",
         span_type=SpanType.AGENT,

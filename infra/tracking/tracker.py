@@ -1,8 +1,8 @@
-"""Tracking in MLflow: one parent run per cycle, one nested run per stage, and a journal underneath.
+"""Tracking in MLflow: one parent MLflow run per run, one nested MLflow run per stage, and a journal underneath.
 
-The journal is a file of one JSON line per logged step, written durably before MLflow hears of it. After
-a crash its lines are shipped again with the same timestamps, which MLflow counts once. MLflow hears of them
-in the background: while it is away nothing waits for it, but what has to be sure, which flushes.
+The journal is a file with one JSON line per logged step, written durably before it is sent to MLflow. After a crash its
+lines are sent again with the same timestamps, which MLflow counts once. Sending happens in the background: while MLflow
+is away nothing waits for it except `flush`.
 """
 
 import json
@@ -40,21 +40,24 @@ _EXPERIMENT_TAGS = {
 _PARENT_TAG = "mlflow.parentRunId"
 _MAX_METRICS_PER_CALL = 1000
 _DIGEST_LENGTH = 16
-"""Of a dataset: as in the run's tags. MLflow takes at most 36 characters."""
+"""Length of a dataset's digest, as in the run's tags; MLflow takes at most 36 characters."""
 
 
 class Tracker:
-    """Runs of one cycle."""
+    """MLflow runs of one run: the parent and one per stage."""
 
     def __init__(self, settings: Settings, run_id: str, tags: Mapping[str, str], *, reopen: bool = True) -> None:
         """Find the run's parent run in MLflow, or start it.
 
         Args:
-            settings: Say where MLflow is.
-            run_id: Of this run; a run that is resumed has the same.
-            tags: Of the parent run.
-            reopen: Runs that are found go on, and end anew; else they keep their status and their end, whatever is
-                logged to them.
+            settings: Address of MLflow.
+            run_id: Id of this run; a resumed run has the same id.
+            tags: Tags of the parent run.
+            reopen: True sets existing MLflow runs to RUNNING again; False leaves their status and end as they are,
+                whatever is logged to them.
+
+        Raises:
+            StorageError: MLflow cannot be used.
         """
         self._reopen = reopen
         settings.home.mkdir(parents=True, exist_ok=True)
@@ -93,14 +96,14 @@ class Tracker:
         return self.client.create_run(self.experiment_id, run_name=name, tags=tags)
 
     def stage(self, name: str) -> "Stage":
-        """The nested run of a stage, such as `dream` or `evaluate start`."""
+        """Return the nested MLflow run of a stage such as `dream` or `evaluate start`."""
         if name not in self._stages:
             tags = {"run_id": self.run_id, "stage": name, _PARENT_TAG: self.parent.info.run_id}
             self._stages[name] = self._open(name, lambda: self._run(name, tags).info.run_id)
         return self._stages[name]
 
     def cycle(self) -> "Stage":
-        """The parent run itself."""
+        """Return the parent MLflow run."""
         return self._parent_stage
 
     def _open(self, name: str, find_run: Callable[[], str]) -> "Stage":
@@ -108,15 +111,15 @@ class Tracker:
         return Stage(self.client, self.experiment_id, self._outbox, find_run, journal)
 
     def flush(self, timeout_s: float = 60) -> None:
-        """Wait until MLflow has everything that was logged.
+        """Wait until MLflow has received everything that was logged.
 
         Raises:
-            StorageError: it has not within the time; nothing is lost, the journal has it.
+            StorageError: MLflow did not in time; nothing is lost, as the journal has it.
         """
         self._outbox.flush(timeout_s)
 
     def close(self, status: str) -> None:
-        """End truthfully all its MLflow runs that go on: FINISHED, FAILED or KILLED."""
+        """End all MLflow runs of this run that are still RUNNING with a status: FINISHED, FAILED or KILLED."""
         self.flush(60 if status == "FINISHED" else 5)
         self._outbox.close()
         going_on = f"tags.run_id = '{self.run_id}' and attributes.status = 'RUNNING'"
@@ -125,12 +128,12 @@ class Tracker:
 
 
 class Stage:
-    """One MLflow run with its journal. MLflow hears of everything in the background, in order."""
+    """MLflow run with its journal. Everything is sent to MLflow in the background, in order."""
 
     def __init__(
         self, client: MlflowClient, experiment_id: str, outbox: Outbox, find_run: Callable[[], str], journal: Path
     ) -> None:
-        """Open the journal; what an earlier process wrote into it is shipped again."""
+        """Open the journal; entries of an earlier process are sent again."""
         self._client, self._experiment_id, self._outbox, self._journal = client, experiment_id, outbox, journal
         self._run_id = cache(find_run)
         journal.parent.mkdir(parents=True, exist_ok=True)
@@ -140,16 +143,16 @@ class Stage:
             self._ship(entry)
 
     def log_metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
-        """Log the metrics of one step, once: what the journal has of the step is not logged again."""
+        """Log the metrics of a step once; metrics that the journal already has for the step are skipped."""
         if new := {name: value for name, value in metrics.items() if (step, name) not in self._seen}:
             self._write(new, step)
 
     def log_summary(self, metrics: Mapping[str, float]) -> None:
-        """Log what the run has come to; the latest counts. MLflow draws bars of what has one step, and no lines."""
+        """Log summary metrics of the run; the latest values count. MLflow draws bars for metrics with a single step."""
         self._write(metrics, 0)
 
     def _write(self, metrics: Mapping[str, float], step: int) -> None:
-        """Into the journal first."""
+        """Write metrics to the journal, then send them to MLflow."""
         finite = {key: value for key, value in metrics.items() if math.isfinite(value)}
         entry = {"step": step, "time_ms": int(time.time() * 1000), "metrics": finite}
         with self._journal.open("a") as file:
@@ -174,12 +177,12 @@ class Stage:
         self._outbox.put(lambda: self._client.log_batch(self._run_id(), tags=given))
 
     def log_datasets(self, datasets: Mapping[str, Reference]) -> None:
-        """Say what the run was made of, so that MLflow shows it and finds runs by it."""
+        """Log the input datasets of the run, so that MLflow shows them and finds runs by them."""
         given = [DatasetInput(_dataset(name, reference)) for name, reference in datasets.items()]
         self._outbox.put(lambda: self._client.log_inputs(self._run_id(), given))
 
     def log_rollouts(self, fetch: Callable[[], Sequence[Trajectory]], step: int = 0) -> None:
-        """Show episodes, which are fetched in the background, as traces of this run, once each."""
+        """Log episodes as traces of this MLflow run, once each; `fetch` is called in the background."""
         self._outbox.put(partial(self._trace, cache(fetch), step))
 
     def _trace(self, fetch: Callable[[], Sequence[Trajectory]], step: int) -> None:
@@ -187,7 +190,7 @@ class Stage:
             trace_rollout(self._client, self._experiment_id, self._run_id(), episode, f"{step}/{number}")
 
     def log_text(self, text: str, name: str) -> None:
-        """Attach a small file."""
+        """Attach a small text file."""
         self._outbox.put(lambda: self._client.log_text(self._run_id(), text, name))
 
 
@@ -197,18 +200,18 @@ def _dataset(name: str, stored: Reference) -> Dataset:
 
 
 def mlflow_is_away(error: BaseException) -> bool:
-    """Whether an error of MLflow's client says that its server is away or overburdened, not that we asked wrongly."""
+    """Return True if an error of MLflow's client means an unavailable or overloaded server, not a wrong request."""
     passing = (ErrorCode.Name(INTERNAL_ERROR), ErrorCode.Name(TEMPORARILY_UNAVAILABLE))
     return isinstance(error, MlflowException) and error.error_code in passing
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether an entry that could not be delivered may arrive later."""
+    """Return True if a failed delivery may succeed when retried."""
     return isinstance(error, OSError) or mlflow_is_away(error)
 
 
 def _whole_entries(journal: Path) -> list[dict[str, Any]]:
-    """Entries of a journal; a last line that a crash cut off is taken away, so that the next one starts afresh."""
+    """Return the complete entries of a journal, and remove a last line that a crash cut off."""
     *whole, cut_off = journal.read_bytes().split(b"\n")
     if cut_off:
         os.truncate(journal, journal.stat().st_size - len(cut_off))

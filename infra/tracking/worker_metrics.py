@@ -1,4 +1,4 @@
-"""What a worker would log: it reaches no MLflow, so that its notes go to whoever called it, who logs them."""
+"""Metrics of a worker without access to MLflow: they return to the caller, who logs them."""
 
 import math
 from collections.abc import Mapping
@@ -9,16 +9,16 @@ from infra.tracking.tracker import Tracker
 
 @dataclass
 class Notes:
-    """Metrics by stage, in the place of a tracker."""
+    """Metrics by stage; takes the place of a Tracker in a worker."""
 
     entries: list[tuple[str, dict[str, float], int]] = field(default_factory=list)
 
     def stage(self, name: str) -> "_Stage":
-        """The notes of a stage."""
+        """Return a stage that adds to these notes."""
         return _Stage(self, name)
 
     def log_into(self, tracker: Tracker) -> None:
-        """Log them all."""
+        """Log all entries to a tracker."""
         for name, metrics, step in self.entries:
             tracker.stage(name).log_metrics(metrics, step)
 

@@ -1,6 +1,6 @@
-"""A chat model as experience model and task generator: it was taught nothing, so it is told what to do (prompts C.2).
+"""A chat model as experience model and task generator, instructed by prompts instead of trained (prompts C.2).
 
-Its answers are JSON, and are written down in the form of models/text/prompts.py, as a network of ours would have written them.
+Its JSON answers are converted to the form of models/text/prompts.py, as our own networks would have written them.
 """
 
 import json
@@ -45,26 +45,26 @@ class _Variation(BaseModel):
 
 
 class ChatPredictor:
-    """See Author."""
+    """Predictor that queries a chat model; see `Predictor`."""
 
     def __init__(self, chat: ChatModel, seed: int, top_p: float = 1.0) -> None:
-        """An author whose drawn answers are the same for the same seed and the same questions in the same order."""
+        """Create a predictor that samples the same answers for the same seed and the same sequence of questions."""
         self._chat, self._seed, self._num_drawn, self._top_p = chat, seed, 0, top_p
 
     def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
-        """See Author; what cannot be used is as the model wrote it."""
+        """Write a prediction for each situation; unusable answers are returned as the model wrote them."""
         asked = [_situation(one) for one in situations]
         answers = self._answers(_PREDICT, asked, temperature, lambda i, text: bool(_prediction(situations[i], text)))
         return [_prediction(one, text) or text for one, text in zip(situations, answers, strict=True)]
 
     def vary(self, tasks: Sequence[AgentTask], temperature: float) -> list[str]:
-        """See Author; what cannot be used is as the model wrote it."""
+        """Write a variation of each task; unusable answers are returned as the model wrote them."""
         asked = [{"task": one.instruction, "state": one.initial_state} for one in tasks]
         answers = self._answers(_VARY, asked, temperature, lambda _, text: bool(_variation(text)))
         return [_variation(text) or text for text in answers]
 
     def _answers(self, system: str, asked: Sequence[dict[str, Any]], temperature: float, is_fine: IsFine) -> list[str]:
-        """Asked alike, a question is answered alike at temperature 0 only."""
+        """Answer each question; equal questions have equal seeds, and so equal answers, at temperature 0 only."""
         first = self._seed + self._num_drawn
         seeds = [first + i if temperature else 0 for i in range(len(asked))]
         self._num_drawn += len(asked)
@@ -86,7 +86,7 @@ def _situation(situation: TransitionQuery) -> dict[str, Any]:
 
 
 def _prediction(situation: TransitionQuery, text: str) -> str | None:
-    """An answer in our form; None if it is no prediction of what follows in this situation."""
+    """Convert an answer to our form; return None if it is no valid prediction for this situation."""
     try:
         answer = _Prediction.model_validate_json(text)
         changes = text_of({name: GONE if value is None else value for name, value in answer.changes.items()})

@@ -1,7 +1,7 @@
 """The experience model: a reasoning LM that plays the environment (paper, section 4.1, Eq. 4).
 
 predict   situations -> reasoning, changed lines, outcome, parsed under constraint
-Dream     an Environment made of predictions, for as many episodes at once as there are slots
+Dream     an Environment that answers with predictions, for as many episodes at once as there are slots
 """
 
 import re
@@ -23,30 +23,30 @@ _PREDICTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class DreamOptions:
-    """How the experience model is asked."""
+    """Settings of the experience model's predictions."""
 
     num_demonstrations: int = 1
     """k of Eq. 4; 0 dreams without retrieval."""
     history_length: int = 1
-    """Earlier actions shown."""
+    """Number of earlier actions shown."""
     temperature: float = 0.0
-    """0 takes the likeliest transition."""
+    """Sampling temperature; 0 takes the likeliest transition."""
     num_votes: int = 1
-    """A dreamt success counts only if this many predictions, of which the first is the one that is voted on, all say so:
-    pessimism where the model disagrees with itself. What cannot be parsed, or refuses what its state accepts, is no vote. 1 asks
-    once."""
+    """Number of predictions, including the first, that must all agree on a dreamt success before it counts: pessimism
+    where the model disagrees with itself. A prediction that cannot be parsed, or refuses an action that its state
+    accepts, is no vote. 1 disables voting."""
     num_retries: int = 3
-    """How often an unparsable prediction is sampled again before it counts as a failure, and one that refuses what its state
-    accepts before it stands."""
+    """Maximum number of times a wrong prediction is sampled again. After that, an unparsable one counts as a failure,
+    and one that refuses an action that its state accepts stands."""
     batch_size: int = 256
 
 
 class ExperienceModel:
-    """Predicts what an environment would answer.
+    """Model that predicts an environment's answers.
 
-    Differs: it keeps its own word. What a dreamt state lists as accepted or not is held to: an action that it does not accept
-    is refused without asking, and a prediction that refuses what it does accept is written anew. A small model says rightly
-    that a drawer is empty and then grants what is taken from it, and a policy in training finds such places at once.
+    Differs: it is held to its own states. An action that a dreamt state does not accept is refused without a
+    prediction, and a prediction that refuses an accepted action is sampled again. A small model says rightly that a
+    drawer is empty and then grants what is taken from it, and a policy in training finds these gaps at once.
     """
 
     def __init__(
@@ -56,33 +56,33 @@ class ExperienceModel:
         options: DreamOptions,
         listed: AdmissibleActions | None = None,
     ) -> None:
-        """A model ready to predict what its author writes.
+        """Create a model that parses what a predictor writes.
 
         Args:
-            author: Writes.
-            demonstrations: Where to retrieve; without, the model is not grounded.
-            options: How it is asked.
-            listed: How to read what states accept; None where they do not list it.
+            author: Predictor that writes the predictions.
+            demonstrations: Source of demonstrations; None leaves the model without grounding.
+            options: Settings of the predictions.
+            listed: Reader of the actions that a state accepts; None where states do not list them.
         """
         self._author, self._demonstrations, self.options = author, demonstrations, options
         self._listed = listed
 
     def ground(self, situations: Sequence[TransitionQuery]) -> list[TransitionQuery]:
-        """The situations with k retrieved demonstrations each, never from their own trajectory."""
+        """Return the situations with k retrieved demonstrations each, never from their own trajectory."""
         if self._demonstrations is None or self.options.num_demonstrations == 0:
             return list(situations)
         found = self._demonstrations.retrieve(situations, self.options.num_demonstrations)
         return [replace(s, demonstrations=tuple(demos)) for s, demos in zip(situations, found, strict=True)]
 
     def predict(self, situations: Sequence[TransitionQuery]) -> list[Step]:
-        """One step per situation; an unparsable prediction is a step with a typed failure."""
+        """Predict one step per situation; an unparsable prediction is a step with a typed failure."""
         foretold = [self._foretold(situation) for situation in situations]
         asked = [situation for situation, step in zip(situations, foretold, strict=True) if step is None]
         predicted = iter(self._predicted(self.ground(asked)) if asked else [])
         return [step or next(predicted) for step in foretold]
 
     def _foretold(self, situation: TransitionQuery) -> Step | None:
-        """What needs no prediction: that which the state does not accept."""
+        """Return the refusal of an action that the state does not accept; None if a prediction is needed."""
         state = situation.state
         if self._listed is None or self._listed.accepts(state, situation.action) is not False:
             return None
@@ -96,7 +96,7 @@ class ExperienceModel:
         return steps
 
     def _retry_wrong(self, situations: list[TransitionQuery], steps: list[Step]) -> None:
-        """Sample anew what could not be parsed, or refuses what the state accepts: what is still wrong, again."""
+        """Sample predictions again that cannot be parsed or refuse an accepted action, up to `num_retries` times."""
         wrong: Sequence[int] = range(len(steps))
         for _ in range(self.options.num_retries):
             wrong = [i for i in wrong if self._is_wrong(situations[i], steps[i])]
@@ -110,7 +110,7 @@ class ExperienceModel:
         return bool(step.failure or refuses)
 
     def _vote_on_successes(self, situations: list[TransitionQuery], steps: list[Step]) -> None:
-        """Put the sampled prediction that denies a success in its place: it says whether that was a loss or goes on."""
+        """Replace a success with a sampled prediction that denies it, which says if the episode is lost or goes on."""
         for _ in range(self.options.num_votes - 1):
             claimed = [i for i, step in enumerate(steps) if step.success]
             votes = self._steps([situations[i] for i in claimed], temperature=1.0)
@@ -119,7 +119,7 @@ class ExperienceModel:
                     steps[i] = vote
 
     def _steps(self, situations: Sequence[TransitionQuery], temperature: float) -> list[Step]:
-        """What is predicted of each; the likeliest of equal situations, of which groups are full, is written once."""
+        """Predict a step per situation; at temperature 0, equal situations (frequent in groups) are predicted once."""
         asked = situations if temperature > 0 else list(dict.fromkeys(situations))
         steps: list[Step] = []
         for start in range(0, len(asked), self.options.batch_size):
@@ -133,7 +133,7 @@ class ExperienceModel:
 
 
 def parse_prediction(situation: TransitionQuery, text: str) -> Step:
-    """A step from what the model wrote; a typed failure if it is not of the agreed form."""
+    """Parse the model's text into a step; text that is not of the agreed form gives a typed failure."""
     broken = Step(situation.state, 0.0, done=True, success=False, reasoning=text, failure=Failure.UNPARSABLE)
     match = _PREDICTION.fullmatch(text)
     if match is None or has_markers((match["reasoning"] or "") + match["changes"]):
@@ -154,12 +154,12 @@ def parse_prediction(situation: TransitionQuery, text: str) -> Step:
 
 
 def is_well_formed(action: str) -> bool:
-    """Whether an action is a line of text, without the markers that structure a prompt."""
+    """Return whether an action is a line of text without prompt markers."""
     return bool(action) and "\n" not in action and not has_markers(action)
 
 
 def _refused(state: str, why: str) -> Step:
-    """A refusal that the model was not asked about."""
+    """Return a refusal that needs no prediction."""
     return Step(state, 0.0, done=False, success=False, reasoning=f"{why}: refused.")
 
 
@@ -171,13 +171,13 @@ class _Episode:
 
 
 class Dream:
-    """An environment that the experience model imagines.
+    """Environment that the experience model imagines.
 
-    Differs: an action that is not a line of text is refused without asking the model.
+    Differs: an action that is not a line of text is refused without a prediction.
     """
 
     def __init__(self, model: ExperienceModel) -> None:
-        """An environment with no episode yet."""
+        """Create an environment without episodes."""
         self._model = model
         self._episodes: dict[int, _Episode] = {}
 
@@ -192,7 +192,7 @@ class Dream:
         return {slot: task.initial_state for slot, task in tasks.items()}
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
-        """Predict what each action leads to."""
+        """Predict the step that each action leads to."""
         understood = {slot: action for slot, action in actions.items() if is_well_formed(action)}
         predicted = self._model.predict([self._situation(slot, action) for slot, action in understood.items()])
         steps = dict(zip(understood, predicted, strict=True))

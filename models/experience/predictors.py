@@ -1,4 +1,4 @@
-"""Authors: who writes what the experience model predicts, and the variations of tasks."""
+"""Predictors, which write the experience model's predictions and variations of tasks."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,34 +10,34 @@ from schemas.sampling import Sampling
 
 
 class Predictor(Protocol):
-    """Writes in the form of models/text/prompts.py."""
+    """Writer of predictions and task variations in the form of models/text/prompts.py."""
 
     def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
-        """`[think] reasoning [next] changes [outcome] continue|success|failure` for each situation."""
+        """Write `[think] reasoning [next] changes [outcome] continue|success|failure` for each situation."""
         ...
 
     def vary(self, tasks: Sequence[AgentTask], temperature: float) -> list[str]:
-        """`instruction [state] s0` of a variation of each task."""
+        """Write `instruction [state] s0` of a variation of each task."""
         ...
 
 
 class LocalPredictor:
-    """A network that was taught the form."""
+    """Predictor that samples from a network trained on the prompt format; see `Predictor`."""
 
     def __init__(self, engine: Engine, format: PromptFormat, max_new_tokens: int, top_p: float = 1.0) -> None:
-        """An author whom an engine samples from."""
+        """Create a predictor that samples from an engine."""
         self._engine, self._format, self._max_new_tokens, self._top_p = engine, format, max_new_tokens, top_p
 
     def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
-        """See Author."""
+        """Write a prediction for each situation."""
         return self._complete([self._format.situation(one) for one in situations], temperature)
 
     def vary(self, tasks: Sequence[AgentTask], temperature: float) -> list[str]:
-        """See Author."""
+        """Write a variation of each task."""
         return self._complete([self._format.variation_prompt(one, one.initial_state) for one in tasks], temperature)
 
     def _complete(self, prompts: Sequence[list[int]], temperature: float) -> list[str]:
-        """The text that the model writes after each prompt, without the end marker; cut-off texts keep none."""
+        """Return the text sampled after each prompt, without the end marker, which cut-off texts do not have."""
         rows = range(len(prompts))
         streams = self._engine.open(len(prompts), max(map(len, prompts)))
         streams.extend(rows, prompts)

@@ -1,8 +1,8 @@
 """Retrieval of past experience from memory (paper, section 4.1: top-k by cosine of phi(s, a)).
 
-The vector of a transition joins three encodings: of its task, of its state, of its action. The cosine
-of two such vectors is the weighted sum of the three cosines, so what another episode of the same task
-did in a like state comes first: it knows, say, what is in the closed fridge.
+The vector of a transition joins the encodings of its task, its state and its action. The cosine of two
+vectors is the weighted sum of the three cosines, so transitions of another episode of the same task in a
+similar state come first: they show, for example, what is in the closed fridge.
 
 Shapes: N stored transitions, Q queries, D dimensions of a joined vector.
 """
@@ -18,46 +18,46 @@ from schemas.ports import DemonstrationQuery, Encoder
 
 TASK_WEIGHT, STATE_WEIGHT, ACTION_WEIGHT = 0.35, 0.25, 0.4
 _GRAPH_FROM = 20_000
-"""Stored vectors from which a graph index is worth its building."""
+"""Number of stored vectors from which a graph index is worth building."""
 _BEAM, _BEAM_AT = 32, 100_000
-"""Candidates that a search of the graph keeps, for so many vectors; they grow with the root of their number. Nineteen of twenty
-nearest are found so among 100,000 and among a million."""
+"""Number of candidates in a graph search, and the number of vectors it is for; it grows with the square root of their
+number. This finds nineteen of the twenty nearest among 100,000 vectors and among a million."""
 _SPARE = 16
-"""Neighbours looked at beyond k, so that some can be passed over."""
+"""Number of neighbours searched beyond k, so that some can be skipped."""
 _CROWD = 64
-"""Times as many are looked at where these are too few: many dreams of one moment may stand before what is real."""
+"""Factor of a wider search where too few are left: many dreams of one moment may rank before real transitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedTransition:
-    """What the index knows of a stored transition."""
+    """Index entry of a stored transition."""
 
     trajectory_id: str
     dreamt: bool
     text: str
-    """How it is shown to the experience model."""
+    """Demonstration as it is shown to the experience model."""
 
     @staticmethod
     def of(trajectory_id: str, dreamt: bool, action: str, changes: str) -> "IndexedTransition":
-        """The entry of one transition."""
+        """Create the entry of one transition."""
         return IndexedTransition(trajectory_id, dreamt, demonstration_text(action, changes))
 
 
 def join(encoder: Encoder, instructions: Sequence[str], states: Sequence[str], actions: Sequence[str]) -> np.ndarray:
-    """Unit vectors [N, 3 * encoder.num_dimensions] of transitions."""
+    """Return unit vectors [N, 3 * encoder.num_dimensions] of transitions."""
     parts = ((TASK_WEIGHT, instructions), (STATE_WEIGHT, states), (ACTION_WEIGHT, actions))
     return np.concatenate([np.sqrt(w, dtype=np.float32) * encoder.encode(texts) for w, texts in parts], axis=1)
 
 
 class ReplayIndex:
-    """Stored transitions in memory, ready to be searched and to grow."""
+    """Index of stored transitions in memory, which can be searched and extended."""
 
     def __init__(self, encoder: Encoder, max_dreamt_share: float = 0.5) -> None:
-        """An empty index.
+        """Create an empty index.
 
         Args:
-            encoder: The same that made the stored vectors.
-            max_dreamt_share: Bound on the share of dreamt transitions among the k of a query.
+            encoder: Encoder that produced the stored vectors.
+            max_dreamt_share: Maximum share of dreamt transitions among the k of a query.
         """
         self._encoder = encoder
         self._max_dreamt_share = max_dreamt_share
@@ -78,11 +78,11 @@ class ReplayIndex:
             self._index.hnsw.efSearch = round(_BEAM * max(1, len(self) / _BEAM_AT) ** 0.5)
 
     def search(self, vectors_QD: np.ndarray, k: int) -> np.ndarray:
-        """Row numbers of the k nearest, [Q, k], nearest first; -1 where there are fewer."""
+        """Return row numbers of the k nearest vectors, [Q, k], nearest first; -1 where there are fewer."""
         return self._index.search(np.ascontiguousarray(vectors_QD, dtype=np.float32), k)[1]
 
     def retrieve(self, queries: Sequence[DemonstrationQuery], k: int) -> list[list[str]]:
-        """Up to k demonstrations per query, never from its own trajectory, few of them dreamt."""
+        """Return up to k demonstrations per query, never from its own trajectory and only a limited share dreamt."""
         if not self._entries or k == 0:
             return [[] for _ in queries]
         vectors = join(

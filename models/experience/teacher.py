@@ -1,6 +1,6 @@
 """The teacher: a chat model that writes reasoning traces in hindsight (paper, prompt C.1).
 
-One question per trajectory. The teacher sees the whole of it and its outcome, and must answer for every step.
+It is queried once per trajectory, sees all of it with its outcome, and must explain every step.
 """
 
 import json
@@ -33,17 +33,17 @@ class _Answer(BaseModel):
 
 
 class TeacherAnnotator:
-    """Annotates trajectories; see the port Annotator."""
+    """Annotator of trajectories by a chat model; see `schemas.ports.Annotator`."""
 
     def __init__(self, chat: ChatModel) -> None:
-        """Who writes."""
+        """Create an annotator that queries this chat model."""
         self._chat = chat
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
-        """One trace per turn of each trajectory.
+        """Return one trace per turn of each trajectory.
 
         Raises:
-            EngineError: a trajectory of which not every step was explained, however often it was asked.
+            EngineError: some step of a trajectory is still unexplained after all attempts.
         """
         questions = [Question(_SYSTEM, _prompt(trajectory)) for trajectory in trajectories]
 
@@ -72,7 +72,7 @@ def _explained(trajectory: Trajectory, text: str) -> list[str]:
 
 
 def _traces(text: str, num_turns: int) -> list[str] | None:
-    """The traces in order, if there is exactly one per turn; markers of our prompts are defused."""
+    """Return the traces in order if there is exactly one per turn, else None; our prompt markers are defused."""
     try:
         transitions = _Answer.model_validate_json(text).transitions
     except ValidationError:

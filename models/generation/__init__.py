@@ -1,1 +1,1 @@
-"""Generation: the torch engine, and one that follows newer weights."""
+"""Generation: the torch engine, and an engine that follows newer weights."""

@@ -1,11 +1,11 @@
-"""The torch engine: batched sampling with a key-value cache that lives as long as an episode.
+"""The torch engine: batched sampling with a key-value cache that lasts for a whole episode.
 
-    sessions.extend   tokens from outside (task, state) go into the cache, ragged, equal starts only once
-    sessions.generate tokens are sampled; rows that end leave the batch, so nobody waits for the longest
+    sessions.extend   adds tokens from outside (task, state) to the cache, ragged; equal starts are computed once
+    sessions.generate samples tokens; finished rows leave the batch, so that no row waits for the longest
 
-What generate samples enters the cache with the next extend, in one pass together with the next state.
+Sampled tokens enter the cache with the next extend, in one pass together with the next state.
 
-Shapes: R rows, T new tokens, S cached tokens, K key-value heads, D head size, V vocabulary.
+Shapes: R rows, T new tokens, S cached tokens, K key-value heads, D head size, E hidden size, V vocabulary.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,42 +31,42 @@ from models.network.transformer import (
 from schemas.sampling import Sampled, Sampling
 
 _COMPACT_BELOW = 0.7
-"""Share of rows still sampling under which the batch is packed anew."""
+"""Share of rows still sampling below which the batch is compacted."""
 _ROUND_TO = 32
-"""Lengths are rounded up to this, so that the CPU kernels, compiled per shape, are few."""
+"""Multiple that lengths are rounded up to, because CPU kernels are compiled once per shape."""
 _TOKENS_AT_ONCE = 2_048
-"""That a CPU takes in at a time: what is computed of more does not stay in its caches, which takes twice as long."""
+"""Maximum number of tokens per prefill pass on a CPU; larger passes overflow its caches and take twice as long."""
 
 
 def engine_weights(network: Any) -> Weights:
-    """A network laid out for generation, in the precision that its device computes fastest with 32 rows and more."""
+    """Return a network's weights for generation, in the precision that is fastest on its device for 32 rows or more."""
     return weights_of(network, matmul_dtype(network.device), for_sampling=True)
 
 
 class TorchEngine:
-    """The port's engine in this process."""
+    """Engine in this process; see `schemas.ports.Engine`."""
 
     def __init__(self, weights: Weights, seed: int, version: str = "") -> None:
-        """An engine that samples the same tokens for the same seed and the same questions in the same order.
+        """Create an engine that samples the same tokens for the same seed and the same sequence of requests.
 
         Args:
-            weights: To sample from.
-            seed: Of what it draws.
-            version: Of the weights, which everything that is sampled is stamped with.
+            weights: Weights to sample from.
+            seed: Seed of the sampling.
+            version: Version of the weights, stamped on everything that is sampled.
         """
         self._weights, self._generator = weights, torch.Generator(weights.device).manual_seed(seed)
         self._version = version
 
     def open(self, num_rows: int, capacity: int = 256) -> "Sessions":
-        """Empty streams; they draw from one source of randomness."""
+        """Open empty streams; all streams of the engine draw from one source of randomness."""
         return Sessions(self._weights, num_rows, self._generator, capacity, self._version)
 
 
 class _Cache:
-    """Keys and values of every layer, [R, K, S, D] each, and how much of each row is filled.
+    """Keys and values of every layer, [R, K, S, D] each, and the filled length of each row.
 
-    On a CPU they are float32, in which one token looks at all that is cached two to five times faster than in bfloat16.
-    Lengths stay on the CPU, where shapes are decided without waiting for a GPU.
+    On a CPU they are float32: one token attends to the cache two to five times faster than in bfloat16. Lengths stay on
+    the CPU, so that shapes are decided without waiting for a GPU.
     """
 
     def __init__(self, keys: list[Tensor], values: list[Tensor], lengths_R: Tensor) -> None:
@@ -82,7 +82,7 @@ class _Cache:
         return _Cache(keys, values, torch.zeros(num_rows, dtype=torch.long))
 
     def rows(self, rows_R: Tensor, num_more: int) -> "_Cache":
-        """A copy of some rows, as far as they are filled, with room for more tokens."""
+        """Return a copy of some rows, up to their filled length, with room for more tokens."""
         lengths_R = self.lengths_R[rows_R]
         span = min(_rounded(int(lengths_R.max())), self.keys[0].shape[2])
         room = (0, 0, 0, _rounded(span + num_more) - span)
@@ -103,10 +103,10 @@ def _rounded(length: int) -> int:
 
 
 def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | None = None) -> Tensor:
-    """Feed new tokens to some rows (all, if not given); return the last hidden states [R, T, E].
+    """Feed new tokens to some rows (default: all); return the last hidden states [R, T, E].
 
-    Rows shorter than T are padded on the right; what padding leaves in the cache is overwritten by what
-    comes next, because only the caller advances the lengths.
+    Rows shorter than T are padded on the right. The next tokens overwrite the padding in the cache, because
+    only the caller advances the lengths.
     """
     lengths_R = cache.lengths_R if rows_R is None else cache.lengths_R[rows_R]
     span = _rounded(int(lengths_R.max()) + ids_RT.shape[1])
@@ -137,19 +137,19 @@ def _advance(weights: Weights, cache: _Cache, ids_RT: Tensor, rows_R: Tensor | N
 
 
 class Sessions:
-    """Token streams side by side, one per row, each with its own length."""
+    """Token streams, one per row, each with its own length."""
 
     def __init__(
         self, weights: Weights, num_rows: int, generator: torch.Generator, capacity: int = 256, version: str = ""
     ) -> None:
-        """Empty streams.
+        """Create empty streams.
 
         Args:
-            weights: Of the network that continues the streams.
-            num_rows: How many streams.
+            weights: Weights of the network that continues the streams.
+            num_rows: Number of streams.
             generator: Source of randomness for sampling.
-            capacity: Tokens per row to make room for at first; it grows.
-            version: Of the weights.
+            capacity: Initial room per row in tokens; it grows as needed.
+            version: Version of the weights.
         """
         self._weights, self._version = weights, version
         self._generator = generator
@@ -160,17 +160,17 @@ class Sessions:
         self.num_sampled = 0
 
     def restart(self, row: int) -> None:
-        """Forget a row's stream, so that another can use its place."""
+        """Clear a row's stream, so that the row can be reused."""
         self._cache.lengths_R[row] = 0
         self._pending[row] = []
 
     def length(self, row: int) -> int:
-        """Tokens of a row's stream so far."""
+        """Return the number of tokens in a row's stream."""
         return int(self._cache.lengths_R[row]) + len(self._pending[row])
 
     @torch.inference_mode()
     def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
-        """Append tokens to rows; rows that are still empty and get the same tokens are computed once and copied."""
+        """Append tokens to rows; empty rows that get the same tokens are computed once and copied."""
         streams = {row: [*self._pending[row], *new] for row, new in zip(rows, ids, strict=True)}
         first_with: dict[tuple[int, ...], int] = {}
         copies: dict[int, int] = {}
@@ -185,7 +185,7 @@ class Sessions:
             self._pending[row] = []
 
     def _portions(self, streams: dict[int, list[int]]) -> Iterator[dict[int, list[int]]]:
-        """What is taken in at a time: on a CPU a few rows of like length, else all."""
+        """Split streams into prefill passes: on a CPU a few rows of similar length, elsewhere all at once."""
         if self._weights.device.type != "cpu":
             yield streams
             return
@@ -219,7 +219,7 @@ class Sessions:
 
     @torch.inference_mode()
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
-        """Sample a continuation for each row until the end token."""
+        """Sample a continuation of each row, up to the end token or the token limit."""
         rows_R = torch.tensor(list(rows))
         cache = self._cache.rows(rows_R, sampling.max_new_tokens)
         hidden = self._next_hidden[rows_R]
@@ -260,7 +260,7 @@ class Sessions:
 
 
 def _nucleus(probabilities_RV: Tensor, top_p: float) -> Tensor:
-    """Probabilities among the fewest tokens that together have top_p of them; 0 for all others."""
+    """Return probabilities among the fewest tokens that together have top_p of them; 0 for all others."""
     sorted_RV, order_RV = probabilities_RV.sort(dim=-1, descending=True)
     before_RV = sorted_RV.cumsum(-1) - sorted_RV
     kept_RV = torch.zeros_like(sorted_RV).scatter(1, order_RV, sorted_RV.masked_fill(before_RV >= top_p, 0))
@@ -268,7 +268,7 @@ def _nucleus(probabilities_RV: Tensor, top_p: float) -> Tensor:
 
 
 def _draw(probabilities_RV: Tensor, generator: torch.Generator) -> Tensor:
-    """One index per row: where a uniform number falls in the running sum. multinomial draws V numbers per row."""
+    """Draw one index per row by looking up a uniform number in the running sum; multinomial draws V numbers per row."""
     sums_RV = probabilities_RV.cumsum(-1, dtype=torch.float64)
     uniform_R1 = torch.rand(len(sums_RV), 1, generator=generator, dtype=torch.float64, device=sums_RV.device)
     return torch.searchsorted(sums_RV, uniform_R1 * sums_RV[:, -1:], right=True)[:, 0]

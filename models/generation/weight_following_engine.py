@@ -1,7 +1,7 @@
-"""An engine that moves on to newer weights between two turns, with all the episodes that are under way.
+"""An engine that moves to newer weights between two turns, with all running episodes.
 
-Their streams are computed anew with the newer weights, since what older ones cached is none of theirs; tokens that were
-sampled stay, with the log-probabilities and the weight version that they were sampled with (AReaL, arXiv 2505.24298).
+Streams are recomputed with the newer weights, because the older cache does not fit them. Sampled tokens stay, with the
+log-probabilities and the weight version that they were sampled with (AReaL, arXiv 2505.24298).
 """
 
 from collections.abc import Callable, Sequence
@@ -10,32 +10,32 @@ from schemas.ports import Engine, TokenStreams
 from schemas.sampling import Sampled, Sampling
 
 Newest = Callable[[], Engine]
-"""The engine to sample from now; the same one as long as its weights are the newest."""
+"""Function that returns the engine to sample from now; the same object as long as its weights are the newest."""
 
 
 class LiveWeightsEngine:
-    """See the port."""
+    """Engine that follows the newest weights; see `schemas.ports.Engine`."""
 
     def __init__(self, newest: Newest) -> None:
-        """An engine that asks for the newest before each turn."""
+        """Create an engine that looks for newer weights before each turn."""
         self._newest = newest
 
     def open(self, num_rows: int, capacity: int = 256) -> "FollowingStreams":
-        """Empty streams."""
+        """Open empty streams."""
         return FollowingStreams(self._newest, num_rows, capacity)
 
 
 class FollowingStreams:
-    """Token streams side by side; see the port."""
+    """Token streams that follow the newest weights; see `schemas.ports.TokenStreams`."""
 
     def __init__(self, newest: Newest, num_rows: int, capacity: int) -> None:
-        """Empty streams on the newest engine."""
+        """Create empty streams on the newest engine."""
         self._newest, self._capacity = newest, capacity
         self._ids: list[list[int]] = [[] for _ in range(num_rows)]
         self._engine = newest()
         self._streams = self._opened()
         self._behind: set[int] = set()
-        """Rows that the newest engine has not seen."""
+        """Rows whose earlier tokens the newest engine has not seen."""
         self._num_prefilled = self._num_sampled = 0
 
     def _opened(self) -> TokenStreams:
@@ -43,26 +43,26 @@ class FollowingStreams:
 
     @property
     def num_prefilled(self) -> int:
-        """Tokens from outside so far, and those that were computed anew."""
+        """Number of tokens from outside so far, plus those that were recomputed."""
         return self._num_prefilled + self._streams.num_prefilled
 
     @property
     def num_sampled(self) -> int:
-        """Tokens that were sampled so far."""
+        """Number of tokens sampled so far."""
         return self._num_sampled + self._streams.num_sampled
 
     def restart(self, row: int) -> None:
-        """Forget a row's stream."""
+        """Clear a row's stream."""
         self._ids[row] = []
         self._behind.discard(row)
         self._streams.restart(row)
 
     def length(self, row: int) -> int:
-        """Tokens of a row's stream so far."""
+        """Return the number of tokens in a row's stream."""
         return len(self._ids[row])
 
     def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
-        """Append tokens from outside; if there are newer weights, these go on from here."""
+        """Append tokens from outside, after moving to newer weights if there are any."""
         if (newest := self._newest()) is not self._engine:
             self._move_on(newest)
         for row, new in zip(rows, ids, strict=True):

@@ -25,24 +25,24 @@ class Outcomes:
 
     @property
     def agreement(self) -> float:
-        """Share in which both came to the same; 0 of none."""
+        """Share of episodes whose dream and replay have the same outcome; 0 without episodes."""
         return (self.both_won + self.both_lost) / max(1, sum(self._counts))
 
     @property
     def win_precision(self) -> float | None:
-        """Share of dreamt wins that are real."""
+        """Share of dreamt wins that are real; None without dreamt wins."""
         return _share(self.both_won, self.only_dreamt_won)
 
     @property
     def win_recall(self) -> float | None:
-        """Share of real wins that were dreamt."""
+        """Share of real wins that were dreamt; None without real wins."""
         return _share(self.both_won, self.only_real_won)
 
     @property
     def kappa(self) -> float:
-        """Cohen's kappa: agreement beyond chance, as a share of what there could be beyond it.
+        """Cohen's kappa: agreement beyond chance, as a share of the most that is possible beyond chance.
 
-        1 where all agree, even if all were won, which leaves nothing beyond chance. Cohen, A coefficient of agreement for
+        1 if all agree, even if all were won, which leaves nothing beyond chance. Cohen, A coefficient of agreement for
         nominal scales, 1960.
         """
         return float(_kappa(np.array(self._counts, dtype=float)))
@@ -51,7 +51,7 @@ class Outcomes:
     def kappa_high(self) -> float:
         """Largest plausible kappa: its 95% bound under Jeffreys' prior on the four counts.
 
-        It stays high where nearly everything is won, or lost: too few episodes are left to show that a dream knows nothing.
+        It stays high if nearly all episodes are won, or lost: too few are left to show that a dream knows nothing.
         """
         drawn = np.random.default_rng(0).dirichlet(np.array(self._counts) + 0.5, _DRAWS)
         return float(np.percentile(_kappa(drawn), 95))
@@ -66,7 +66,7 @@ def _share(hits: int, misses: int) -> float | None:
 
 
 def _kappa(counts: np.ndarray) -> np.ndarray:
-    """Kappa along the last axis."""
+    """Return kappa along the last axis."""
     both, dreamt, real, neither = np.moveaxis(counts, -1, 0)
     disagreeing, by_chance = dreamt + real, (both + dreamt) * (dreamt + neither) + (both + real) * (real + neither)
     return 1 - np.divide(

@@ -1,8 +1,8 @@
-"""Calibration: does the dream agree with the real environment? (paper, appendix B: epsilon_R and epsilon_P).
+"""Calibration: agreement of the dream with the real environment (paper, appendix B: epsilon_R and epsilon_P).
 
-Two measures, because each is blind to what the other sees. Replaying dreamt actions for real shows where
-a dream grants or refuses wrongly, but not that it ended an episode too early; the gap between dreamt and
-real success of the same policy on the same tasks shows that.
+There are two measures, because each misses what the other sees. Replaying dreamt actions for real shows where
+a dream grants or refuses wrongly, but not that it ended an episode too early. The gap between dreamt and real
+success of the same policy on the same tasks shows that.
 """
 
 from collections.abc import Sequence
@@ -13,39 +13,39 @@ from schemas.ports import Environment
 from schemas.records import Step, Trajectory
 
 _NUM_SLOTS = 128
-"""Episodes that are replayed at a time."""
+"""Maximum number of episodes replayed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Dream against real on the same tasks; shares between 0 and 1."""
+    """Comparison of dream and real on the same tasks; shares are between 0 and 1."""
 
     outcome_agreement: float
-    """Dreamt episodes whose real replay ends with the same success: 1 - epsilon_R."""
+    """Share of dreamt episodes whose real replay ends with the same success: 1 - epsilon_R."""
     outcome_kappa: float
-    """That agreement beyond chance: where success is rare, dreams that know nothing agree, too."""
+    """Agreement beyond chance: where success is rare, dreams that know nothing agree, too."""
     outcome_kappa_high: float
-    """The largest that is plausible, with so few episodes: what the gate asks for."""
+    """Largest kappa that is plausible for this number of episodes; the gate checks this one."""
     win_precision: float | None
-    """Dreamt wins whose replay wins; None without one."""
+    """Share of dreamt wins whose replay wins; None without dreamt wins."""
     win_recall: float | None
-    """Replays that win whose dream did; None without one."""
+    """Share of winning replays whose dream won; None without winning replays."""
     state_agreement: float
-    """Dreamt steps whose state the real replay confirms: 1 - epsilon_P."""
+    """Share of dreamt steps whose state the real replay confirms: 1 - epsilon_P."""
     dream_success: float
     real_success: float
-    """Of the same policy, in all episodes that it played for real."""
+    """Success of the same policy in all its real episodes."""
     dream_real_gap: float
-    """Dream minus real success where the dream did not break; positive: the dream is too kind."""
+    """Dream minus real success, where the dream did not break; positive if the dream is too kind."""
     num_replayed_steps: int
 
     def metrics(self) -> dict[str, float]:
-        """What could be measured, for tracking."""
+        """Return the values that could be measured, for tracking."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 def replay(dreamt: Sequence[Trajectory], environment: Environment) -> list[list[Step]]:
-    """The real steps that the dreamt actions lead to, each episode until it is really done."""
+    """Return the real steps that the dreamt actions lead to, each episode until it is really done."""
     starts = range(0, len(dreamt), _NUM_SLOTS)
     return [steps for start in starts for steps in _replayed(dreamt[start : start + _NUM_SLOTS], environment)]
 
@@ -65,7 +65,7 @@ def _replayed(dreamt: Sequence[Trajectory], environment: Environment) -> list[li
 
 
 def failed(replay: Sequence[Step]) -> bool:
-    """Whether the real environment failed in a replay, which then says nothing about its dream."""
+    """Return whether the real environment failed in a replay, which then says nothing about its dream."""
     return bool(replay) and replay[-1].failure is not None
 
 
@@ -74,13 +74,13 @@ def calibrate(
 ) -> Calibration:
     """Compare dreamt episodes with their replays, and with real episodes of the same policy on the same tasks.
 
-    Broken dreams are left out of the agreement and of dream success, and so are the real episodes beside them of the gap:
-    what breaks a dream is seldom an easy task. Replays in which the real environment failed are left out of the agreement.
+    Broken dreams are left out of the agreement and of dream success, and their real counterparts out of the gap: dreams
+    seldom break on easy tasks. Replays in which the real environment failed are left out of the agreement.
 
     Args:
         dreamt: Dreamt episodes.
-        replays: For each the real steps that its actions lead to.
-        real: For each the real episode of the same task, in the same order; then any others.
+        replays: Real steps that each dreamt episode's actions lead to.
+        real: Real episode of the same task for each, in the same order; then any others.
     """
     whole = [place for place, one in enumerate(dreamt) if not one.failure]
     told = [(dreamt[place], replays[place]) for place in whole if not failed(replays[place])]

@@ -1,4 +1,4 @@
-"""Change of real success by family of tasks: which families surely lost, and which are too small to tell."""
+"""Change of real success by task family: families with a significant loss, and families too small to tell."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -8,12 +8,12 @@ from models.measurement.intervals import Interval, paired_gain
 from models.measurement.significance import holm, sign_flip
 
 _LEVEL = 0.05
-"""Rate at which any of the families is said to have lost more than its margin although none did."""
+"""Maximum rate of reporting a loss beyond the margin in any family if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyChange:
-    """Real success of the two policies on one task family."""
+    """Real success of two policies on one task family."""
 
     num_tasks: int
     baseline: float
@@ -29,25 +29,25 @@ class FamilyPairs:
     candidate: list[float]
 
     def change(self) -> FamilyChange:
-        """Means and paired gain."""
+        """Return means and paired gain."""
         count = len(self.baseline)
         gain = paired_gain(self.candidate, self.baseline)
         return FamilyChange(count, sum(self.baseline) / count, sum(self.candidate) / count, gain)
 
     def chance_of_loss(self, margin: float) -> float:
-        """Chance of losing as much, had the family lost no more than the margin; 1 where it did not."""
+        """Return the chance of this loss if the true loss were within the margin; 1 if the observed one is."""
         losses = [b - c - margin for b, c in zip(self.baseline, self.candidate, strict=True)]
         return sign_flip(losses) if sum(losses) > 0 else 1.0
 
     def chance_of_losing_all(self, margin: float) -> float:
-        """The same, had the candidate lost all that the baseline won: nothing worse can happen."""
+        """Return the same for the worst case, a candidate that lost all that the baseline won."""
         return FamilyPairs(self.baseline, [0.0] * len(self.baseline)).chance_of_loss(margin)
 
 
 def by_family(
     baseline: Mapping[str, float], candidate: Mapping[str, float], families: Mapping[str, str]
 ) -> dict[str, FamilyPairs]:
-    """Successes by family, in the order of task ids."""
+    """Group successes by family, in the order of task ids."""
     members: dict[str, list[str]] = defaultdict(list)
     for task_id in sorted(candidate):
         members[families[task_id]].append(task_id)
@@ -57,12 +57,12 @@ def by_family(
 
 
 def lost(pairs: Mapping[str, FamilyPairs], margin_of: Callable[[str], float]) -> list[str]:
-    """Families that lost more than their margin beyond chance, corrected for how many families were looked at."""
+    """Return families that lost more than their margin beyond chance, corrected for the number of families."""
     return sorted(holm({name: one.chance_of_loss(margin_of(name)) for name, one in pairs.items()}, _LEVEL))
 
 
 def unseen(pairs: Mapping[str, FamilyPairs], margin_of: Callable[[str], float]) -> list[str]:
-    """Families with so few tasks that losing all that was won there would not be seen, though it is more than the margin."""
+    """Return families with too few tasks to show the loss of all that was won, though it exceeds the margin."""
     strictest = _LEVEL / len(pairs)
     return sorted(
         name

@@ -1,4 +1,4 @@
-"""How well the experience model predicts held-out real transitions, told the true state each time."""
+"""Fidelity of the experience model's predictions of held-out real transitions, given the true state each time."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ from schemas.records import Step
 def fidelity(
     model: ExperienceModel, situations: Sequence[TransitionQuery], truth: Sequence[Step], encoder: Encoder
 ) -> dict[str, float]:
-    """Teacher-forced agreement of predictions with what really happened.
+    """Measure the teacher-forced agreement of predictions with what really happened.
 
     Returns:
-        state_exact, state_similarity (cosine of encoded states), unparsable, and precision and recall of
-        done, of success and of loss (done without success); what is unparsable foretells none of them. A rate
-        without cases is left out.
+        num_transitions, state_exact, state_similarity (cosine of encoded states), unparsable, and precision and
+        recall of done, of success and of loss (done without success); an unparsable prediction counts as none of
+        these. A rate without cases is left out.
     """
     predicted = model.predict(situations)
     vectors = [encoder.encode([step.state for step in steps]) for steps in (predicted, truth)]
@@ -39,7 +39,7 @@ def fidelity(
 
 
 def _rates(name: str, predicted: Sequence[bool], truth: Sequence[bool]) -> dict[str, float]:
-    """Precision and recall of a yes-or-no prediction, where there is something to be right about."""
+    """Return precision and recall of a yes-or-no prediction, each only if it has cases."""
     hits = sum(p and t for p, t in zip(predicted, truth, strict=True))
     rates: dict[str, float] = {}
     if sum(predicted):

@@ -1,4 +1,4 @@
-"""The gate: whether a candidate may be promoted, and every reason why not."""
+"""The gate: decides if a candidate may be promoted, and gives every reason against it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,23 +11,23 @@ from schemas.recipes.recipe import GateRecipe
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The gate's answer with its evidence."""
+    """Decision of the gate with its evidence."""
 
     passed: bool
     gain: Interval
     chance: float
-    """How often a policy that is equal to its rival gains as much: a one-sided p-value."""
+    """One-sided p-value: how often a policy that is equal to its rival gains as much."""
     families: dict[str, FamilyChange]
     unseen_families: list[str]
-    """Families with too few tasks to show a loss, whatever it is; they are let through unexamined."""
+    """Families with too few tasks to show a loss of any size; they pass unexamined."""
     reasons: list[str] = field(default_factory=list)
     calibrated: bool = True
-    """Whether the candidate's dreams hold for real."""
+    """True if the candidate's dreams hold for real."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dreams:
-    """How the candidate's dreams compare with the real environment; see `models.measurement.calibration`."""
+    """Comparison of the candidate's dreams with the real environment; see `models.measurement.calibration`."""
 
     outcome_agreement: float
     outcome_kappa_high: float
@@ -41,13 +41,13 @@ def judge(
     dreams: Dreams,
     asked: GateRecipe,
 ) -> Verdict:
-    """Whether the dream taught something that holds for real.
+    """Judge whether the dream taught something that holds for real.
 
     Args:
         candidate: Real success by task id, between 0 and 1.
-        start: The same of the starting policy.
+        start: Real success of the starting policy by task id.
         families: Family by task id.
-        dreams: Of the candidate.
+        dreams: Calibration of the candidate's dreams.
         asked: Thresholds.
 
     Raises:
@@ -61,14 +61,14 @@ def judge(
 def judge_succession(
     candidate: Mapping[str, float], champion: Mapping[str, float], families: Mapping[str, str], asked: GateRecipe
 ) -> Verdict:
-    """Whether the candidate is better than the champion whose place it would take, and surely worse in no family.
+    """Judge whether the candidate is better than the champion it would replace, and significantly worse in no family.
 
-    An equal one takes it at most at `asked.false_promotion_rate`, on tasks that are new to both; or on the same tasks
-    again, if they were played anew.
+    An equal candidate replaces it at most at `asked.false_promotion_rate`, on tasks that are new to both, or on the
+    same tasks again if they were played anew.
 
     Args:
         candidate: Real success by task id, between 0 and 1.
-        champion: The same of the champion.
+        champion: Real success of the champion by task id.
         families: Family by task id.
         asked: Thresholds.
 
@@ -83,7 +83,7 @@ def judge_succession(
 def _comparison(
     candidate: Mapping[str, float], rival: Mapping[str, float], families: Mapping[str, str], asked: GateRecipe
 ) -> Verdict:
-    """The gain, and what the families say of it."""
+    """Compare two policies: the gain over all tasks, and the loss in any family."""
     if candidate.keys() != rival.keys():
         raise ValueError("candidate and baseline were not evaluated on the same tasks")
     ids = sorted(candidate)

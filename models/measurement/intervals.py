@@ -1,4 +1,4 @@
-"""Intervals of success rates, and of paired differences over tasks or seeds."""
+"""Confidence intervals of success rates, and of paired differences over tasks or seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean with the bounds of its 95% interval."""
+    """Mean with the bounds of its 95% interval."""
 
     mean: float
     low: float
@@ -17,17 +17,17 @@ class Interval:
 
 
 def success_rate(successes: Sequence[float]) -> Interval:
-    """Mean success of tasks, with its interval.
+    """Return the mean success of tasks, with its interval.
 
-    Where each is 0 or 1 it is Wilson's, which says something even where all succeed; where a task's success is the share
-    of several episodes, Student's over tasks.
+    If each is 0 or 1, the interval is Wilson's, which is informative even if all succeed; if a task's success is the
+    share of several episodes, it is Student's over tasks.
 
     Raises:
         ValueError: no tasks.
     """
     if not {*successes} <= {0, 1}:
         return _student(successes, least=0, most=1)
-    from scipy.stats import binomtest  # it takes a second to import
+    from scipy.stats import binomtest  # importing it takes a second
 
     test = binomtest(int(sum(successes)), len(successes))
     low, high = test.proportion_ci(method="wilson")
@@ -35,7 +35,7 @@ def success_rate(successes: Sequence[float]) -> Interval:
 
 
 def mean_over_seeds(values: Sequence[float]) -> Interval:
-    """Mean of one value per seed, with Student's interval: seeds are few and differ by more than their tasks do.
+    """Return the mean of one value per seed, with Student's interval: seeds are few and differ more than their tasks.
 
     Raises:
         ValueError: fewer than two values.
@@ -46,7 +46,7 @@ def mean_over_seeds(values: Sequence[float]) -> Interval:
 
 
 def paired_gain(candidate: Sequence[float], start: Sequence[float]) -> Interval:
-    """Mean difference of successes on the same tasks, with Student's interval over tasks; of one task anything may be true.
+    """Return the mean difference of successes on the same tasks, with Student's interval; for one task, it is [-1, 1].
 
     Raises:
         ValueError: sequences of different lengths, or no tasks.

@@ -11,38 +11,38 @@ from schemas.recipes.recipe import GateRecipe
 
 _MOST_EPISODES, _MOST_TASKS = 32, 100_000
 _SAMPLED = 0.4
-"""Temperature at which further episodes of a task are suggested to a policy that is greedy."""
+"""Temperature that is suggested for further episodes of a task if the policy is greedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What the test tasks can show, and what would show more."""
+    """Power of the test tasks, and ways to increase it."""
 
     power: float
-    """Share of nights in which the gain passes with what is played."""
+    """Share of runs in which the gain passes with the present tasks and episodes."""
     episodes_per_task: int | None
-    """Least episodes of each task that reach the wanted power; None if as many as can be played do not."""
+    """Minimum number of episodes per task that reaches the wanted power; None if the maximum does not."""
     num_tasks: int | None
-    """Least tasks that do, played as often as they are."""
+    """Minimum number of tasks that does, with the present episodes per task; None if the maximum does not."""
     sentence: str
-    """The same in words."""
+    """Summary in words."""
 
 
 def power(
     num_tasks: int, episodes_per_task: int, temperature: float, start_success: float, gain: float, asked: GateRecipe
 ) -> float:
-    """Chance that a true gain is promoted over the start, and over a champion that equals the start.
+    """Return the chance that a true gain is promoted over the start, and over a champion that equals the start.
 
     Normal approximation. A task's success is spread over tasks as Beta with concentration 1, and the gain wins the same
-    share of what is lost on each; a greedy policy's episodes of a task are all the same.
+    share of the losses on each task. A greedy policy's episodes of a task are all the same.
 
     Args:
-        num_tasks: Test tasks.
-        episodes_per_task: Of each policy.
-        temperature: 0 is greedy.
+        num_tasks: Number of test tasks.
+        episodes_per_task: Number of episodes of each policy per task.
+        temperature: Sampling temperature; 0 is greedy.
         start_success: Mean success of the starting policy, between 0 and 1.
-        gain: In mean success, at most what is lost.
-        asked: Thresholds; families and dreams are taken to pass.
+        gain: Gain in mean success, at most 1 - start_success.
+        asked: Thresholds; families and dreams are assumed to pass.
 
     Raises:
         ValueError: the gain is more than the start leaves to be gained.
@@ -58,13 +58,13 @@ def power(
     if num_tasks <= luck**2:
         return 0.0
     over_start = (gain + asked.margin) / error - norm.isf(0.025)
-    over_champion = gain / error - luck * sqrt(num_tasks / (num_tasks - luck**2))  # sign flips: variance about 0
+    over_champion = gain / error - luck * sqrt(num_tasks / (num_tasks - luck**2))  # sign flips use the variance about 0
     covariance: Any = [[1, shared / variance], [shared / variance, 1]]
     return float(multivariate_normal.cdf([over_start, over_champion], cov=covariance))
 
 
 def _variances(start_success: float, gain: float) -> tuple[float, float, float]:
-    """Per task: of one episode of the start, of one of the candidate, and of the gain itself."""
+    """Return variances per task: of one episode of the start, of one of the candidate, and of the gain itself."""
     lost, spread = 1 - start_success, start_success * (1 - start_success) / 2
     kept = max(0.0, 1 - gain / lost) if lost else 1.0
     candidate = kept * lost - kept**2 * (lost**2 + spread)
@@ -80,9 +80,9 @@ def advice(
     asked: GateRecipe,
     wanted: float = 0.8,
 ) -> Advice:
-    """How often a gain passes, and the least episodes or tasks with which it passes as often as wanted.
+    """Return how often a gain passes, and the fewest episodes or tasks with which it passes as often as wanted.
 
-    Args and Raises: as `power`.
+    Args and Raises: as `power`; `wanted` is the power to reach.
     """
     sampled = temperature or _SAMPLED
 
@@ -104,7 +104,7 @@ def advice(
 
 
 def _least_tasks(with_tasks: Callable[[int], float], wanted: float) -> int | None:
-    """The least multiple of ten that reaches the power, by bisection."""
+    """Return the least multiple of ten that reaches the power, by bisection; None if the maximum does not."""
     low, high = 0, _MOST_TASKS // 10
     if with_tasks(10 * high) < wanted:
         return None
@@ -115,7 +115,7 @@ def _least_tasks(with_tasks: Callable[[int], float], wanted: float) -> int | Non
 
 
 def _ways(episodes: int | None, temperature: float, tasks: int | None) -> list[str]:
-    """What reaches the wanted power, in words."""
+    """Return the ways to reach the wanted power, in words."""
     ways = [f"play each task {episodes} times at temperature {temperature:g}"] if episodes else []
     return [*ways, *([f"{tasks:,} tasks"] if tasks else [])]
 

@@ -1,4 +1,4 @@
-"""Tests of paired differences that hold for few tasks and small error rates: exact sign flips, and Holm's correction."""
+"""Tests of paired differences for few tasks and small error rates: exact sign flips, and Holm's correction."""
 
 from collections.abc import Mapping, Sequence
 from math import gcd
@@ -6,14 +6,14 @@ from math import gcd
 import numpy as np
 
 _UNITS = 420
-"""Parts of 1 that differences are rounded to: shares of up to seven episodes, and whole percents of five, are exact."""
+"""Units per 1 that differences are rounded to; shares of up to seven episodes, and multiples of 5%, are exact."""
 
 
 def sign_flip(differences: Sequence[float]) -> float:
-    """Chance of a sum as large as this one, were each difference as likely to have the other sign.
+    """Return the chance of a sum as large as this one if each difference were as likely to have the other sign.
 
-    One-sided and exact (Fisher's randomisation test, The Design of Experiments, 1935): where two policies are equal, which
-    of them won a task is a coin's choice. The distribution of the sum is the inverse transform of a product of cosines.
+    One-sided and exact (Fisher's randomisation test, The Design of Experiments, 1935): between equal policies, a coin
+    decides which of them won a task. The distribution of the sum is the inverse transform of a product of cosines.
 
     Args:
         differences: One per task, between -2 and 2, positive in favour of the candidate.
@@ -30,7 +30,7 @@ def sign_flip(differences: Sequence[float]) -> float:
 
 
 def _sums_of_flips(sizes: np.ndarray, counts: np.ndarray, largest: int) -> np.ndarray:
-    """Chance of each sum from 0 to the largest one."""
+    """Return the chance of each sum from 0 to the largest one."""
     length = 1 << (2 * largest).bit_length()
     angles = 2 * np.pi * np.arange(length // 2 + 1) / length
     spectrum = np.ones_like(angles)
@@ -40,7 +40,7 @@ def _sums_of_flips(sizes: np.ndarray, counts: np.ndarray, largest: int) -> np.nd
 
 
 def holm(p_values: Mapping[str, float], level: float) -> set[str]:
-    """Names of the hypotheses that are refuted, so that one true one among them is refuted at most at this rate.
+    """Return the names of refuted hypotheses; the chance that any true one is among them is at most `level`.
 
     Holm, A simple sequentially rejective multiple test procedure, 1979.
     """

@@ -7,7 +7,7 @@ from schemas.records import AgentTask, Trajectory
 
 
 def reward_entropy(rewards_G: Sequence[float]) -> float:
-    """The paper's V: variance of the outcomes of a group (Eq. 7); 0.25 at most for rewards of 0 and 1.
+    """Return the paper's V: variance of the outcomes of a group (Eq. 7); at most 0.25 for rewards of 0 and 1.
 
     Example: [1, 1, 0, 0] -> 0.25; [1, 0, 0, 0] -> 0.1875; all equal -> 0.
     """
@@ -16,7 +16,7 @@ def reward_entropy(rewards_G: Sequence[float]) -> float:
 
 
 def group_entropies(groups: Sequence[Sequence[Trajectory]]) -> dict[str, float]:
-    """Reward entropy by task id, of the episodes that were played to an end: enough to say what to play next."""
+    """Return reward entropy by task id, over episodes that did not fail: enough to choose what to play next."""
     return {
         group[0].task.task_id: reward_entropy([t.reward for t in group])
         for group in ([t for t in group if not t.failure] for group in groups)
@@ -32,15 +32,15 @@ def draw_tasks(
     floor: float,
     rng: random.Random,
 ) -> list[AgentTask]:
-    """Distinct tasks for a round, drawn with weights proportional to reward entropy.
+    """Draw distinct tasks for a round, with weights proportional to reward entropy.
 
     Args:
         tasks: Original and generated tasks to draw from.
-        entropies: Latest reward entropy by task id; a task that was not tried yet counts as the most of these, or as 0.25,
-            the most that returns of 0 and 1 have.
-        num_tasks: How many to draw; fewer if there are not so many.
-        max_generated_share: The paper's lambda: bound on the share of generated tasks in the round.
-        floor: Weight of a task without entropy, so that none is forgotten.
+        entropies: Latest reward entropy by task id. An untried task counts as the maximum of these, but at least as
+            0.25, the maximum for returns of 0 and 1.
+        num_tasks: Number of tasks to draw; fewer if there are not enough.
+        max_generated_share: Maximum share of generated tasks in the round: the paper's lambda.
+        floor: Minimum weight of a task, so that none is forgotten.
         rng: Source of randomness.
     """
     most = max([0.25, *entropies.values()])
@@ -54,6 +54,6 @@ def draw_tasks(
 
 
 def tasks_to_vary(tasks: Sequence[AgentTask], entropies: Mapping[str, float], num_tasks: int) -> list[AgentTask]:
-    """The original tasks at the edge of the policy's ability: highest reward entropy first."""
+    """Return the original tasks at the edge of the policy's ability, highest reward entropy first."""
     edge = [task for task in tasks if entropies.get(task.task_id, 0.0) > 0 and not task.generated]
     return sorted(edge, key=lambda task: -entropies[task.task_id])[:num_tasks]

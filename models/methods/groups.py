@@ -1,6 +1,6 @@
 """Groups of episodes as the trainer sees them: token streams with advantages, whole groups only.
 
-Shapes: N action tokens of all groups, streams and tokens in a row.
+Shapes: N action tokens of all groups, in the order of groups, streams and tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from models.methods.objective import GrpoOptions, group_advantages
 from schemas.records import Tokens, Trajectory
 
 _SAME_RETURN = 1e-9
-"""Difference up to which two returns are equal: sums of the same rewards may differ in their last bits."""
+"""Maximum difference of equal returns: sums of the same rewards may differ in their last bits."""
 
 
 @dataclass(frozen=True)
@@ -26,42 +26,42 @@ class ScoredGroup:
 
     @cached_property
     def duplicate_of(self) -> list[int]:
-        """By stream, which of the distinct ones it is like: what a policy finds likely in these is computed once."""
+        """Index of each stream's equal among the distinct ones, whose log-probabilities are computed once."""
         numbers: dict[tuple[tuple[int, ...], tuple[bool, ...]], int] = {}
         return [numbers.setdefault((tuple(one.ids), tuple(one.is_action)), len(numbers)) for one in self.tokens]
 
     @cached_property
     def distinct(self) -> list[Tokens]:
-        """Streams no two of which have the same tokens: episodes of a task meet the same moments and act alike."""
+        """Streams without duplicates: episodes of a task meet the same moments and act alike."""
         first = dict(zip(reversed(self.duplicate_of), reversed(self.tokens), strict=True))
         return [first[number] for number in range(len(first))]
 
     @cached_property
     def prefix_length(self) -> int:
-        """Tokens that all streams share before the first action."""
+        """Number of tokens that all streams share before the first action."""
         limit = min(one.is_action.index(True) for one in self.distinct)
         first = self.tokens[0].ids
         return next((i for i in range(limit) if any(one.ids[i] != first[i] for one in self.distinct)), limit)
 
     @property
     def num_actions(self) -> int:
-        """Action tokens in the group."""
+        """Number of action tokens in the group."""
         return sum(sum(one.is_action) for one in self.tokens)
 
     @property
     def padded_tokens(self) -> int:
-        """Tokens if all distinct streams were as long as the longest: what they take room for where they attend."""
+        """Number of tokens if all distinct streams were as long as the longest: their size where they attend."""
         return len(self.distinct) * max(len(one.ids) for one in self.distinct)
 
 
 def informative_groups(
     groups: Sequence[Sequence[Trajectory]], options: GrpoOptions
 ) -> tuple[list[ScoredGroup], dict[str, int]]:
-    """Groups that teach something, and how many were left out and why.
+    """Return groups that teach something, and the number of others by reason.
 
-    A failed episode has no reward, and what is left of its group is no fair sample, so a group that is not
-    whole never trains. One whose returns are all equal has no advantage; it is counted as solved, unsolved, or, where some
-    succeeded or returns are neither 0 nor 1, as all alike. One whose episodes are all masked has nothing to train on.
+    A failed episode has no reward, and the rest of its group is no fair sample, so a group that is not whole
+    never trains. One whose returns are all equal has no advantage; it is counted as all succeeded, all failed or, if
+    only some succeeded, all alike. One whose episodes are all masked has nothing to train on.
     """
     scored: list[ScoredGroup] = []
     counts = {"broken": 0, "all_succeeded": 0, "all_failed": 0}
@@ -74,7 +74,7 @@ def informative_groups(
 
 
 def _left_out(group: Sequence[Trajectory], options: GrpoOptions) -> str:
-    """Why a group teaches nothing; empty if it does."""
+    """Return the reason why a group teaches nothing; empty if it does teach."""
     if any(trajectory.failure for trajectory in group):
         return "broken"
     rewards = [trajectory.reward for trajectory in group]
@@ -97,25 +97,25 @@ def _scored(group: Sequence[Trajectory], rewards: list[float], options: GrpoOpti
 
 
 def sampled_logprobs(groups: Sequence[ScoredGroup]) -> Tensor:
-    """Log-probabilities of all action tokens as the engine sampled them, [N]."""
+    """Return log-probabilities of all action tokens as the engine sampled them, [N]."""
     streams = (one for g in groups for one in g.tokens)
     return torch.tensor([p for one in streams for p, act in zip(one.logprobs, one.is_action, strict=True) if act])
 
 
 def stream_lengths(groups: Sequence[ScoredGroup]) -> list[int]:
-    """Action tokens of each stream; they add up to N."""
+    """Return the number of action tokens of each stream; they add up to N."""
     return [sum(one.is_action) for g in groups for one in g.tokens]
 
 
 def token_advantages(groups: Sequence[ScoredGroup]) -> Tensor:
-    """Each episode's advantage at each of its action tokens, [N]."""
+    """Return each episode's advantage at each of its action tokens, [N]."""
     return torch.tensor(
         [a for g in groups for one, a in zip(g.tokens, g.advantages, strict=True) for action in one.is_action if action]
     )
 
 
 def micro_batches(groups: Sequence[ScoredGroup], max_tokens: int) -> Iterator[list[ScoredGroup]]:
-    """Groups of like length together, at most max_tokens as padded in each batch, at least one group."""
+    """Yield batches of groups of similar length, with at most max_tokens as padded, or a single group."""
     batch: list[ScoredGroup] = []
     for group in sorted(groups, key=lambda group: group.padded_tokens):
         if batch and sum(one.padded_tokens for one in batch) + group.padded_tokens > max_tokens:

@@ -1,7 +1,8 @@
 """The objective of GRPO: group-relative advantages and the clipped token-level loss (paper, Eq. 3).
 
-Three policies: the one that sampled a token, the *old* one that the round begins with, and the one being trained. The
-paper takes the first two for one; they differ if the engine rounds otherwise than the trainer, or if rollouts are stale.
+There are three policies: the one that sampled a token, the *old* one at the start of the round, and the one being
+trained. The paper does not distinguish the first two. They differ if the engine rounds differently from the trainer, or
+if rollouts are stale.
 
 Shapes: G episodes of a group, N action tokens of all episodes in a row.
 """
@@ -17,7 +18,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class GrpoOptions:
-    """Everything that shapes an update."""
+    """Settings of a policy update."""
 
     learning_rate: float = 4e-4
     clip_low: float = 0.2
@@ -30,20 +31,20 @@ class GrpoOptions:
     tokens_per_batch: int = 16_000
     max_grad_norm: float = 1.0
     warmup_updates: int = 0
-    """Updates until the learning rate is reached: Adam's first steps are as long as all others, and blind."""
+    """Number of updates until the learning rate is reached: Adam's first steps are as long as all others, but blind."""
     negative_scale: float = 1.0
     """Weight of negative advantages."""
     mask_truncated: bool = False
-    """Leave episodes that met the step limit out of the loss; else they count as failures."""
+    """True to leave episodes that met the step limit out of the loss; otherwise they count as failures."""
     importance_correction: Literal["none", "token", "sequence"] = "none"
-    """See importance_weights."""
+    """Unit of the importance correction; see `importance_weights`."""
     max_importance_ratio: float = 2.0
 
 
 def group_advantages(
     rewards_G: Sequence[float], *, normalise_std: bool = True, leave_one_out: bool = False
 ) -> list[float]:
-    """Reward of each episode relative to its group.
+    """Return the reward of each episode relative to its group.
 
     Args:
         rewards_G: One return per episode.
@@ -51,7 +52,7 @@ def group_advantages(
         leave_one_out: Compare with the mean of the others (RLOO) instead of the mean of all.
 
     Raises:
-        ValueError: fewer than two episodes: a lone one has nobody to be compared with.
+        ValueError: fewer than two episodes: a single one has nothing to be compared with.
     Source: paper, Eq. 3; the reward is the episode's return and holds for each of its action tokens.
     """
     count = len(rewards_G)
@@ -69,20 +70,20 @@ def group_advantages(
 def importance_weights(
     old_logprobs_N: Tensor, sampled_logprobs_N: Tensor, lengths: Sequence[int], options: GrpoOptions
 ) -> tuple[Tensor, dict[str, float]]:
-    """How likely the old policy finds each token, over how likely its sampler found it: truncated, 1 if not asked for.
+    """Return each token's probability under the old policy over that under its sampler, truncated; 1 if not configured.
 
     Args:
-        old_logprobs_N: Computed by the trainer before the round.
-        sampled_logprobs_N: As the engine sampled, with the weights that it had then.
-        lengths: Action tokens of each stream; a stream is the sequence of the correction by sequence.
-        options: Say whether a token or a sequence is corrected, and where ratios are cut off.
+        old_logprobs_N: Log-probabilities that the trainer computed before the round.
+        sampled_logprobs_N: Log-probabilities from the engine, with its weights at the time of sampling.
+        lengths: Number of action tokens of each stream; for the correction by sequence, a stream is the sequence.
+        options: Unit of the correction, token or sequence, and the maximum ratio.
 
     Returns:
         Weights of the surrogate loss [N], and sums to log: raw ratios of tokens, the k3 estimate of the KL from sampler
-        to old policy, weights that were cut off.
+        to old policy, and the number of truncated weights.
     Source: the decoupled objective of AReaL (arXiv 2505.24298), the old policy being the proximal one; truncated
         importance sampling between engine and trainer as in TRL (token_truncate, sequence_truncate).
-    Differs: the paper has no such weights.
+    Differs: the paper has no importance weights.
     """
     gaps_N = old_logprobs_N - sampled_logprobs_N
     ratios_N = gaps_N.exp()
@@ -103,15 +104,15 @@ def objective(
     options: GrpoOptions,
     importance_N: Tensor | float = 1.0,
 ) -> tuple[Tensor, dict[str, float]]:
-    """Sum over action tokens of the clipped surrogate loss plus the k3 estimate of the KL to the reference.
+    """Return the sum over action tokens of the clipped surrogate loss plus the k3 estimate of the KL to the reference.
 
     Args:
-        logprobs_N: Of the policy being trained; gradients flow through them alone.
-        old_logprobs_N: Of the policy that the round began with.
-        reference_logprobs_N: Of what the KL term holds on to.
-        advantages_N: Of each token's episode.
+        logprobs_N: Log-probabilities under the policy being trained; gradients flow through them alone.
+        old_logprobs_N: Log-probabilities under the policy at the start of the round.
+        reference_logprobs_N: Log-probabilities under the reference of the KL term; None for no KL term.
+        advantages_N: Advantage of each token's episode.
         options: Clip range and weight of the KL.
-        importance_N: From importance_weights.
+        importance_N: Weights from importance_weights.
 
     Returns:
         Loss summed over tokens (divide by the number of tokens of the whole batch), and sums to log.

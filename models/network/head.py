@@ -1,4 +1,4 @@
-"""The head: log-probabilities of target tokens, without ever holding the logits of all of them.
+"""The head: log-probabilities of target tokens, without holding the logits of all of them at once.
 
 Shapes: N target tokens, E hidden size.
 """
@@ -11,11 +11,11 @@ from torch.utils.checkpoint import checkpoint
 from models.network.transformer import Weights, logits_of
 
 _LOGITS_AT_A_TIME = 2**26
-"""A quarter of a gigabyte."""
+"""Maximum number of logits computed at a time: a quarter of a gigabyte."""
 
 
 def target_logprobs(weights: Weights, hidden_NE: Tensor, targets_N: Tensor, temperature: float = 1.0) -> Tensor:
-    """Log-softmax at the targets, [N]; what does not fit at a time is computed anew in the backward pass."""
+    """Return the log-softmax at the targets, [N]; more than one chunk is recomputed in the backward pass."""
 
     def chunk(hidden: Tensor, targets: Tensor) -> Tensor:
         logprobs = F.log_softmax(logits_of(weights, hidden) / temperature, dim=-1)

@@ -1,7 +1,7 @@
 """The network that policy and experience model start from: a Hugging Face causal LM, or a tiny one of our own.
 
-Weights are safetensors, remote code is never run, and a hub model needs a pinned revision. Transformers takes seconds to
-import, and is imported when a model is loaded or made.
+Weights are safetensors, remote code is never run, and a hub model needs a pinned revision. Importing Transformers takes
+seconds, so it is imported only when a model is loaded or created.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from schemas.errors import InputError
 
 @dataclass
 class LanguageModel:
-    """A causal LM with its tokenizer and prompt format."""
+    """Causal LM with its tokenizer and prompt format."""
 
     network: Any
     tokenizer: Any
@@ -27,25 +27,25 @@ class LanguageModel:
 
     @property
     def num_parameters(self) -> int:
-        """Distinct weights, adapters among them."""
+        """Number of distinct weights, including adapters."""
         return sum(p.numel() for p in self.network.parameters())
 
     def save(self, folder: Path) -> None:
-        """Write safetensors, configuration and tokenizer into a folder; of a network with adapters, only these."""
+        """Write safetensors, configuration and tokenizer to a folder; with adapters, only their weights are written."""
         self.network.save_pretrained(folder, safe_serialization=True)
         self.tokenizer.save_pretrained(folder)
 
 
 def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_init: bool = False) -> LanguageModel:
-    """A model from a folder or a hub id.
+    """Load a model from a folder or a hub id.
 
     Args:
         folder_or_id: Folder with config.json, *.safetensors and tokenizer, or a hub id.
         revision: Commit of the hub model; required for a hub id, so that a run can be repeated.
-        random_init: Take only architecture and tokenizer, and random weights.
+        random_init: Use only architecture and tokenizer, with random weights.
 
     Raises:
-        InputError: nothing there, no safetensors, a tokenizer of another model, or a hub id without revision.
+        InputError: no model found, no safetensors, a tokenizer of another model, or a hub id without revision.
     """
     from transformers import AutoTokenizer
 
@@ -64,7 +64,7 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
 
 
 def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) -> tuple[Any, PromptFormat]:
-    """A model's configuration and prompt format, without its weights.
+    """Load a model's configuration and prompt format, without its weights.
 
     Raises:
         InputError: they cannot be loaded.
@@ -81,7 +81,7 @@ def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) 
 
 @contextmanager
 def _told(folder_or_id: str | Path) -> Iterator[None]:
-    """What transformers raises when it loads, as an error of ours."""
+    """Convert the errors that transformers raises on loading to InputError."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -111,7 +111,7 @@ def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, A
 def new_tiny_model(
     tokenizer: Any, *, hidden_size: int, num_layers: int, num_heads: int, max_positions: int, seed: int
 ) -> LanguageModel:
-    """A Qwen3 of about a million weights, from random initialisation."""
+    """Create a Qwen3 of about a million weights with random initialisation."""
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     torch.manual_seed(seed)

@@ -1,6 +1,6 @@
-"""Low-rank adapters (LoRA, arXiv 2106.09685): what a network learns lies beside its weights, which stay as they were.
+"""Low-rank adapters (LoRA, arXiv 2106.09685): training changes added matrices, and the network's own weights stay.
 
-peft makes, stores and loads them, in its own format; models/network/transformer.py computes with them.
+peft creates, stores and loads them, in its own format; models/network/transformer.py computes with them.
 """
 
 from collections.abc import Sequence
@@ -13,31 +13,32 @@ from torch import Tensor
 from schemas.errors import InputError
 
 _PROJECTIONS = r".*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
-"""One pattern: of several names peft writes the order anew in every process, and the file's digest would change."""
+"""Pattern of the adapted projections. It is a single one, because peft writes several names in a new order in every
+process, which would change the file's digest."""
 _NAME = "default"
-"""That peft gives adapters."""
+"""Name that peft gives adapters."""
 _NOTES = ("_hf_peft_config_loaded", "peft_config", "_weight_conversions")
-"""What a network of transformers knows of its adapters, and saves its weights by."""
+"""Attributes in which a transformers network records its adapters, and by which it saves its weights."""
 
 
 def has_adapters(network: Any) -> bool:
-    """Whether adapters lie beside a network's weights."""
+    """Return whether a network has adapters."""
     return getattr(network, "_hf_peft_config_loaded", False)
 
 
 def is_adapter(name: str) -> bool:
-    """Whether a weight of this name is an adapter's."""
+    """Return whether the weight of this name belongs to an adapter."""
     return ".lora_" in name
 
 
 def add_adapters(network: Any, rank: int, alpha: int, seed: int) -> None:
-    """Lay new adapters, which change nothing before they are trained, beside a network's weights.
+    """Add new adapters to a network; they change nothing before they are trained.
 
     Args:
-        network: Changed in place.
-        rank: Of the adapters.
-        alpha: They count alpha / rank.
-        seed: Of their first weights.
+        network: Network, changed in place.
+        rank: Rank of the adapters.
+        alpha: Scale of the adapters, which count alpha / rank.
+        seed: Seed of their initial weights.
 
     Raises:
         InputError: peft is not installed.
@@ -51,14 +52,14 @@ def add_adapters(network: Any, rank: int, alpha: int, seed: int) -> None:
 
 
 def adapter_of(linears: Sequence[Any]) -> tuple[Tensor, Tensor]:
-    """Adapters of linear maps of one input as one: the way down [A, in] and the scaled way up [out, A], A ranks in all."""
+    """Fuse the adapters of linear maps with one input: down [A, in] and scaled up [out, A], for A ranks in all."""
     down = torch.cat([one.lora_A[_NAME].weight for one in linears])
     up = torch.block_diag(*[one.lora_B[_NAME].weight * one.scaling[_NAME] for one in linears])
     return down, up
 
 
 def merged(network: Any) -> Any:
-    """A copy of a network with its adapters added to its weights, for engines that know no adapters."""
+    """Return a copy of a network with its adapters merged into its weights, for engines without adapter support."""
     plain = deepcopy(network)
     for name, layer in list(plain.named_modules()):
         if hasattr(layer, "lora_A"):

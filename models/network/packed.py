@@ -1,4 +1,4 @@
-"""Forward passes for training: tokens of all rows one after the other, none of them padding; side by side only to attend.
+"""Forward passes for training: tokens of all rows are packed without padding, and padded only to attend.
 
 Shapes: N tokens of all rows, R rows side by side, T tokens of the longest, H heads, D head size, E hidden size.
 """
@@ -18,32 +18,32 @@ Row = Sequence[int]
 
 _ROUND_TO = 16
 _SHAPES_PER_OCTAVE = 32
-"""Numbers of tokens are rounded up to few: the CPU kernels are compiled once per shape."""
+"""Number of token counts per doubling; others are rounded up, because CPU kernels are compiled once per shape."""
 
 
 def forward(weights: Weights, rows: Sequence[Row]) -> Tensor:
-    """Hidden states after the last norm, without a cache.
+    """Return hidden states after the last norm, without a cache.
 
     Args:
-        weights: From weights_of.
+        weights: Weights from weights_of.
         rows: Token ids.
 
     Returns:
-        Hidden states [N, E] in the dtype of the weights, row after row; what follows is filler.
+        Hidden states [N, E] in the dtype of the weights, row after row, followed by filler.
     """
     return forward_groups(weights, rows, [])
 
 
 def forward_groups(weights: Weights, prefixes: Sequence[Row], suffixes: Sequence[Sequence[Row]]) -> Tensor:
-    """Hidden states of groups of rows that start alike; the common start is computed once per group.
+    """Return hidden states of groups of rows with a common prefix, which is computed once per group.
 
     Args:
-        weights: From weights_of.
-        prefixes: Common starts.
-        suffixes: Continuations of each of them; or none of any.
+        weights: Weights from weights_of.
+        prefixes: Common prefix of each group.
+        suffixes: Continuations of each prefix; empty if no prefix has any.
 
     Returns:
-        Hidden states [N, E]: of the prefixes one after the other, then of the suffixes; what follows is filler.
+        Hidden states [N, E]: all prefixes one after the other, then all suffixes, then filler.
     """
     first, then = list(prefixes), list(chain(*suffixes))
     owners = [owner for owner, group in enumerate(suffixes) for _ in group]
@@ -65,14 +65,14 @@ def forward_groups(weights: Weights, prefixes: Sequence[Row], suffixes: Sequence
 
 
 def _filler(rows: Sequence[Row]) -> list[Row]:
-    """Rows that nobody looks at, none longer than the longest."""
+    """Return rows that no other row attends to, none longer than the longest."""
     count, longest = sum(map(len, rows)), max(map(len, rows))
     step = max(_ROUND_TO, 1 << max(0, count.bit_length() - _SHAPES_PER_OCTAVE.bit_length()))
     return [[0] * min(longest, missing) for missing in range(-count % step, 0, -longest)]
 
 
 class _Groups:
-    """Where the tokens of groups lie, and what they look at: rows, and others that continue them."""
+    """Positions and attention masks of the tokens of groups: rows, and other rows that continue them."""
 
     def __init__(self, weights: Weights, first: list[Row], then: list[Row], owners: list[int]) -> None:
         device, dtype = weights.device, weights.dtype
@@ -90,7 +90,7 @@ class _Groups:
             self._then_bias = bias_of(torch.cat([seen, own], dim=2), dtype)[:, None]
 
     def attended(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """What each token sees, [N, H * D]; of queries [1, H, N, D], and of keys and values of as many heads as they have."""
+        """Attend from queries [1, H, N, D] to keys and values, which may have fewer heads; return [N, H * D]."""
         cut = self._first.num_tokens
         queries, keys, values = (self._first.pad(t[0, :, :cut]) for t in (query, key, value))
         attended = self._first.unpad(attend(queries, keys, values, self._first_bias))
@@ -107,7 +107,7 @@ def _positions(row: Row, start: int) -> range:
 
 
 class _Rows:
-    """Tokens of rows, one after the other and side by side."""
+    """Tokens of rows, both packed one after the other and padded side by side."""
 
     def __init__(self, rows: list[Row], device: torch.device) -> None:
         lengths_R1 = torch.tensor([len(row) for row in rows])[:, None]
@@ -115,12 +115,12 @@ class _Rows:
         self.longest = -(-int(lengths_R1.max()) // _ROUND_TO) * _ROUND_TO
         inside_RT = torch.arange(self.longest) < lengths_R1
         self._place_of_token = inside_RT.flatten().nonzero()[:, 0].to(device)
-        self._token_of_place = (inside_RT.flatten().cumsum(0) - 1).clamp(min=0).to(device)  # padding: of the one before
+        self._token_of_place = (inside_RT.flatten().cumsum(0) - 1).clamp(min=0).to(device)  # padding: the last token
         self.inside_RT = inside_RT.to(device)
         self.causal_TT = torch.ones(self.longest, self.longest, dtype=torch.bool, device=device).tril()
 
     def pad(self, x_HND: Tensor) -> Tensor:
-        """Rows padded to the longest, [R, H, T, D]. What stands in the padding is of no importance."""
+        """Return rows padded to the longest, [R, H, T, D]; the content of the padding does not matter."""
         num_heads, num_tokens, head_size = x_HND.shape
         x_NX = x_HND.transpose(0, 1).flatten(1)
         if num_tokens:
@@ -130,16 +130,16 @@ class _Rows:
         return x_NX.view(*self.inside_RT.shape, num_heads, head_size).transpose(1, 2)
 
     def unpad(self, x_RTX: Tensor) -> Tensor:
-        """Their tokens without the padding, [N, X]."""
+        """Return the tokens of the rows without the padding, [N, X]."""
         return _Moved.apply(x_RTX.flatten(0, 1), self._place_of_token, self._token_of_place, self.inside_RT)
 
 
 class _Moved(Function):
-    """Rows of a matrix in other places, each of them at most once that counts: gradients are moved back, not added up."""
+    """Moved rows of a matrix; each counts at most once, so that gradients are moved back instead of added up."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, there: Tensor, back: Tensor, counts: Tensor | None) -> Tensor:
-        """Args: x [A, X]; of which row of it each new row is, [B]; the other way round, [A]; which of these count, if not all."""
+        """Move rows of x [A, X]: there [B] is the source of each new row, back [A] the inverse, counts [A] a mask."""
         ctx.save_for_backward(back, counts)
         return x.index_select(0, there)
 

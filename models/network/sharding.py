@@ -1,7 +1,7 @@
-"""Ranks: processes that train one network together, each of which has a part of everything (FSDP2).
+"""Ranks: processes that train one network together, each with a part of everything (FSDP2).
 
-Weights, gradients and the optimiser's state are spread over them; a block's weights are together only while it computes.
-Without other ranks, everything here leaves everything as it is.
+Weights, gradients and the optimiser's state are sharded over them; a block's weights are gathered only while it
+computes. With a single rank, nothing here changes anything.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,26 +18,26 @@ _METHOD = "compute_gathered"
 
 
 def num_ranks() -> int:
-    """How many there are."""
+    """Return the number of ranks."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
 def rank() -> int:
-    """Which one this is, from 0."""
+    """Return the number of this rank, from 0."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
 def shard(network: Any) -> None:
-    """Spread a network's weights over all ranks, in place.
+    """Shard a network's weights over all ranks, in place.
 
-    They are gathered in float32, as they are: so sharded training computes what one rank alone would.
+    They are gathered in float32, as they are, so that sharded training computes the same as a single rank.
     """
     if num_ranks() == 1:
         return
     for module in (*network.model.layers, network):
         setattr(module, _METHOD, MethodType(_compute, module))
         sharded = fully_shard(module)
-        sharded.set_gradient_divide_factor(1.0)  # a loss is a sum over ranks, of which each has its share
+        sharded.set_gradient_divide_factor(1.0)  # a loss is the sum of the ranks' shares
         sharded.set_force_sum_reduction_for_comms(True)
         register_fsdp_forward_method(module, _METHOD)
 
@@ -47,9 +47,9 @@ def _compute(_: nn.Module, function: Callable[..., Any], *inputs: Any) -> Any:
 
 
 def with_full_parameters(module: nn.Module, function: Callable[..., Any], *inputs: Any) -> Any:
-    """What a function makes of its inputs, while the weights that lie in a module itself are together on this rank.
+    """Return a function's result, computed while the module's own weights are gathered on this rank.
 
-    Gradients flow through tensors among inputs and results only.
+    Gradients flow only through tensors among inputs and results.
     """
     if not hasattr(module, _METHOD):
         return function(*inputs)
@@ -57,9 +57,9 @@ def with_full_parameters(module: nn.Module, function: Callable[..., Any], *input
 
 
 def local_shards(parts: Sequence[Part]) -> Iterator[tuple[Part, float]]:
-    """This rank's parts of a whole, and what each counts: 1, or 0 where one is repeated.
+    """Yield this rank's parts of a whole, each with its factor: 1, or 0 for a repeated part.
 
-    Ranks gather weights together, so that all of them must compute equally often.
+    Ranks gather weights together, so all of them must compute equally often.
     """
     for start in range(0, len(parts), num_ranks()):
         place = start + rank()
@@ -67,7 +67,7 @@ def local_shards(parts: Sequence[Part]) -> Iterator[tuple[Part, float]]:
 
 
 def all_reduce_sum(values: Mapping[str, float]) -> dict[str, float]:
-    """Over all ranks."""
+    """Return the sum of each value over all ranks."""
     if num_ranks() == 1:
         return dict(values)
     totals = torch.tensor(list(values.values()), dtype=torch.float64)
@@ -76,12 +76,12 @@ def all_reduce_sum(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def full_tensor(tensor: Tensor) -> Tensor:
-    """A tensor of which this rank may have a part only. All ranks have to ask."""
+    """Return the whole of a tensor that may be sharded; every rank must call this."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def distribute_like(tensor: Tensor, like: Tensor) -> Tensor:
-    """Of a tensor that every rank has, what lies on this rank, as another is spread."""
+    """Return this rank's part of a tensor that every rank has, sharded like another tensor."""
     if not isinstance(like, DTensor):
         return tensor
     return distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None)

@@ -1,8 +1,8 @@
 """A small byte-level tokenizer of our own, for backbones that are trained from scratch.
 
-Words that are common become one token each, others fall into a few pieces, and every text can be encoded and decoded
-without loss. The backbone that ships was shown invented names, so that to it no name is privileged; one that is made of
-logs has a token for whatever is often named in them, which is then far easier to copy.
+Common words become one token each, others fall into a few pieces, and every text can be encoded and decoded without
+loss. The shipped backbone was trained on invented names, so that no name is privileged. A backbone trained on logs has
+a token for each name that is frequent in them, which is then far easier to copy.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _WORDS = Regex(r"\n-| ?[A-Za-z]+| ?\d| |\n|[^\sA-Za-z\d]")
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> "PreTrainedTokenizerFast":
-    """A byte-level BPE tokenizer with the prompt markers as its special tokens."""
+    """Train a byte-level BPE tokenizer with the prompt markers as its special tokens."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Split(_WORDS, "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]

@@ -1,4 +1,4 @@
-"""What of a network is trained, and how its activations are kept."""
+"""Selection of the weights of a network to train, and of gradient checkpointing."""
 
 from copy import deepcopy
 from typing import Any
@@ -11,12 +11,12 @@ def make_trainable(network: Any, recipe: TrainingRecipe, seed: int) -> None:
     """Make a network ready for training, in place.
 
     Args:
-        network: Adapters that it has are trained on.
-        recipe: Whether all weights are trained, or adapters.
-        seed: Of new adapters.
+        network: Network; adapters that it has are trained on.
+        recipe: Training settings: all weights or adapters, and gradient checkpointing.
+        seed: Seed of new adapters.
 
     Raises:
-        InputError: adapters are wanted and peft is not installed.
+        InputError: adapters are configured and peft is not installed.
     """
     if recipe.lora_rank and not has_adapters(network):
         add_adapters(network, recipe.lora_rank, recipe.lora_alpha, seed)
@@ -27,7 +27,7 @@ def make_trainable(network: Any, recipe: TrainingRecipe, seed: int) -> None:
 
 
 def trainable_copy(network: Any, recipe: TrainingRecipe, seed: int) -> Any:
-    """A copy of a network that others use meanwhile; where adapters are trained, it shares the weights beneath."""
+    """Return a trainable copy of a network in use; where adapters are trained, the copy shares the base weights."""
     beneath = [weight for name, weight in network.named_parameters() if recipe.lora_rank and not is_adapter(name)]
     copied = deepcopy(network, {id(weight): weight for weight in beneath})
     make_trainable(copied, recipe, seed)

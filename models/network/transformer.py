@@ -1,7 +1,7 @@
 """A lean forward pass over the weights of a Llama-family network (Llama, Qwen2, Qwen3).
 
-Hugging Face holds, loads and saves the weights; this file only computes with them: fused projections,
-half the element-wise work, and a cache of one's own. Training and generation share it.
+Hugging Face holds, loads and saves the weights; this file only computes with them, with fused projections,
+half the element-wise work, and a cache of our own. Training and generation share it.
 
 Shapes: B rows, T new tokens, S cached tokens, H query heads, K key-value heads, D head size, E hidden size.
 """
@@ -25,15 +25,15 @@ SUPPORTED = ("llama", "qwen2", "qwen3")
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Linear maps of one input, fused, and what low-rank adapters add to them."""
+    """Fused linear maps of one input, with the low-rank adapters that add to them."""
 
     weight: Tensor
     bias: Tensor | None
     adapter: tuple[Tensor, Tensor] | None
-    """The adapters' way down, and their scaled way up again."""
+    """Down matrix and scaled up matrix of the adapters."""
 
     def __call__(self, x: Tensor) -> Tensor:
-        """What comes out, one map after the other on the last axis."""
+        """Return the outputs of the maps, one after the other on the last axis."""
         out = F.linear(x, self.weight, self.bias)
         if self.adapter is None:
             return out
@@ -43,7 +43,7 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Weights of one block, projections fused."""
+    """Weights of one block, with fused projections."""
 
     norm_in_E: Tensor
     qkv: Projection
@@ -56,12 +56,12 @@ class Layer:
 
 
 Block = Callable[..., Any]
-"""One block of a network: called with what is to be computed of its Layer and other inputs, and with these."""
+"""One block of a network: `block(compute, *inputs)` returns `compute(layer, *inputs)` for its Layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A network laid out for computing; gradients flow back into the network's own parameters."""
+    """Network laid out for computation; gradients flow back into the network's own parameters."""
 
     embedding: Tensor
     blocks: list[Block]
@@ -76,22 +76,23 @@ class Weights:
 
     @property
     def device(self) -> torch.device:
-        """Where everything is computed."""
+        """Device of all computation."""
         return self.embedding.device
 
 
 def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) -> Weights:
-    """A network's weights, which are fused and cast block by block.
+    """Return a network's weights, which are fused and cast block by block.
 
     Args:
-        network: Of the Llama family, with or without low-rank adapters.
-        dtype: Of the matrix products.
-        for_sampling: Lay every block out at once, with its adapters added to its weights: for weights that are used
-            often and trained never. Else it is done when a block computes, and again in its backward pass if its
-            activations are computed anew.
+        network: Network of the Llama family, with or without low-rank adapters.
+        dtype: Dtype of the matrix products.
+        for_sampling: Lay out every block at once, with its adapters added to its weights, for weights that are used
+            often and never trained. Otherwise a block is laid out when it computes, and again in its backward pass if
+            its activations are recomputed.
 
     Raises:
-        InputError: an architecture outside the Llama family, or one that scales its positions.
+        InputError: an architecture outside the Llama family, positions scaled in an unsupported way, a sliding window,
+            or biases after attention or in the MLP.
     """
     config = network.config
     if config.model_type not in SUPPORTED:
@@ -124,7 +125,7 @@ def _eager_block(block: Any, _: Any, dtype: torch.dtype) -> Block:
 
 
 def _lazy_block(block: Any, network: Any, dtype: torch.dtype) -> Block:
-    """A block that is trained: its activations are kept for the backward pass, or computed anew if the network says so."""
+    """Return a block that is trained: activations are stored for the backward pass, or recomputed if so configured."""
 
     def with_views(compute: Callable[..., Any], *inputs: Any) -> Any:
         return compute(_layer(block, dtype, merge_adapters=False), *inputs)
@@ -167,7 +168,7 @@ def _fused(linears: Sequence[Any], dtype: torch.dtype, merge_adapters: bool) -> 
 
 
 def _plain(linear: Any) -> Any:
-    """Without its adapter, if it has one."""
+    """Return a linear map without its adapter, if it has one."""
     return getattr(linear, "base_layer", linear)
 
 
@@ -181,7 +182,7 @@ def _head_norms(attention: Any) -> Tensor:
 
 
 def rotations(weights: Weights, positions_BT: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosines and sines of the rotary embedding, [B, 1, T, D]."""
+    """Return cosines and sines of the rotary embedding, [B, 1, T, D]."""
     angles = positions_BT[:, None, :, None].float() * weights.inverse_frequencies
     cos, sin = angles.cos().to(weights.dtype), angles.sin().to(weights.dtype)
     return torch.cat([cos, cos], dim=-1), torch.cat([sin, sin], dim=-1)
@@ -193,12 +194,12 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def norm(x: Tensor, weight: Tensor, epsilon: float, dtype: torch.dtype) -> Tensor:
-    """RMSNorm over the last axis, computed in the input's precision."""
+    """Apply RMSNorm over the last axis, computed in the input's precision."""
     return F.rms_norm(x, (x.shape[-1],), weight.to(x.dtype), epsilon).to(dtype)
 
 
 def project(weights: Weights, layer: Layer, x_BTE: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries [B, H, T, D], keys and values [B, K, T, D] of one block, rotated."""
+    """Return queries [B, H, T, D] and keys [B, K, T, D] of one block, both rotated, and values [B, K, T, D]."""
     hidden = norm(x_BTE, layer.norm_in_E, weights.epsilon, weights.dtype)
     fused = layer.qkv(hidden).unflatten(-1, (-1, weights.head_size)).transpose(1, 2)
     spun, value = fused.split([weights.num_heads + weights.num_kv_heads, weights.num_kv_heads], dim=1)
@@ -209,10 +210,10 @@ def project(weights: Weights, layer: Layer, x_BTE: Tensor, cos: Tensor, sin: Ten
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
-    """Grouped-query attention, [B, T, H * D].
+    """Compute grouped-query attention, [B, T, H * D].
 
-    Written out for a CPU, where the fused kernel takes two to four times as long: its backward pass at these sizes,
-    and in bfloat16 all of it on processors that multiply no matrices by themselves.
+    It is written out for a CPU, where the fused kernel takes two to four times as long: in its backward pass at these
+    sizes, and in all of bfloat16 on processors without native matrix multiplication.
 
     Args:
         query: [B, H, T, D].
@@ -233,7 +234,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
 
 
 def finish_block(weights: Weights, layer: Layer, x: Tensor, attended: Tensor) -> Tensor:
-    """Output projection of what was attended to, [..., H * D], and MLP, both added to the residual stream, [..., E]."""
+    """Add the output projection of attended values [..., H * D] and the MLP to the residual stream, [..., E]."""
     x = x + layer.out(attended)
     hidden = norm(x, layer.norm_mlp_E, weights.epsilon, weights.dtype)
     gate, up = layer.gate_up(hidden).chunk(2, dim=-1)
@@ -241,10 +242,10 @@ def finish_block(weights: Weights, layer: Layer, x: Tensor, attended: Tensor) ->
 
 
 def logits_of(weights: Weights, hidden: Tensor) -> Tensor:
-    """Logits for hidden states [..., E], computed in float32 whatever the rest is computed in."""
+    """Return logits for hidden states [..., E], always computed in float32."""
     return F.linear(hidden.float(), weights.head)
 
 
 def bias_of(visible: Tensor, dtype: torch.dtype) -> Tensor:
-    """What is added to scores: 0 where a token may look, -inf elsewhere."""
+    """Return the bias of attention scores: 0 where a token may look, -inf elsewhere."""
     return torch.zeros(visible.shape, dtype=dtype, device=visible.device).masked_fill_(~visible, -torch.inf)

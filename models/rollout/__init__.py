@@ -1,1 +1,1 @@
-"""Rollouts: play groups of episodes; scripted behaviour policies."""
+"""Rollouts of groups of episodes, and scripted behaviour policies."""

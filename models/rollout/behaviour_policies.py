@@ -1,7 +1,7 @@
-"""Behaviours that fill the logs: an expert, an expert that errs, and one that mostly errs.
+"""Behaviour policies that fill the logs: an expert, an expert that errs, and one that mostly errs.
 
-Logs must hold what a learning policy will do, its mistakes too: an experience model that never saw an
-action refused will grant it.
+Logs must contain what a learning policy will do, including its mistakes: an experience model that never saw
+an action refused will grant it.
 """
 
 import random
@@ -23,15 +23,15 @@ def collect(
     max_steps: int,
     on_progress: Callable[[int, int], None] = lambda num_done, num_total: None,
 ) -> list[Trajectory]:
-    """One real episode per task, played by an expert that errs.
+    """Play one real episode per task with an expert that errs.
 
     Args:
-        environment: Where to play.
+        environment: Environment to play in.
         tasks: One episode each; repeat a task for more.
-        noise: Probability of an error per step; dealt to the tasks in turn. 0 is the expert itself.
-        seed: Of the errors.
-        max_steps: Limit of an episode.
-        on_progress: Called after each turn with how many episodes are over, of how many.
+        noise: Probability of an error per step, assigned to the tasks in turn; 0 is the expert itself.
+        seed: Seed of the errors.
+        max_steps: Maximum number of steps of an episode.
+        on_progress: Called after each turn with the number of finished episodes and of all episodes.
     """
     episodes = [
         _Episode(task, noise[i % len(noise)], random.Random(f"{seed}/{i}"), max_steps) for i, task in enumerate(tasks)
@@ -53,7 +53,7 @@ def collect(
 
 @dataclass
 class _Episode:
-    """One that is played, and how."""
+    """Running episode, with the settings of its errors."""
 
     task: AgentTask
     noise: float
@@ -81,10 +81,10 @@ class _Episode:
 
 
 def _mistake(environment: RealEnvironment, slot: int, rng: random.Random) -> str:
-    """Mostly a slip; else something that is possible, something that is likely refused, or babble.
+    """Return a mistake: mostly a slip, else a possible action, one that is likely refused, or a garbled one.
 
-    The verb of the middle two is drawn first, so that the few fatal actions (to eat an ingredient, say) come
-    as often as the many harmless ones: they are what a dream must get right.
+    The verb of the middle two is drawn first, so that the few fatal actions (for example, eating an ingredient)
+    are as frequent as the many harmless ones: a dream must get them right.
     """
     meant, possible = environment.expert(slot), environment.admissible_actions(slot)
     kind = rng.choices(("slip", "possible", "near miss", "garbled"), weights=(3, 1, 1, 1))[0]
@@ -98,7 +98,7 @@ def _mistake(environment: RealEnvironment, slot: int, rng: random.Random) -> str
 
 
 def garbled(action: str, rng: random.Random) -> str:
-    """An action as a language model that is still learning might misspell it."""
+    """Misspell an action as a language model might that is still learning."""
     words = action.split(" ")
     for _ in range(rng.randint(1, 3)):
         place = rng.randrange(len(words))
@@ -109,7 +109,7 @@ def garbled(action: str, rng: random.Random) -> str:
 
 
 def _slips(meant: str, possible: Sequence[str]) -> list[str]:
-    """The possible actions that share most words with what an expert meant to do: the wrong tool, the wrong cut."""
+    """Return the possible actions that share most words with the expert's: the wrong tool, the wrong cut."""
     words = set(meant.split(" "))
     overlaps = {action: len(words & set(action.split(" "))) for action in possible if action != meant}
     best = max(overlaps.values(), default=0)

@@ -1,7 +1,7 @@
-"""Where a dream errs: what a refit of the experience model plays for real.
+"""Sampling for a refit of the experience model: dreams that err are played for real more often.
 
 Source: policy-aware refitting of world models (arXiv 2605.29032).
-Differs: tasks are sampled, and not single states; an episode's error is the mean of its transitions'.
+Differs: tasks are sampled instead of single states; an episode's error is the mean over its transitions.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ _EPSILON = 0.05
 
 
 def transition_errors(dreamt: Trajectory, replayed: Sequence[Step]) -> list[float]:
-    """Error of each dreamt transition that was replayed: 0 where it holds, at most 1.5.
+    """Return the error of each dreamt transition that was replayed: 0 where it holds, at most 1.5.
 
-    One where done or success differ, and 1 / (1 + lines that differ) where the state does: a state that is wrong in one
-    line misleads more than one that is wrong in all, which nobody takes for true.
+    The error is 1 if done or success differ, plus 1 / (1 + lines that differ) if the state does: a state that is wrong
+    in one line misleads more than one that is wrong in all, which is not mistaken for true.
     """
     pairs = zip((turn.step for turn in dreamt.turns), replayed, strict=False)
     return [_error(step, truth) for step, truth in pairs]
@@ -29,7 +29,7 @@ def _error(step: Step, truth: Step) -> float:
 
 
 def sampling_shares(errors: Sequence[float], epsilon: float = _EPSILON) -> list[float]:
-    """Shares to sample with, proportional to error plus epsilon.
+    """Return sampling shares, proportional to error plus epsilon.
 
     Example: [0, 1, 1] -> [0.0233, 0.4884, 0.4884].
     """

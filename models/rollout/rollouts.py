@@ -1,4 +1,4 @@
-"""Rollouts: one function for dream and real. Episodes share a batch, and a finished one frees its place.
+"""Rollouts in dream and real by one function; episodes share a batch, and a finished one frees its slot.
 
 repeat: fill free slots -> states into the cache -> sample actions -> environment steps
 """
@@ -19,13 +19,13 @@ _OWN_NAMES = Aliases({})
 
 @dataclass(frozen=True, slots=True)
 class RolloutOptions:
-    """How episodes are played."""
+    """Settings of a rollout."""
 
     remember_episode: bool = True
-    """The policy sees the whole episode so far, from its cache; else the task, its last actions and the present
-    state, which is enough where the state remembers what was seen, and much shorter."""
+    """True if the policy sees the whole episode so far, from its cache. Otherwise it sees the task, its last actions
+    and the present state, which is much shorter, and enough where the state includes what was seen before."""
     history_length: int = 2
-    """How many last actions that is: they tell a policy that the state does not change."""
+    """Number of last actions shown in the latter case; they reveal to the policy that the state does not change."""
     temperature: float = 1.0
     max_steps: int = 12
     max_action_tokens: int = 24
@@ -35,7 +35,7 @@ class RolloutOptions:
 
 @dataclass(frozen=True, slots=True)
 class RolloutProgress:
-    """Where the rollout stands."""
+    """Progress of a rollout."""
 
     num_done: int
     num_total: int
@@ -45,7 +45,7 @@ class RolloutProgress:
 
 @dataclass
 class _Slot:
-    """One running episode."""
+    """Running episode in a slot."""
 
     index: int
     task: AgentTask
@@ -54,7 +54,7 @@ class _Slot:
     turns: list[Turn] = field(default_factory=list)
     streams: list[Tokens] = field(default_factory=list)
     weight_version: str = ""
-    """Of the weights that acted last."""
+    """Version of the weights that acted last."""
 
     def begin_stream(self) -> None:
         self.streams.append(Tokens([], [], []))
@@ -79,7 +79,7 @@ class _Slot:
 
 
 class Rollout:
-    """Plays agent tasks with a policy, in order, as many at once as there are slots."""
+    """Rollout of agent tasks by a policy, in order, with as many episodes at once as there are slots."""
 
     def __init__(
         self,
@@ -90,15 +90,15 @@ class Rollout:
         options: RolloutOptions,
         aliases: Mapping[str, Aliases] = MappingProxyType({}),
     ) -> None:
-        """A rollout of one policy, which the engine samples from, in one environment.
+        """Create a rollout of one policy, which the engine samples from, in one environment.
 
         Args:
-            engine: Samples actions.
-            format: Of the policy's prompts.
-            environment: Answers, dreamt or real.
-            origin: Which of the two.
-            options: How episodes are played.
-            aliases: By task id, what the policy is shown in place of a task's own names; turns have the task's own.
+            engine: Engine that samples actions.
+            format: Format of the policy's prompts.
+            environment: Environment that answers, dreamt or real.
+            origin: Origin of the trajectories: dream or real.
+            options: Settings of the rollout.
+            aliases: Entity renaming by task id, for what the policy is shown; turns have the task's own names.
         """
         self._engine, self._format = engine, format
         self._environment, self._options = environment, options
@@ -109,7 +109,7 @@ class Rollout:
     def play(
         self, tasks: Sequence[AgentTask], on_progress: Callable[[RolloutProgress], None] = lambda progress: None
     ) -> list[Trajectory]:
-        """One episode per task, returned in the order of the tasks."""
+        """Play one episode per task; return them in the order of the tasks."""
         if not tasks:
             return []
         waiting = deque(enumerate(tasks))
@@ -150,7 +150,7 @@ class Rollout:
         return self._finish(slots, actions, steps, sessions)
 
     def _look(self, slot: _Slot, row: int, sessions: TokenStreams) -> list[int]:
-        """What the policy is shown now, noted in the slot."""
+        """Return the tokens that the policy is shown now, and record them in the slot."""
         shown = slot.aliases.shown
         if slot.turns and self._options.remember_episode:
             seen = self._format.state(shown(slot.state))
@@ -168,7 +168,7 @@ class Rollout:
     def _finish(
         self, slots: dict[int, _Slot], actions: dict[int, str], steps: dict[int, Step], sessions: TokenStreams
     ) -> dict[int, Trajectory]:
-        """Record the turn in every slot; take out and return the episodes that it ended."""
+        """Record the turn in every slot; remove and return the episodes that it ended."""
         ended: dict[int, Trajectory] = {}
         for row, step in steps.items():
             slot = slots[row]

@@ -1,4 +1,4 @@
-"""How tasks, states, actions and demonstrations become tokens, for the policy and the experience model.
+"""Conversion of tasks, states, actions and demonstrations to tokens, for the policy and the experience model.
 
     policy            [task] instruction [state] s0 [action] a0 [end] [state] s1 [action] a1 [end] ...
       or, each turn   [task] instruction [history] a' [state] s [action] a [end]
@@ -8,10 +8,10 @@
 
 The experience model is conditioned as in the paper's Eq. 4: task, history, k demonstrations, state,
 action. Content is encoded without special tokens, so text can never forge a marker of the shipped
-backbone; a tokenizer without our markers writes them as plain text.
+backbone. A tokenizer without our markers writes them as plain text.
 
-Differs: history is the last few actions, since a state here carries what was seen before; and the
-model writes the lines of the state that change (schemas/state_text.py), not the whole state.
+Differs: history is the last few actions, because a state here includes what was seen before; and the
+model writes only the lines of the state that change (schemas/state_text.py), not the whole state.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ CONTINUE, SUCCESS, FAILURE = " continue", " success", " failure"
 
 @dataclass(frozen=True, slots=True)
 class TransitionQuery:
-    """All that the experience model is told before it predicts (the paper's Eq. 4)."""
+    """Input of one prediction by the experience model (the paper's Eq. 4)."""
 
     task: AgentTask
     state: str
@@ -40,19 +40,19 @@ class TransitionQuery:
 
 
 def has_markers(text: str) -> bool:
-    """Whether something that structures a prompt stands in a text; other brackets, such as `[7] textbox`, do not."""
+    """Return whether a text contains a prompt marker; other brackets, for example `[7] textbox`, do not count."""
     return any(marker in text for marker in MARKERS)
 
 
 def without_markers(text: str) -> str:
-    """A text of others that can forge no marker."""
+    """Return a stripped text with its prompt markers defused, so that text from outside cannot forge one."""
     for marker in MARKERS:
         text = text.replace(marker, f"({marker[1:-1]})")
     return text.strip()
 
 
 def last_actions(actions: Sequence[str], num_actions: int) -> tuple[str, ...]:
-    """The history that policy and experience model are shown: the last few actions, oldest first."""
+    """Return the history that policy and experience model are shown: the last few actions, oldest first."""
     return tuple(actions[max(0, len(actions) - num_actions) :])
 
 
@@ -60,7 +60,7 @@ class PromptFormat:
     """Token ids of every prompt, for one tokenizer."""
 
     def __init__(self, tokenizer: Any) -> None:
-        """A format for a Hugging Face tokenizer, with our own markers or with plain text ones."""
+        """Create a format for a Hugging Face tokenizer, with our markers as tokens of their own or as plain text."""
         self.tokenizer = tokenizer
         known = tokenizer.get_vocab()
         self.markers = {
@@ -75,63 +75,63 @@ class PromptFormat:
         return tuple(self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True))
 
     def ids(self, *parts: str) -> list[int]:
-        """Markers by name, everything else as content; content starts with a space."""
+        """Encode parts: markers by name, everything else as content, which starts with a space."""
         ids: list[int] = []
         for part in parts:
             ids += self.markers[part] if part in self.markers else self.text_ids(part)
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Content and markers as text."""
+        """Decode content and markers as text."""
         return self.tokenizer.decode(ids, skip_special_tokens=False)
 
     def task(self, task: AgentTask) -> list[int]:
-        """Start of a policy's episode."""
+        """Encode the start of a policy's episode."""
         return self.ids("[task]", f" {task.instruction}")
 
     def history(self, actions: Sequence[str]) -> list[int]:
-        """Actions before this one, oldest first."""
+        """Encode the actions before this one, oldest first."""
         return self.ids("[history]", " " + "; ".join(actions))
 
     def state(self, state: str) -> list[int]:
-        """What the policy sees before each action."""
+        """Encode a state as the policy sees it before each action."""
         return self.ids("[state]", f"\n{state}", "[action]")
 
     def turn_prompt(self, task: AgentTask, history: Sequence[str], state: str) -> list[int]:
-        """What a policy sees that is shown its last few actions instead of the whole episode."""
+        """Encode the prompt of a policy that sees its last few actions instead of the whole episode."""
         return self.task(task) + (self.history(history) if history else []) + self.state(state)
 
     def action(self, action: str) -> list[int]:
-        """An action as the policy would write it."""
+        """Encode an action as the policy would write it."""
         return self.ids(f" {action}", END)
 
     def situation(self, situation: TransitionQuery) -> list[int]:
-        """Prompt of the experience model."""
+        """Encode the prompt of the experience model."""
         demos = [part for demo in situation.demonstrations for part in ("[demo]", demo)]
         before = self.task(situation.task) + self.ids(*demos) + self.history(situation.history)
         return before + self.state(situation.state) + self.ids(f" {situation.action}")
 
     def prediction(self, step: Step, changes: str, *, with_reasoning: bool = True) -> list[int]:
-        """What the experience model should write for this step."""
+        """Encode a step as the experience model should write it."""
         reasoning = ("[think]", f" {step.reasoning}") if with_reasoning else ()
         return self.ids(*reasoning, "[next]", f"\n{changes}", "[outcome]", outcome_of(step), END)
 
     def variation_prompt(self, task: AgentTask, state: str) -> list[int]:
-        """Asks the task generator for a variation of a task."""
+        """Encode the task generator's prompt for a variation of a task."""
         return self.ids("[vary]", f" {task.instruction}", "[state]", f"\n{state}", "[task]")
 
     def variation(self, task: AgentTask, state: str) -> list[int]:
-        """A variation as the task generator should write it."""
+        """Encode a variation as the task generator should write it."""
         return self.ids(f" {task.instruction}", "[state]", f"\n{state}", END)
 
 
 def outcome_of(step: Step) -> str:
-    """The paper's two booleans Done and Success (figure 2) as one word."""
+    """Return the paper's two booleans Done and Success (figure 2) as one word."""
     if not step.done:
         return CONTINUE
     return SUCCESS if step.success else FAILURE
 
 
 def demonstration_text(action: str, changes: str) -> str:
-    """One retrieved transition, as it is shown to the experience model."""
+    """Format one retrieved transition as it is shown to the experience model."""
     return f" {action} =>\n{changes or '- nothing: changes'}"

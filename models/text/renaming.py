@@ -1,4 +1,4 @@
-"""Renaming things in whole trajectories: the cheapest way to make a small model copy instead of memorise."""
+"""Entity renaming in whole trajectories: the cheapest way to make a small model copy instead of memorise."""
 
 import random
 import re
@@ -20,31 +20,32 @@ PLAIN_WORDS = """
     shell shoe sock spoon stick stone string thread ticket tool towel toy tray vase wagon wheel whistle wire
     yarn
 """.split()
-"""Words of invented names beside made-up ones: none of them names a food."""
+"""Ordinary words in invented names, besides made-up ones; none of them names a food."""
 
 _ONSETS = "b c d f g h j k l m n p r s t v w z ch sh br cr gr pl st tr".split()
 _CODAS = ("", "", "", "n", "r", "l", "t", "s", "m", "ck", "p")
 _SHARED_WORDS = 0.3
-"""How often a word of an invented name is one of another name's: who never saw that takes red hot for red bell pepper."""
+"""Probability that a word of an invented name is taken from another one. A model that never saw shared words takes
+red hot pepper for red bell pepper."""
 _ALPHABETS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 _A_CODE = re.compile(r"(?=\S{3,}$)(?=.*[A-Za-z])(?:.*\d|.*[a-z][A-Z])")
-"""Of digits alone there are too few: all of one length may be taken."""
+"""Pattern of names that are codes. Digits alone do not count: there are too few, and all of one length may be taken."""
 SYLLABLES = [onset + vowel + coda for onset in _ONSETS for vowel in "aeiou" for coda in _CODAS]
 
 
 def invented_names(
     names: Sequence[str], rng: random.Random, pieces: Sequence[str] = SYLLABLES, avoid: str = ""
 ) -> dict[str, str]:
-    """A new name for each, no two alike, though some have words in common, as real ones do.
+    """Return a new name for each, no two alike, though some share words, as real names do.
 
-    It is spelt as the name is: a code such as `h4aF` becomes another, and words begin with capitals where they did.
+    The spelling follows the name: a code like `h4aF` becomes another code, and capitals stay where they were.
 
     Args:
-        names: To be replaced.
+        names: Names to replace.
         rng: Source of randomness.
-        pieces: What words that are not plain are made of. The pieces of a tokenizer's vocabulary let a
-            model meet every token as part of a name, and so copy names that it never saw.
-        avoid: Text whose words may not become names, such as a state, where they mean something.
+        pieces: Pieces that made-up words consist of. The pieces of a tokenizer's vocabulary let a model meet
+            every token as part of a name, so that it can copy names that it never saw.
+        avoid: Text whose words may not become names, for example a state, where they have a meaning.
     """
     taken = set(re.findall(r"\w+", avoid))
     mapping: dict[str, str] = {}
@@ -60,7 +61,7 @@ def invented_names(
 
 
 def name_pieces(vocabulary: Iterable[str]) -> list[str]:
-    """Short lower-case pieces of a byte-level vocabulary."""
+    """Return the short lower-case pieces of a byte-level vocabulary."""
     letters = {token.removeprefix("\u0120") for token in vocabulary}
     return sorted(
         piece for piece in letters if piece.isascii() and piece.isalpha() and piece.islower() and len(piece) <= 4
@@ -80,7 +81,7 @@ def _name_like(name: str, rng: random.Random, pieces: Sequence[str], words: Sequ
 
 
 def _name(rng: random.Random, pieces: Sequence[str], words: Sequence[str]) -> str:
-    """One to three words."""
+    """Draw a name of one to three words."""
     return " ".join(_word(rng, pieces, words) for _ in range(rng.choice((1, 1, 2, 2, 2, 3))))
 
 
@@ -91,7 +92,7 @@ def _word(rng: random.Random, pieces: Sequence[str], words: Sequence[str]) -> st
 
 
 def renamer(names: Mapping[str, str]) -> Renamer:
-    """Replaces whole names in a text; longer names first, all at once."""
+    """Return a function that replaces whole names in a text; longer names first, all in one pass."""
     if not names:
         return lambda text: text
     longest_first = sorted(map(re.escape, names), key=len, reverse=True)
@@ -102,24 +103,24 @@ def renamer(names: Mapping[str, str]) -> Renamer:
 def to_invented_names(
     names: Sequence[str], episodes: Sequence[Trajectory], rng: random.Random, pieces: Sequence[str] = SYLLABLES
 ) -> Renamer:
-    """Gives these things of some episodes invented names, none of them a word of the episodes' states."""
+    """Return a renamer from names to invented ones, none of them a word of the episodes' states."""
     states = "\n".join(turn.step.state for episode in episodes for turn in episode.turns)
     return renamer(invented_names(names, rng, pieces, avoid=states))
 
 
 class Aliases:
-    """Invented names under which a policy is shown the things of a task that everybody else calls by their own."""
+    """Entity renaming of a task: the policy is shown invented names, everything else uses the task's own."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        """Aliases by name, no two alike; without any, all keep their names."""
+        """Create a renaming from own names to invented ones, no two alike; an empty mapping renames nothing."""
         self.shown = renamer(names)
-        """What others say, as the policy is shown it."""
+        """Function that renames entities in a text for the policy."""
         self.meant = renamer({alias: name for name, alias in names.items()})
-        """What the policy says, as others understand it."""
+        """Function that restores the task's own names in the policy's text."""
 
 
 def renamed(trajectory: Trajectory, new: Renamer) -> Trajectory:
-    """The same episode with other names in task, states, actions and reasoning."""
+    """Return the episode with other names in task, states, actions and reasoning."""
     turns = [
         replace(
             turn,
@@ -133,7 +134,7 @@ def renamed(trajectory: Trajectory, new: Renamer) -> Trajectory:
 
 
 def renamed_situation(situation: TransitionQuery, new: Renamer) -> TransitionQuery:
-    """The same situation with other names, in what it retrieved too."""
+    """Return the situation with other names, also in its demonstrations."""
     return replace(
         situation,
         task=renamed_task(situation.task, new),
@@ -145,5 +146,5 @@ def renamed_situation(situation: TransitionQuery, new: Renamer) -> TransitionQue
 
 
 def renamed_task(task: AgentTask, new: Renamer) -> AgentTask:
-    """The same task with other names."""
+    """Return the task with other names."""
     return replace(task, instruction=new(task.instruction), initial_state=new(task.initial_state))

@@ -1,6 +1,6 @@
-"""Checkpoints of a training that takes long: what it has come to, so that one that was cut off goes on from there.
+"""Checkpoints of a long training, so that an interrupted one goes on from there.
 
-A checkpoint is one safetensors file of whole tensors, however many ranks wrote it, and as many others may go on with it.
+A checkpoint is one safetensors file of whole tensors; any number of ranks can write it, and any number go on with it.
 """
 
 import hashlib
@@ -20,20 +20,20 @@ _WEIGHT, _SLOT = "weight.", "optimizer."
 
 
 class Checkpoints:
-    """Those of one training, in a folder of its own; the latest counts."""
+    """Checkpoints of one training, in a folder of its own; the latest counts."""
 
     def __init__(self, folder: Path, every_s: float = 600.0) -> None:
-        """The folder is made when something is kept.
+        """Set the folder, which is created with the first checkpoint.
 
         Args:
-            folder: The same for all ranks.
-            every_s: Seconds between two checkpoints, at least.
+            folder: Folder, the same for all ranks.
+            every_s: Minimum number of seconds between two checkpoints.
         """
         self._folder, self._every_s = folder, every_s
         self._last_s = time.monotonic()
 
     def resume(self, network: Any, optimizer: torch.optim.Optimizer) -> int:
-        """Load the latest checkpoint that is whole, if there is one; returns the number of updates it has seen."""
+        """Load the latest intact checkpoint, if there is one; return its number of updates, else 0."""
         for path in sorted(self._folder.glob(f"*{SUFFIX}"), reverse=True):
             num_updates, _, sha256 = path.stem.partition("-")
             content = path.read_bytes()
@@ -45,7 +45,7 @@ class Checkpoints:
         return 0
 
     def keep(self, network: Any, optimizer: torch.optim.Optimizer, num_updates: int) -> None:
-        """Write a checkpoint if it is time to; the ones before it go."""
+        """Write a checkpoint if one is due, and delete the earlier ones."""
         is_due = rank() == 0 and time.monotonic() - self._last_s >= self._every_s
         if all_reduce_sum({"due": is_due})["due"] == 0:
             return
@@ -68,9 +68,9 @@ class Checkpoints:
 
 
 def state_of(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[str, Tensor]:
-    """A training's state: the weights that are trained, and what an optimiser remembers; whole, in the CPU's memory.
+    """Return a training's state: trained weights and the optimiser's state, as whole tensors in the CPU's memory.
 
-    All ranks have to ask; only the first gets an answer, the others empty tensors.
+    Every rank must call this; only the first gets the tensors, the others get empty ones.
     """
     trained = {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
     weights = {f"{_WEIGHT}{name}": _for_the_first(weight) for name, weight in trained.items()}
@@ -79,7 +79,7 @@ def state_of(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[str,
 
 
 def load_weights(network: Any, state: dict[str, Tensor]) -> None:
-    """The weights of a training's state, on any number of ranks."""
+    """Load the weights of a training's state, on any number of ranks."""
     weights = dict(network.named_parameters())
     with torch.no_grad():
         for name, tensor in _under(_WEIGHT, state).items():
@@ -87,7 +87,7 @@ def load_weights(network: Any, state: dict[str, Tensor]) -> None:
 
 
 def optimizer_state_in(state: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The optimiser's part of a training's state."""
+    """Return the optimiser's part of a training's state."""
     return _under(_SLOT, state)
 
 
@@ -96,17 +96,17 @@ def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """What an optimiser remembers of each weight, by the weight's place and the name of the slot, as state_of does."""
+    """Return the optimiser's state by index of the weight and name of the slot, on the first rank like `state_of`."""
     slots = optimizer.state_dict()["state"]
     return {
         f"{index}.{name}": _for_the_first(torch.as_tensor(value))
-        for index, state in sorted(slots.items())  # all ranks in the same order, in which they gather
+        for index, state in sorted(slots.items())  # every rank must gather in the same order
         for name, value in sorted(state.items())
     }
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """The way back, on any number of ranks."""
+    """Load the result of `optimizer_state`, on any number of ranks."""
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():

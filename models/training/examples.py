@@ -1,4 +1,4 @@
-"""From annotated trajectories to SFT examples, for the experience model, the policy and the task generator."""
+"""SFT examples from annotated trajectories, for the experience model, the policy and the task generator."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from schemas.state_text import changes_between
 
 
 def situations_of(trajectory: Trajectory, history_length: int) -> list[TransitionQuery]:
-    """What was known before each turn, still without demonstrations."""
+    """Return the situation before each turn, still without demonstrations."""
     actions = trajectory.actions
     return [
         TransitionQuery(trajectory.task, turn.state, turn.action, last_actions(actions[:i], history_length))
@@ -20,7 +20,7 @@ def situations_of(trajectory: Trajectory, history_length: int) -> list[Transitio
 def experience_example(
     format: PromptFormat, situation: TransitionQuery, trajectory: Trajectory, turn: int, *, with_reasoning: bool = True
 ) -> Example:
-    """One transition: the reasoning, the changed lines and the outcome are to be learnt (paper, Eq. 5)."""
+    """Return one transition, with reasoning, changed lines and outcome as the target (paper, Eq. 5)."""
     step = trajectory.turns[turn].step
     changes = changes_between(trajectory.turns[turn].state, step.state)
     return Example.of(
@@ -31,7 +31,7 @@ def experience_example(
 def policy_examples(
     format: PromptFormat, trajectory: Trajectory, history_length: int, *, remember_episode: bool
 ) -> list[Example]:
-    """One episode as the policy sees it, in one stream or in one per turn; its actions are to be learnt."""
+    """Return one episode as the policy sees it, in one stream or one per turn, with its actions as the target."""
     if remember_episode:
         return [_policy_example(format, trajectory)]
     return [
@@ -48,7 +48,7 @@ def _policy_example(format: PromptFormat, trajectory: Trajectory) -> Example:
 
 
 def language_example(format: PromptFormat, trajectory: Trajectory, max_turns: int) -> Example:
-    """The start of an episode, to be learnt after its first state: states repeat, so this is where copying is learnt."""
+    """Return an episode's start, with all after its first state as the target: states repeat, which teaches copying."""
     example = _policy_example(format, replace(trajectory, turns=trajectory.turns[:max_turns]))
     first = example.is_target.index(True)
     return Example(example.ids, [place >= first for place in range(len(example.ids))])
@@ -57,5 +57,5 @@ def language_example(format: PromptFormat, trajectory: Trajectory, max_turns: in
 def variation_example(
     format: PromptFormat, task: AgentTask, state: str, varied: AgentTask, varied_state: str
 ) -> Example:
-    """One task turned into another of the same family, for the task generator."""
+    """Return one task turned into another of the same family, for the task generator."""
     return Example.of((format.variation_prompt(task, state), False), (format.variation(varied, varied_state), True))

@@ -1,4 +1,4 @@
-"""Trainings as data: what one rank does in this process, or several do in theirs."""
+"""Trainings as data: one rank runs them in this process, or several ranks in theirs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from schemas.recipes.recipe import TrainingRecipe
 
 @dataclass(frozen=True, slots=True)
 class SftJob:
-    """A supervised fine-tuning."""
+    """Supervised fine-tuning."""
 
     examples: list[Example]
     tokens_per_update: int
@@ -28,7 +28,7 @@ class SftJob:
     learning_rate: float
 
     def run(self, network: Any, seed: int, on_update: Callable[[SftProgress], None], checkpoints: Checkpoints) -> None:
-        """Train in place, from the latest checkpoint on."""
+        """Train in place, starting from the latest checkpoint."""
         torch.manual_seed(seed)
         batches = repeated(self.examples, self.tokens_per_update, seed)
         fit(
@@ -44,7 +44,7 @@ class SftJob:
 
 @dataclass(frozen=True, slots=True)
 class PolicyUpdateJob:
-    """A round of GRPO on fresh groups, of which there is at least one."""
+    """Round of GRPO on fresh groups, at least one."""
 
     groups: list[ScoredGroup]
     options: GrpoOptions
@@ -55,9 +55,9 @@ class PolicyUpdateJob:
         """Train in place.
 
         Args:
-            network: The policy.
-            reference: What the KL term holds on to.
-            optimizer_state: To go on with; empty: afresh.
+            network: Policy.
+            reference: Network that the KL term refers to.
+            optimizer_state: State to continue from; empty to start afresh.
 
         Returns:
             Metrics, and the optimiser.
@@ -69,19 +69,19 @@ class PolicyUpdateJob:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A training, and how a network is made ready for it."""
+    """Training, with the settings that make a network ready for it."""
 
     work: SftJob | PolicyUpdateJob
     training: TrainingRecipe
     seed: int
     checkpoint_every_s: float
-    """Of a fine-tuning."""
+    """Minimum number of seconds between checkpoints of a fine-tuning."""
 
     def dumps(self) -> bytes:
-        """As JSON."""
+        """Serialise to JSON."""
         return TypeAdapter(Job).dump_json(self)
 
     @staticmethod
     def loads(content: bytes) -> "Job":
-        """The way back."""
+        """Parse the result of `dumps`."""
         return TypeAdapter(Job).validate_json(content)

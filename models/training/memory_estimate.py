@@ -1,9 +1,9 @@
-"""What a training takes of a device's memory: its gradients are computed with tensors that have shapes but no values.
+"""Estimate of a training's device memory: gradients are computed with tensors that have shapes but no values.
 
-So the numbers follow from the code that trains, not from a formula beside it.
+The numbers follow from the code that trains, not from a separate formula.
 
-Differs from a GPU: attention keeps its scores here, which the fused kernel there does not, so that without gradient
-checkpointing it is more than will be taken.
+Differs from a GPU: attention stores its scores here, but not in the fused kernel there, so without gradient
+checkpointing the estimate is too high.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,26 +25,26 @@ from schemas.records import Tokens
 
 _NOWHERE = torch.device("meta")
 _STATES_OF_ADAM = 2
-"""Numbers that the optimiser keeps for each trained weight."""
+"""Number of values that the optimiser stores for each trained weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Bytes that a stage takes, at most."""
+    """Peak memory of a stage, in bytes."""
 
     weights: int
     gradients: int
     optimizer: int
     activations: int
-    """And whatever else lives for a moment; of sampling, the cache of keys and values."""
+    """Activations and all other temporary memory; for sampling, the key-value cache."""
 
     @property
     def total(self) -> int:
-        """All together."""
+        """Sum of all parts."""
         return self.weights + self.gradients + self.optimizer + self.activations
 
     def of_each(self, num_ranks: int) -> "Footprint":
-        """Of each rank, when so many share weights, gradients and the optimiser's state."""
+        """Return the footprint of each rank, when ranks share weights, gradients and the optimiser's state."""
         weights, gradients, optimizer = (
             -(-part // num_ranks) for part in (self.weights, self.gradients, self.optimizer)
         )
@@ -54,15 +54,15 @@ class Footprint:
 def of_fine_tuning(
     config: Any, training: TrainingRecipe, num_rows: int, prompt: int, target: int, dtype: torch.dtype
 ) -> Footprint:
-    """Of supervised fine-tuning.
+    """Return the footprint of supervised fine-tuning.
 
     Args:
-        config: Of the network, as transformers have it.
-        training: What of it is trained.
-        num_rows: Examples that are computed at a time.
-        prompt: Tokens of each before what is to be learnt.
-        target: Tokens of each that are to be learnt.
-        dtype: Of the matrix products.
+        config: Configuration of the network, as in transformers.
+        training: Training settings, which select the trained weights.
+        num_rows: Number of examples computed at a time.
+        prompt: Number of prompt tokens of each example.
+        target: Number of target tokens of each example.
+        dtype: Dtype of the matrix products.
     """
     example = Example.of(([1] * prompt, False), ([1] * target, True))
     return _of(config, training, lambda network: sft_loss(network, [example] * num_rows, dtype))
@@ -71,15 +71,15 @@ def of_fine_tuning(
 def of_update(
     config: Any, training: TrainingRecipe, num_rows: int, prompt: int, action: int, dtype: torch.dtype
 ) -> Footprint:
-    """Of a GRPO update on streams that have their first token in common: it takes least memory where they share more.
+    """Return the footprint of a GRPO update on streams that share only their first token; sharing more takes less.
 
     Args:
-        config: Of the network, as transformers have it.
-        training: What of it is trained.
-        num_rows: Streams that are computed at a time.
-        prompt: Tokens of each before the action.
-        action: Tokens of each that were sampled.
-        dtype: Of the matrix products.
+        config: Configuration of the network, as in transformers.
+        training: Training settings, which select the trained weights.
+        num_rows: Number of streams computed at a time.
+        prompt: Number of tokens of each stream before the action.
+        action: Number of sampled tokens of each stream.
+        dtype: Dtype of the matrix products.
     """
     mask, zeros = [False] * prompt + [True] * action, [0.0] * (prompt + action)
     streams = [Tokens([0, row, *[1] * (prompt + action - 2)], mask, zeros) for row in range(num_rows)]
@@ -92,7 +92,7 @@ def of_update(
 
 
 def _of(config: Any, training: TrainingRecipe, loss: Callable[[Any], Tensor]) -> Footprint:
-    """Of computing gradients twice: those of the first time are there beside the second's activations."""
+    """Return the footprint of computing gradients twice: the first ones coexist with the second's activations."""
     network = _network(config)
     make_trainable(network, training, seed=0)
     network.to(_NOWHERE)
@@ -107,7 +107,7 @@ def _of(config: Any, training: TrainingRecipe, loss: Callable[[Any], Tensor]) ->
 
 
 def of_sampling(config: Any, num_rows: int, length: int, dtype: torch.dtype) -> Footprint:
-    """Of the torch engine, with room for so many streams of a length, when weights and cache are of this dtype."""
+    """Return the footprint of the torch engine for this many streams of a length; dtype is of weights and cache."""
     weights = num_weights(config) * dtype.itemsize
     head_size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     per_token = 2 * config.num_hidden_layers * config.num_key_value_heads * head_size * dtype.itemsize
@@ -115,7 +115,7 @@ def of_sampling(config: Any, num_rows: int, length: int, dtype: torch.dtype) -> 
 
 
 def num_weights(config: Any) -> int:
-    """Numbers in a network."""
+    """Return the number of weights in a network."""
     return sum(weight.numel() for weight in _network(config).parameters())
 
 

@@ -1,6 +1,6 @@
 """GRPO: rounds of updates of a policy on fresh groups (paper, Eq. 3).
 
-Shapes: N action tokens of all groups, streams and tokens in a row.
+Shapes: N action tokens of all groups, in the order of groups, streams and tokens.
 """
 
 import math
@@ -22,7 +22,7 @@ from models.network.transformer import Weights, weights_of
 
 
 def action_logprobs(weights: Weights, groups: Sequence[ScoredGroup], temperature: float) -> Tensor:
-    """Log-probabilities of all action tokens, [N], in the order of groups, streams, tokens; of like streams computed once."""
+    """Return log-probabilities of all action tokens, [N], in order; equal streams are computed once."""
     prefixes = [group.tokens[0].ids[: group.prefix_length] for group in groups]
     suffixes = [[one.ids[group.prefix_length :] for one in group.distinct] for group in groups]
     hidden = forward_groups(weights, prefixes, suffixes)
@@ -32,7 +32,7 @@ def action_logprobs(weights: Weights, groups: Sequence[ScoredGroup], temperature
 
 
 def _action_places(groups: Sequence[ScoredGroup]) -> Tensor:
-    """Where the hidden state lies that predicts each action token of a distinct stream, and the token: see forward_groups."""
+    """Return the predicting hidden state's index (see `forward_groups`) and the id of each distinct action token."""
     places: list[tuple[int, int]] = []
     prefix_end, next_place = 0, sum(group.prefix_length for group in groups)
     for group in groups:
@@ -46,7 +46,7 @@ def _action_places(groups: Sequence[ScoredGroup]) -> Tensor:
 
 
 def _computed_for(groups: Sequence[ScoredGroup]) -> Tensor:
-    """For each action token of all streams, [N], which it is among those of distinct streams."""
+    """Return the index of each action token of all streams, [N], among those of distinct streams."""
     numbers: list[int] = []
     first = 0
     for group in groups:
@@ -63,22 +63,22 @@ class _Micro:
 
     groups: list[ScoredGroup]
     share: float
-    """What it counts on this rank."""
+    """Factor of the groups on this rank: 1, or 0 for a repeated micro-batch."""
     old_logprobs_N: Tensor | None
-    """Of the policy that the round began with; None: it is the one being trained, until its first update."""
+    """Log-probabilities under the policy at the start of the round; None: that policy is the one being trained."""
 
 
 class GrpoTrainer:
-    """Updates a policy in place from scored groups; several ranks do it together, each with its share of micro-batches."""
+    """Trainer that updates a policy in place from scored groups; several ranks share the micro-batches."""
 
     def __init__(self, network: Any, reference: Any | None, options: GrpoOptions, dtype: torch.dtype) -> None:
-        """A trainer with its own optimiser.
+        """Create a trainer with its own optimiser.
 
         Args:
-            network: The policy.
-            reference: What the KL term holds on to; None for none.
+            network: Policy.
+            reference: Network that the KL term refers to; None for no KL term.
             options: See GrpoOptions.
-            dtype: Of the matrix products; weights and losses stay float32.
+            dtype: Dtype of the matrix products; weights and losses stay float32.
         """
         self.network, self.options, self._dtype = network, options, dtype
         self._reference = reference if options.kl_coefficient > 0 else None
@@ -87,7 +87,7 @@ class GrpoTrainer:
         )
 
     def train(self, groups: Sequence[ScoredGroup]) -> dict[str, float]:
-        """One round of updates on fresh groups; returns metrics averaged over action tokens."""
+        """Run one round of updates on fresh groups; return metrics averaged over action tokens."""
         size = math.ceil(len(groups) / self.options.updates_per_round)
         minibatches = [groups[start : start + size] for start in range(0, len(groups), size)]
         prepared = [self._prepared(part, is_first=number == 0) for number, part in enumerate(minibatches)]
@@ -96,7 +96,7 @@ class GrpoTrainer:
 
     @torch.no_grad()
     def _prepared(self, groups: Sequence[ScoredGroup], *, is_first: bool) -> list[_Micro]:
-        """This rank's micro-batches, with log-probabilities before the round, by the same code and in the same shapes."""
+        """Return this rank's micro-batches, with log-probabilities before the round from the same code and shapes."""
         parts = local_shards(list(micro_batches(groups, self.options.tokens_per_batch)))
         return [_Micro(part, share, None if is_first else self._logprobs(self.network, part)) for part, share in parts]
 
@@ -111,14 +111,14 @@ class GrpoTrainer:
         return with_full_parameters(network, compute)
 
     def _warm_up(self) -> None:
-        """Set the learning rate of the next update; how many there were is in the optimiser's own state."""
+        """Set the learning rate of the next update; the optimiser's own state counts earlier ones."""
         done = max((int(state["step"]) for state in self.optimizer.state.values()), default=0)
         share = min(1.0, (done + 1) / max(1, self.options.warmup_updates))
         for group in self.optimizer.param_groups:
             group["lr"] = share * self.options.learning_rate
 
     def _update(self, groups: Sequence[ScoredGroup], batch: list[_Micro]) -> dict[str, float]:
-        """One optimiser step; the sum over micro-batches does not depend on how they were cut."""
+        """Take one optimiser step; the sum over micro-batches does not depend on how they were cut."""
         num_tokens = sum(group.num_actions for group in groups)
         totals: dict[str, float] = defaultdict(float, kl=0.0)
         for micro in batch:

@@ -1,7 +1,7 @@
-"""One of the ranks that do a training together: `torchrun ... -m models.training.rank FOLDER`.
+"""One of the ranks of a joint training: `torchrun ... -m models.training.rank FOLDER`.
 
-The folder holds the job and the files of its models; the first rank writes what it came to beside them, and tells of its
-progress on standard output, a line of JSON each time.
+The folder holds the job and the files of its models. The first rank writes the result there, and reports its progress
+on standard output, one line of JSON each time.
 """
 
 import json
@@ -29,14 +29,14 @@ from models.training.sft import SftProgress
 JOB, MODEL, REFERENCE, OPTIMIZER = "job.json", "model", "reference", "optimizer.safetensors"
 CHECKPOINTS, TRAINED = "checkpoints", "trained.safetensors"
 METRICS = "metrics"
-"""In the metadata of what was trained."""
+"""Key of the metrics in the metadata of the trained weights."""
 _SILENCE = timedelta(minutes=15)
-"""Of one rank, after which the others give up."""
+"""Time without a sign of one rank after which the others give up."""
 
 
 @record
 def main(folder: Path) -> None:
-    """Do the folder's job, together with the other ranks."""
+    """Run the folder's job, together with the other ranks."""
     with joined():
         job = Job.loads((folder / JOB).read_bytes())
         network = load_model(folder / MODEL).network
@@ -54,7 +54,7 @@ def main(folder: Path) -> None:
 
 @contextmanager
 def joined() -> Iterator[None]:
-    """The others, who are all on this machine; each has a GPU of its own, if there are any."""
+    """Join the other ranks, all on this machine; each has a GPU of its own, if there are any."""
     distributed.init_process_group(timeout=_SILENCE)
     if torch.cuda.is_available():
         torch.cuda.set_device(rank())
@@ -77,7 +77,7 @@ def _tell(progress: SftProgress) -> None:
 
 
 def leave() -> NoReturn:
-    """End this process, whose work is written, at once: threads of torch's that still ran have aborted some on their way."""
+    """End this process at once, after its work is written: on normal exits, running torch threads aborted some."""
     sys.stdout.flush()
     os._exit(0)
 

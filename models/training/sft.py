@@ -24,21 +24,21 @@ from models.training.checkpoints import Checkpoints
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Token ids and which of them are to be learnt."""
+    """Token ids, with a mask of those to be learnt."""
 
     ids: list[int]
     is_target: list[bool]
 
     @staticmethod
     def of(*pieces: tuple[list[int], bool]) -> "Example":
-        """An example from pieces that are wholly target or wholly prompt."""
+        """Create an example from pieces that are wholly target or wholly prompt."""
         ids = [token for piece, _ in pieces for token in piece]
         return Example(ids, [target for piece, target in pieces for _ in piece])
 
 
 @dataclass(frozen=True, slots=True)
 class SftProgress:
-    """Where the training stands after an update."""
+    """Progress of the training after an update."""
 
     update: int
     num_updates: int
@@ -47,9 +47,9 @@ class SftProgress:
 
 
 def batches(examples: Sequence[Example], max_tokens: int, rng: random.Random) -> Iterator[list[Example]]:
-    """Every example once, in batches of at most max_tokens, with lengths counted up to multiples of 32.
+    """Yield every example once, in batches of at most max_tokens, with lengths rounded up to multiples of 32.
 
-    A batch has examples of one such length, so that where they attend to themselves little is padded.
+    Examples of a batch have the same rounded length, so that little is padded where they attend.
     """
     buckets: dict[int, list[Example]] = defaultdict(list)
     for example in rng.sample(examples, len(examples)):
@@ -63,12 +63,12 @@ def batches(examples: Sequence[Example], max_tokens: int, rng: random.Random) ->
 
 
 def padded_length(length: int) -> int:
-    """The next multiple of 32."""
+    """Round up to a multiple of 32."""
     return -(-length // 32) * 32
 
 
 def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -> Tensor:
-    """Mean cross-entropy over the target tokens of a batch.
+    """Return the mean cross-entropy over the target tokens of a batch.
 
     The head runs on target positions only.
     """
@@ -81,7 +81,7 @@ def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -
 
 
 def learning_rate(update: int, num_updates: int, peak: float, warmup: float = 0.05) -> float:
-    """Linear warm-up over a share of the updates, then cosine to a tenth of the peak."""
+    """Return the learning rate: linear warm-up over a share of the updates, then cosine to a tenth of the peak."""
     num_warmup = max(1, round(warmup * num_updates))
     if update < num_warmup:
         return peak * (update + 1) / num_warmup
@@ -98,16 +98,16 @@ def fit(
     checkpoints: Checkpoints | None = None,
     max_tokens: int = 16_000,
 ) -> None:
-    """Train in place with AdamW, matrix products in the device's precision over float32 weights, and clipped gradients.
+    """Train in place with AdamW and clipped gradients; matrix products in the device's precision, weights in float32.
 
     Args:
-        network: On one rank, or sharded over several, which share the examples of every batch.
-        stream: Batches, the same whenever it is begun.
-        num_updates: Batches to learn from.
+        network: Network on one rank, or sharded over several, which share the examples of every batch.
+        stream: Batches, the same every time it is started.
+        num_updates: Number of batches to learn from.
         peak_learning_rate: See learning_rate.
         on_update: Called after each update.
-        checkpoints: To go on from, and to keep; none: from the beginning to the end at once.
-        max_tokens: That one rank computes at a time.
+        checkpoints: Checkpoints to resume from and to write; None trains without them.
+        max_tokens: Maximum number of tokens that one rank computes at a time.
     """
     optimizer = torch.optim.AdamW(network.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.01)
     dtype = matmul_dtype(next(network.parameters()).device)
@@ -127,13 +127,13 @@ def fit(
 
 
 def backward(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, max_tokens: int) -> float:
-    """Add the gradients of a batch's mean loss, which ranks share; returns the loss.
+    """Add the gradients of a batch's mean loss, which ranks share; return the loss.
 
     Args:
-        network: On one rank, or sharded over several.
-        batch: Examples of like length.
-        dtype: Of the matrix products.
-        max_tokens: That one rank computes at a time, as padded; the sum does not depend on it.
+        network: Network on one rank, or sharded over several.
+        batch: Examples of similar length.
+        dtype: Dtype of the matrix products.
+        max_tokens: Maximum number of padded tokens that one rank computes at a time; the sum does not depend on it.
     """
     size = min(math.ceil(len(batch) / num_ranks()), max(1, max_tokens // _length(batch)))
     parts = [batch[start : start + size] for start in range(0, len(batch), size)]
@@ -156,7 +156,7 @@ def _num_targets(examples: Sequence[Example]) -> int:
 
 
 def repeated(examples: Sequence[Example], max_tokens: int, seed: int) -> Iterator[list[Example]]:
-    """Batches without end: one pass after another, each shuffled anew."""
+    """Yield batches without end: one pass after another, each shuffled anew."""
     rng = random.Random(seed)
     while True:
         yield from batches(examples, max_tokens, rng)

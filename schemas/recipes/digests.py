@@ -1,8 +1,9 @@
-"""Digests of plain data and of recipes: what cache keys and lineage are made of.
+"""Digests of plain data and of recipes, the basis of cache keys and lineage.
 
-A section of a recipe counts by the fields that differ from its recorded defaults (recorded_defaults.json). So a new field at
-its default changes no digest, and another default of an old field does. Record what is new: `python -m schemas.recipes.digests`.
-A record is never changed, or results of old runs would answer for values that they were not made with.
+A section of a recipe counts by the fields that differ from its recorded defaults (recorded_defaults.json). A new
+field at its default therefore changes no digest, while a changed default of an old field does. Record the defaults of
+new fields with `python -m schemas.recipes.digests`. A recorded default never changes; otherwise results of old runs
+would be reused for values that they were not computed with.
 """
 
 import hashlib
@@ -17,13 +18,13 @@ _RECORD = Path(__file__).with_name("recorded_defaults.json")
 
 
 def digest_of(value: BaseModel | dict[str, Any] | list[Any] | str | int) -> str:
-    """Sha256 of a section or of plain data, independent of the order of keys."""
+    """Return the sha256 of a section or of plain data, independent of key order."""
     plain = changed_fields(value) if isinstance(value, BaseModel) else value
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def changed_fields(section: BaseModel) -> dict[str, Any]:
-    """Fields of a section whose values are not the recorded defaults, as plain data; nested sections likewise."""
+    """Return a section's fields that differ from the recorded defaults, as plain data; nested sections likewise."""
     recorded = recorded_defaults().get(type(section).__name__, {})
     defaults = default_values(type(section)) | recorded
     fields = type(section).model_fields
@@ -32,14 +33,14 @@ def changed_fields(section: BaseModel) -> dict[str, Any]:
 
 
 def default_values(section: type[BaseModel]) -> dict[str, Any]:
-    """The defaults in the code, as plain data; required fields have none."""
+    """Return the defaults in the code, as plain data; required fields have none."""
     fields = section.model_fields
     optional = {field.alias or name: field for name, field in fields.items() if not field.is_required()}
     return {name: _plain(field.get_default()) for name, field in optional.items()}
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; a section as its changed fields, with the name of its class where one field takes several."""
+    """Return a value as JSON data; a section as its changed fields plus its class, as a field may take several."""
     if isinstance(value, BaseModel):
         return changed_fields(value) | {"class": type(value).__name__}
     if isinstance(value, dict):
@@ -49,12 +50,12 @@ def _plain(value: Any) -> Any:
 
 @lru_cache
 def recorded_defaults() -> dict[str, dict[str, Any]]:
-    """Defaults by class and field, as they were when each field was added."""
+    """Return defaults by class and field, as they were when each field was added."""
     return json.loads(_RECORD.read_text()) if _RECORD.exists() else {}
 
 
 def unrecorded() -> dict[str, dict[str, Any]]:
-    """Defaults of fields that the record does not have yet, by class."""
+    """Return the defaults of fields that the record lacks, by class."""
     from schemas.recipes.recipe import Recipe
 
     found: dict[str, dict[str, Any]] = {}
@@ -66,7 +67,7 @@ def unrecorded() -> dict[str, dict[str, Any]]:
 
 
 def sections_of(recipe: type[BaseModel]) -> list[type[BaseModel]]:
-    """Every class of a recipe's sections, the recipe itself included."""
+    """Return every section class of a recipe, including the recipe itself."""
     base = next(one for one in recipe.__mro__ if one.__name__ == "Section")
     found: list[type[BaseModel]] = []
     waiting = base.__subclasses__()
@@ -78,7 +79,7 @@ def sections_of(recipe: type[BaseModel]) -> list[type[BaseModel]]:
 
 
 def _record() -> None:
-    """Add what is new to the record; what it has stays."""
+    """Add missing defaults to the record; recorded ones stay."""
     new = unrecorded()
     merged = {name: recorded_defaults().get(name, {}) | new.get(name, {}) for name in recorded_defaults() | new}
     _RECORD.write_text(json.dumps(merged, indent=1, sort_keys=True) + "\n")

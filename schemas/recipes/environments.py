@@ -1,6 +1,6 @@
-"""Recipes of the real environments: which tasks of which environment, and how long an episode may take.
+"""Recipes of the real environments: the environment, its tasks, and the length of an episode.
 
-The text under a field is what Prefect's form and `dreamgym check` show.
+Field docstrings are shown by Prefect's form and by `dreamgym check`.
 """
 
 from importlib.metadata import EntryPoint, entry_points
@@ -12,10 +12,10 @@ from schemas.recipes.section import Section
 
 
 class BaseEnvironment(Section):
-    """What the recipes of all environments have in common."""
+    """Fields that the recipes of all environments share."""
 
     has_endless_tasks: ClassVar[bool] = False
-    """Whether there are test tasks for as many panels as anybody asks for."""
+    """True if the environment can create test tasks for any number of panels."""
 
     name: str
     num_train_tasks: int = Field(default=200, ge=2)
@@ -25,22 +25,22 @@ class BaseEnvironment(Section):
     num_test_tasks: int = Field(default=400, ge=2)
     """Held-out tasks of the test split: evaluated and reported, never trained or tuned on."""
     max_steps: int = Field(default=8, ge=1)
-    """Limit of an episode. A tight one makes idle steps cost something while training, too."""
+    """Maximum number of steps per episode. A tight limit penalises idle steps during training, too."""
 
 
 class CookingFamily(Section):
-    """One family of cooking games, in the words of TextWorld's tw-cooking."""
+    """A family of cooking games, in the terms of TextWorld's tw-cooking."""
 
     recipe: int = Field(default=1, ge=1, le=3)
-    """Ingredients."""
+    """Number of ingredients."""
     go: Literal[1, 6, 9, 12] = 1
-    """Rooms."""
+    """Number of rooms."""
     open: bool = False
-    """Doors and containers start closed, so what is inside is hidden."""
+    """True if doors and containers start closed, which hides what is inside."""
     cook: bool = True
-    """Ingredients must be cooked."""
+    """True if ingredients must be cooked."""
     cut: bool = True
-    """Ingredients must be cut."""
+    """True if ingredients must be cut."""
 
 
 class CookingRecipe(BaseEnvironment):
@@ -49,7 +49,7 @@ class CookingRecipe(BaseEnvironment):
     has_endless_tasks: ClassVar[bool] = True
     name: Literal["textworld-cooking"] = "textworld-cooking"
     families: dict[str, CookingFamily] = Field(default={"one-ingredient": CookingFamily()}, min_length=1)
-    """Families of tasks by name; tasks are dealt to them in turn, and the gate looks at each."""
+    """Families of tasks by name. Tasks are assigned to them in turn, and the gate checks each family."""
 
     @property
     def family_names(self) -> tuple[str, ...]:
@@ -65,24 +65,24 @@ AlfworldFamily = Literal[
     "pick_cool_then_place_in_recep",
     "pick_two_obj_and_place",
 ]
-"""ALFWorld's own names of its six types of tasks."""
+"""ALFWorld's names for its six types of tasks."""
 _ALL_FAMILIES: tuple[AlfworldFamily, ...] = AlfworldFamily.__args__
 
 
 class AlfworldRecipe(BaseEnvironment):
-    """ALFWorld: household tasks in text (arXiv 2010.03768). The games lie in $ALFWORLD_DATA."""
+    """ALFWorld: household tasks in text (arXiv 2010.03768). The games are read from $ALFWORLD_DATA."""
 
     name: Literal["alfworld"] = "alfworld"
     families: tuple[AlfworldFamily, ...] = Field(default=_ALL_FAMILIES, min_length=1)
-    """Types of tasks; tasks are dealt to them in turn, and the gate looks at each."""
+    """Types of tasks. Tasks are assigned to them in turn, and the gate checks each type."""
     test_split: Literal["valid_seen", "valid_unseen"] = "valid_seen"
-    """Of ALFWorld's own splits, the one that is held out: rooms that training saw, or others."""
+    """ALFWorld's split to hold out: rooms seen in training (valid_seen) or others (valid_unseen)."""
     num_valid_tasks: int = Field(default=70, ge=2)
-    """Tasks for calibration during training: the last train games, which training leaves out."""
+    """Tasks for calibration during training: the last train games, which are excluded from training."""
     num_test_tasks: int = Field(default=140, ge=2)
-    """Held-out tasks: evaluated and reported, never trained or tuned on. 140 are all of valid_seen."""
+    """Held-out tasks: evaluated and reported, never trained or tuned on. valid_seen has 140 in all."""
     max_steps: int = Field(default=50, ge=1)
-    """Limit of an episode."""
+    """Maximum number of steps per episode."""
 
     @property
     def family_names(self) -> tuple[str, ...]:
@@ -91,21 +91,21 @@ class AlfworldRecipe(BaseEnvironment):
 
 
 class WebshopRecipe(BaseEnvironment):
-    """WebShop: shopping in text (arXiv 2207.01206), on a server that the user runs, at DREAMGYM_ENVIRONMENT_URL."""
+    """WebShop: shopping in text (arXiv 2207.01206), on a server run by the user at DREAMGYM_ENVIRONMENT_URL."""
 
     name: Literal["webshop"] = "webshop"
     num_train_tasks: int = Field(default=1600, ge=2)
-    """Goals from number 1,500 on: logs, dreams and real fine-tuning use them."""
+    """Goals from number 1,500 on, for logs, dreams and real fine-tuning."""
     num_valid_tasks: int = Field(default=100, ge=2)
-    """Goals from number 500 on: calibration during training."""
+    """Goals from number 500 on, for calibration during training."""
     num_test_tasks: int = Field(default=500, ge=2)
     """The first 500 goals: evaluated and reported, never trained or tuned on."""
     max_steps: int = Field(default=15, ge=1)
-    """Limit of an episode."""
+    """Maximum number of steps per episode."""
 
     @property
     def family_names(self) -> tuple[str, ...]:
-        """There is one."""
+        """Name of the only family."""
         return ("webshop",)
 
 
@@ -140,7 +140,7 @@ MiniwobTask = Literal[
     "simple-arithmetic",
     "use-autocomplete-nodelay",
 ]
-"""MiniWoB++'s own names of its tasks, of those that can be solved by their text."""
+"""MiniWoB++'s names for the tasks that can be solved from their text."""
 _ALL_TASKS: tuple[MiniwobTask, ...] = MiniwobTask.__args__
 
 
@@ -150,9 +150,9 @@ class MiniwobRecipe(BaseEnvironment):
     has_endless_tasks: ClassVar[bool] = True
     name: Literal["miniwob"] = "miniwob"
     families: tuple[MiniwobTask, ...] = Field(default=_ALL_TASKS, min_length=1)
-    """Tasks by MiniWoB++'s names, dealt in turn; the gate looks at each."""
+    """Tasks by MiniWoB++'s names, assigned in turn; the gate checks each."""
     max_steps: int = Field(default=15, ge=1)
-    """Limit of an episode."""
+    """Maximum number of steps per episode."""
 
     @property
     def family_names(self) -> tuple[str, ...]:
@@ -192,26 +192,26 @@ ScienceworldTask = Literal[
     "mendelian-genetics-known-plant",
     "mendelian-genetics-unknown-plant",
 ]
-"""ScienceWorld's own names of its tasks."""
+"""ScienceWorld's names for its tasks."""
 _ALL_EXPERIMENTS: tuple[ScienceworldTask, ...] = ScienceworldTask.__args__
 
 
 class ScienceworldRecipe(BaseEnvironment):
-    """ScienceWorld: a school's science experiments in text (arXiv 2203.07540), in Java."""
+    """ScienceWorld: school science experiments in text (arXiv 2203.07540), in Java."""
 
     name: Literal["scienceworld"] = "scienceworld"
     families: tuple[ScienceworldTask, ...] = Field(default=_ALL_EXPERIMENTS, min_length=1)
-    """Tasks by ScienceWorld's names, dealt in turn; the gate looks at each."""
+    """Tasks by ScienceWorld's names, assigned in turn; the gate checks each."""
     easy: bool = True
-    """ScienceWorld's own simplifications: doors are open, and one can go anywhere at once."""
+    """True to use ScienceWorld's simplifications: doors are open, and the agent can teleport."""
     num_train_tasks: int = Field(default=120, ge=2)
-    """Tasks to learn from and to train on: every family has four; some have hundreds."""
+    """Tasks for logs and training. Every family has four; some have hundreds."""
     num_valid_tasks: int = Field(default=60, ge=2)
-    """Tasks for calibration during training: of ScienceWorld's split `dev`."""
+    """Tasks for calibration during training, from ScienceWorld's split `dev`."""
     num_test_tasks: int = Field(default=90, ge=2)
     """Held-out tasks of the test split: evaluated and reported, never trained or tuned on."""
     max_steps: int = Field(default=60, ge=1)
-    """Limit of an episode."""
+    """Maximum number of steps per episode."""
 
     @property
     def family_names(self) -> tuple[str, ...]:
@@ -220,14 +220,14 @@ class ScienceworldRecipe(BaseEnvironment):
 
 
 class PluginRecipe(BaseEnvironment):
-    """An environment that another package brings: an entry point of the group `dreamgym.environments`."""
+    """An environment from another package: an entry point of the group `dreamgym.environments`."""
 
     families: tuple[str, ...] = Field(default=("default",), min_length=1)
-    """Families of tasks; tasks are dealt to them in turn, and the gate looks at each."""
+    """Families of tasks. Tasks are assigned to them in turn, and the gate checks each family."""
     options: dict[str, Any] = Field(default={})
-    """What else the environment wants to be told."""
+    """Further options, passed to the environment."""
     package_version: str = ""
-    """Of the package that brings it, filled in; where a recipe says one, no other will do."""
+    """Version of the package that provides it, filled in. If a recipe gives one, no other version is accepted."""
 
     @property
     def family_names(self) -> tuple[str, ...]:
@@ -248,10 +248,10 @@ class PluginRecipe(BaseEnvironment):
 
 
 def entry_point(name: str) -> EntryPoint:
-    """Of an environment that a package brings.
+    """Return the entry point of an environment that a package provides.
 
     Raises:
-        ValueError: no package does.
+        ValueError: no installed package provides it.
     """
     points = entry_points(group=_PLUGINS)
     if name not in points.names:
@@ -278,4 +278,4 @@ EnvironmentRecipe = Annotated[
     | Annotated[PluginRecipe, Tag("plugin")],
     Discriminator(_kind_of),
 ]
-"""The real environment and its tasks, by the name of the environment; without one, TextWorld's cooking games."""
+"""The real environment and its tasks, selected by `name`; without one, TextWorld's cooking games."""

@@ -1,4 +1,4 @@
-r"""How logs of agents are read as transitions: a small TOML file, which leaves out what a log says itself.
+r"""Mapping from agent logs to transitions: a small TOML file that gives only what the log itself does not say.
 
 Example:
     format = "chat"
@@ -41,34 +41,34 @@ Pattern = Annotated[str, AfterValidator(_compiles)]
 
 
 class MessageMapping(Section):
-    """Which messages of a conversation are actions, and which are what the environment answers."""
+    """Split of a conversation's messages into actions and observations."""
 
     at: str = ""
-    """Where a record has its list of messages; empty: `messages` or `conversations`."""
+    """Path of the list of messages in a record; empty: `messages` or `conversations`."""
     skip: int = Field(default=0, ge=0)
-    """Messages before the first that counts: greetings, rules, examples. System messages never count."""
+    """Number of leading messages to skip: greetings, rules, examples. System messages are always skipped."""
     action: Pattern = ""
-    """Regular expression of an action within an agent's message, with one group; empty: all of it."""
+    """Regular expression that extracts the action from an agent's message, with one group; empty: the whole message."""
     observation: Pattern = ""
-    """The same of what the environment says."""
+    """Regular expression that extracts the observation from an environment's message; like `action`."""
     agent: tuple[str, ...] = ("assistant", "gpt", "agent", "model", "ai")
-    """Roles that act."""
+    """Roles whose messages are actions."""
     environment: tuple[str, ...] = ("user", "human", "tool", "function", "observation", "environment")
-    """Roles that answer."""
+    """Roles whose messages are observations."""
 
 
 class LogMapping(Section):
-    """What a log says where."""
+    """Mapping from a log's fields to those of transitions."""
 
     format: LogFormat | None = None
-    """Empty: each record shows which. transitions: rows with the columns of schemas/tables.py. chat: conversations (ShareGPT,
-    AgentTraj) or OpenAI's messages. otel: OTLP in JSON. mlflow: traces of MLflow in JSON."""
+    """Format of the log; empty: detected per record. transitions: rows with the columns of schemas/tables.py. chat:
+    conversations (ShareGPT, AgentTraj) or OpenAI messages. otel: OTLP in JSON. mlflow: MLflow traces in JSON."""
     paths: dict[LogField, str] = Field(default={})
-    """Where a record says it, with dots: `meta.task.0.id`; else under its own name."""
+    """Dotted path of each field in a record, e.g. `meta.task.0.id`; default: the field's own name."""
     constants: dict[LogField, bool | float | str] = Field(default={})
-    """What is the same for all."""
+    """Values that are the same for all records."""
     success_from: float = 1.0
-    """A record that says a reward, and not success, succeeded from here on."""
+    """Minimum reward that counts as success, for records that give a reward and no success."""
     state_line: str = Field(default="", pattern=r"^[^:\n]*$")
-    """Name of the one line that a state of plain text becomes; empty: each of its lines is one, by number."""
+    """Name of the single line that a plain-text state becomes; empty: its lines become numbered lines."""
     messages: MessageMapping = Field(default=MessageMapping())

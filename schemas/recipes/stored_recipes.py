@@ -1,15 +1,15 @@
-"""Recipes as runs of earlier versions stored them: fields that were replaced since are left out."""
+"""Recipes as stored by runs of earlier versions; fields that have been replaced are dropped."""
 
 from typing import Any
 
 from schemas.recipes.recipe import Recipe
 
 _REPLACED = {"gate": ("champion_margin",)}
-"""By section."""
+"""Replaced fields by section."""
 
 
 def stored_recipe(plain: dict[str, Any]) -> Recipe:
-    """The recipe of a stored run.
+    """Return the recipe of a stored run.
 
     Raises:
         ValidationError: it has fields that no version knew.

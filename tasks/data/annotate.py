@@ -1,4 +1,4 @@
-"""Annotate: one reasoning trace per transition, in hindsight (paper, section 4.2 and prompt C.1).
+"""Annotate each transition with a reasoning trace, in hindsight (paper, section 4.2 and prompt C.1).
 
 in:  trajectories without reasoning
 out: the same with reasoning; their rows in `transitions` are replaced, which is a new table version
@@ -29,16 +29,16 @@ def annotate(
     policy: str = "",
     store: bool = True,
 ) -> Reference:
-    """The trajectories with a reasoning trace on every turn.
+    """Return the trajectories with a reasoning trace on every turn.
 
     Args:
-        trajectories: Real ones.
-        recipe: Says who annotates.
-        environment: Its rules are the offline annotator.
-        retrieval: Names the encoder of the stored vectors.
-        seed: Of the recipe, kept on the rows.
-        policy: Digest of the policy that played, if it was one of ours.
-        store: Write the rows; those that were recalled from the store are there.
+        trajectories: Real trajectories.
+        recipe: Section that selects the annotator.
+        environment: Environment whose rules are the offline annotator.
+        retrieval: Section that names the encoder of the stored vectors.
+        seed: Seed of the recipe, recorded in the rows.
+        policy: Digest of the policy that played, if it is a stored one.
+        store: Write the rows; False for trajectories recalled from the store, which has them.
     """
     episodes = get_trajectories(trajectories)
     annotator = _annotator(recipe, environment)
@@ -59,7 +59,7 @@ def _annotator(recipe: AnnotateRecipe, environment: EnvironmentRecipe) -> Annota
 
 
 def with_reasoning(episode: Trajectory, traces: list[str]) -> Trajectory:
-    """The episode with its reasoning traces filled in."""
+    """Return the episode with its reasoning traces filled in."""
     turns = [
         replace(turn, step=replace(turn.step, reasoning=trace))
         for turn, trace in zip(episode.turns, traces, strict=True)

@@ -1,6 +1,6 @@
-"""Ingest: real trajectories, collected with a mixture of behaviours or imported from a file.
+"""Ingest real trajectories, collected with a mixture of behaviour policies or imported from files.
 
-in:  the environment's train tasks, or a file of logged transitions
+in:  the environment's train tasks, or files of logged transitions
 out: trajectories by reference; rows in `transitions`, bad rows in `quarantine`
 """
 
@@ -30,13 +30,13 @@ def ingest(
     seed: int,
     log_files: dict[str, str],
 ) -> Reference:
-    """Real trajectories of the train tasks.
+    """Collect or import real trajectories of the train tasks, and store them.
 
     Args:
-        environment: Whose tasks.
-        recipe: How many episodes of which behaviours, or which file.
-        retrieval: Names the encoder of the stored vectors.
-        seed: Of the behaviours.
+        environment: Environment of the tasks.
+        recipe: Numbers of episodes and error rates of the behaviours, or the path to import from.
+        retrieval: Section that names the encoder of the stored vectors.
+        seed: Seed of the behaviours.
         log_files: Digests of the imported files by name, part of the cache key; none when collecting.
     """
     with run_context().display.stage("ingest") as report:
@@ -86,6 +86,6 @@ def _as_if_generated(task: AgentTask) -> AgentTask:
 
 
 def _success(trajectories: list[Trajectory]) -> float:
-    """Of the episodes in which the environment did not fail."""
+    """Return the success rate of the episodes without a failure."""
     whole = [t for t in trajectories if not t.failure]
     return sum(t.success for t in whole) / max(1, len(whole))

@@ -5,5 +5,5 @@ from tasks.data.rows import Provenance
 
 
 def made_here(seed: int, round: int = 0, policy: str = "", experience_model: str = "") -> Provenance:
-    """Provenance in the present run, with digests of the models that had a part in it."""
+    """Return provenance of the present run, with digests of the models involved."""
     return Provenance(run_context().recipe_digest, seed, round, policy, experience_model, run_context().run_id)

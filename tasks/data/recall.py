@@ -1,7 +1,7 @@
-"""Recall the real episodes that the replay store holds, of train tasks only: earlier logs, own mistakes, sim-to-real.
+"""Recall real episodes of train tasks from the replay store: earlier logs, on-policy episodes, sim-to-real.
 
 in:  a pinned version of the transitions, the environment's train tasks
-out: trajectories by reference, with the reasoning that they have; nothing is stored anew
+out: trajectories by reference, with the reasoning that they have; no row is written
 """
 
 from collections import defaultdict
@@ -25,12 +25,12 @@ _COLUMNS = (
 
 @versioned_task
 def recall(table_tag: str, logs: Reference, environment: EnvironmentRecipe) -> Reference:
-    """Stored real episodes of train tasks, without those that the logs of this run hold.
+    """Return stored real episodes of train tasks, without those in the logs of this run.
 
     Args:
-        table_tag: Pins the version of the transitions that is read.
-        logs: Of this run.
-        environment: Whose train tasks count; an episode of any other task is left where it is.
+        table_tag: Tag that pins the version of the transitions to read.
+        logs: Logs of this run.
+        environment: Environment whose train tasks count; episodes of other tasks are ignored.
     """
     with run_context().display.stage("recall"):
         rows = replay_store().read("transitions", _WHOLE_REAL_ROWS, _COLUMNS, as_of=table_tag)
@@ -38,7 +38,7 @@ def recall(table_tag: str, logs: Reference, environment: EnvironmentRecipe) -> R
         logged = get_trajectories(logs)
         known = {
             name(one) for one in logged for name in (stored_id, trajectory_id)
-        }  # the second, of the first schema version
+        }  # trajectory_id named rows of the first schema version
         episodes = episodes_of(rows, {task.task_id: task for task in tasks}, known)
     return put_trajectories(episodes)
 
@@ -46,11 +46,11 @@ def recall(table_tag: str, logs: Reference, environment: EnvironmentRecipe) -> R
 def episodes_of(
     rows: Iterable[Mapping[str, Any]], train_tasks: Mapping[str, AgentTask], known: set[str]
 ) -> list[Trajectory]:
-    """Whole episodes of train tasks among stored rows, in the order of their ids.
+    """Return complete episodes of train tasks among stored rows, in the order of their ids.
 
     Args:
-        rows: Of the transitions, in any order.
-        train_tasks: By task id.
+        rows: Rows of transitions, in any order.
+        train_tasks: Train tasks by task id.
         known: Ids of stored episodes to leave out.
     """
     by_episode: dict[str, list[Mapping[str, Any]]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The index that grounds the experience model: real transitions, and the dreamt ones of past rounds."""
+"""Retrieval index that grounds the experience model: real transitions, and the dreamt ones of past rounds."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -16,7 +16,7 @@ from tasks.running.artifacts import get_trajectories
 
 @lru_cache
 def encoder_of(name: str, revision: str | None) -> Encoder:
-    """The encoder that a recipe names."""
+    """Return the encoder that a recipe names."""
     return HashingEncoder() if name == "hashing" else SentenceEncoder(name, revision)
 
 
@@ -24,10 +24,10 @@ _kept: dict[RetrievalRecipe, tuple[ReplayIndex, tuple[str, ...]]] = {}
 
 
 def index_over(retrieval: RetrievalRecipe, references: Sequence[Reference]) -> ReplayIndex:
-    """An index over the trajectories of these references, in their order.
+    """Return an index over the trajectories of these references, in order.
 
-    The last index of this process is kept and only grown if the new references go on from the old ones,
-    as they do from round to round.
+    The last index of this process is cached. It is only extended if the new references continue the old ones, as they
+    do from round to round.
     """
     digests = tuple(reference.sha256 for reference in references)
     index, held = _kept.get(retrieval, (None, ()))
@@ -42,7 +42,7 @@ def index_over(retrieval: RetrievalRecipe, references: Sequence[Reference]) -> R
 
 
 def _add(index: ReplayIndex, trajectories: Sequence[Trajectory], encoder: Encoder) -> None:
-    """Store the whole trajectories; a broken dream is not shown to anybody."""
+    """Add the complete trajectories to an index; failed ones are never shown."""
     whole = list({trajectory_id(t): t for t in trajectories if not t.failure}.items())
     turns = [(name, t, turn) for name, t in whole for turn in t.turns]
     if not turns:

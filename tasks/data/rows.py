@@ -1,4 +1,4 @@
-"""Rows of the replay store, each with its whole provenance, and trajectories as such rows."""
+"""Rows of the replay store, each with its full provenance, and conversion of trajectories to rows."""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from schemas.tables import SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """With what a row was made; empty where nothing of the kind had a part in it."""
+    """Provenance of a row: digests, seed, round and run; a field is empty if it had no part in the row."""
 
     recipe: str
     seed: int
@@ -23,12 +23,12 @@ class Provenance:
     run: str = ""
 
     def columns(self) -> dict[str, str | int]:
-        """As every row of the replay store says it."""
+        """Return the columns that every row of the replay store has."""
         return {**asdict(self), "schema_version": SCHEMA_VERSION}
 
 
 def trajectory_id(trajectory: Trajectory) -> str:
-    """Content key: the same episode of the same task has the same id."""
+    """Return the content key of a trajectory: the same episode of the same task has the same id."""
     turns = "\x1f".join(f"{turn.state}\x1e{turn.action}\x1e{turn.step.state}" for turn in trajectory.turns)
     return hashlib.sha256(f"{trajectory.task.task_id}\x1d{trajectory.origin}\x1d{turns}".encode()).hexdigest()[:32]
 
@@ -36,7 +36,10 @@ def trajectory_id(trajectory: Trajectory) -> str:
 def rows_of(
     trajectories: Sequence[Trajectory], provenance: Provenance, encoder: Encoder, first: int = 0
 ) -> list[dict[str, Any]]:
-    """One row per turn; the same episodes of the same provenance, counted from the same first, give the same row ids."""
+    """Return one row per turn, with vectors.
+
+    The same episodes of the same provenance, numbered from the same first, give the same row ids.
+    """
     named = {_stored_id(t, number, provenance): t for number, t in enumerate(trajectories, first)}
     rows = [row for name, t in named.items() for row in _rows(name, t, provenance)]
     if not rows:
@@ -46,7 +49,7 @@ def rows_of(
 
 
 def stored_id(trajectory: Trajectory) -> str:
-    """Id that a logged episode is stored by: of its name, or else of its content."""
+    """Return the id under which a logged episode is stored: the digest of its name, or else of its content."""
     if not trajectory.episode_id:
         return trajectory_id(trajectory)
     return hashlib.sha256(
@@ -55,7 +58,7 @@ def stored_id(trajectory: Trajectory) -> str:
 
 
 def _stored_id(trajectory: Trajectory, number: int, made_by: Provenance) -> str:
-    """What a policy plays is another episode each time."""
+    """Return the id under which an episode is stored; each episode that a policy plays counts as a new one."""
     if not made_by.policy:
         return stored_id(trajectory)
     played = (trajectory_id(trajectory), made_by.recipe, made_by.seed, made_by.round, made_by.policy, number)

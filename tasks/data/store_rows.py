@@ -1,4 +1,4 @@
-"""Store trajectories as rows of the replay store: the one place where tasks write transitions."""
+"""Store trajectories as rows of the replay store: the only place where tasks write transitions."""
 
 import re
 
@@ -12,17 +12,17 @@ _TABLE = "transitions"
 
 
 _CONTENT = ("state", "action", "next_state", "done", "success", "truncated")
-"""Columns in which a logged transition that changed differs from what is stored of it."""
+"""Columns that show whether a logged transition differs from its stored row."""
 
 
 def store_rows(trajectories: list[Trajectory], provenance: Provenance, retrieval: RetrievalRecipe, name: str) -> str:
-    """Upsert the rows of trajectories; returns the tag that pins and seals the table as it is with them.
+    """Upsert the rows of trajectories, and return the tag that pins and seals the table with them.
 
     Args:
-        trajectories: All their turns are stored.
-        provenance: On every row.
-        retrieval: Names the encoder of the vectors.
-        name: What was stored, such as `logs` or `dream-3`; the tag says it after the run's id.
+        trajectories: Trajectories to store, with all their turns.
+        provenance: Provenance of every row.
+        retrieval: Section that names the encoder of the vectors.
+        name: Name of what is stored, e.g. `logs` or `dream-3`; the tag is the run's id and this name.
     """
     tag = _tag(name)
     with run_context().display.stage("storage"):
@@ -32,10 +32,10 @@ def store_rows(trajectories: list[Trajectory], provenance: Provenance, retrieval
 
 
 def store_logs(trajectories: list[Trajectory], provenance: Provenance, retrieval: RetrievalRecipe) -> str:
-    """The same for logged episodes. What has not changed keeps the reasoning that it may have by now.
+    """Upsert the rows of logged episodes, and return the tag; unchanged rows keep the reasoning they may have by now.
 
-    An episode that changed replaces what is stored of it, a shorter form or one that the first schema version named by its
-    content.
+    An episode that changed replaces its stored rows: those of a shorter form, or those that the first schema version
+    named by their content.
     """
     tag = _tag("logs")
     with run_context().display.stage("storage"):
@@ -49,14 +49,14 @@ def store_logs(trajectories: list[Trajectory], provenance: Provenance, retrieval
 
 
 def store_shard(trajectories: list[Trajectory], provenance: Provenance, retrieval: RetrievalRecipe, first: int) -> None:
-    """Upsert the rows of a part of what a task plays, of which the first episode has this number; see pin_rows."""
+    """Upsert the rows of one shard of a task's episodes, whose first episode has this number; see pin_rows."""
     with run_context().display.stage("storage"):
         rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision), first)
         replay_store().upsert(_TABLE, rows)
 
 
 def pin_rows(name: str) -> str:
-    """The tag that pins and seals the table as it is now, with all shards."""
+    """Pin and seal the table as it is now, with all shards, and return the tag."""
     tag = _tag(name)
     with run_context().display.stage("storage"):
         replay_store().pin(_TABLE, tag)

@@ -1,4 +1,4 @@
-"""Verify stored rows: before anything is decided that rests on them."""
+"""Verify stored rows before a decision rests on them."""
 
 from collections.abc import Iterable
 
@@ -9,13 +9,13 @@ _TABLE = "transitions"
 
 
 def verify_rows(references: Iterable[Reference]) -> None:
-    """Hold the rows of what was stored against their digests, byte by byte.
+    """Verify the rows of stored trajectories against their digests, byte by byte.
 
     Args:
-        references: Those to trajectories that are rows as well say in which version of the table, by its `table_tag`.
+        references: References; the `table_tag` of one to trajectories names the table version that holds their rows.
 
     Raises:
-        IntegrityError: they are not what was written.
-        StorageError: they are not there.
+        IntegrityError: rows are not what was written.
+        StorageError: rows are missing.
     """
     replay_store().verify(_TABLE, {str(one.notes["table_tag"]) for one in references if "table_tag" in one.notes})

@@ -1,7 +1,7 @@
-"""Evaluate a policy in the REAL environment on held-out tasks, and its dreams beside it, called dreams.
+"""Evaluate a policy in the REAL environment on held-out tasks, and in dreams, which are reported as dreams.
 
-in:  a policy, an experience model and what it may retrieve, a split
-out: success by task, interval, calibration; rows in `evaluations`; sample trajectories
+in:  a policy, an experience model, the trajectories that it may retrieve, a split
+out: success by task, confidence interval, calibration; rows in `evaluations`; sample trajectories
 """
 
 from collections import Counter, defaultdict
@@ -25,7 +25,7 @@ from tasks.running.versioned import versioned_task
 
 _NUM_SAMPLES = 24
 _BETWEEN_PANELS = 1_000_003
-"""Between the seeds of two panels of test tasks: the same tasks, played again, are other episodes."""
+"""Seed offset between two panels of test tasks, so that a task played again gives another episode."""
 
 
 @versioned_task
@@ -41,22 +41,22 @@ def evaluate(
     round: int,
     first_task: int = 0,
 ) -> dict[str, Any]:
-    """Play every task for real and as often in the dream, and replay the dreams for real.
+    """Play the tasks in the real environment, dream the first of them as often, and replay the dreams for real.
 
     Args:
-        name: Of the stage, such as `calibrate` or `evaluate start`.
-        policy: Whom.
-        experience_model: Dreams beside it.
-        experience: What the experience model may retrieve.
-        recipe: How episodes go.
-        measured: How often a task is played, at which temperature, and how many are dreamt.
-        split: valid while training, test for the report.
-        num_tasks: So many of the split.
-        round: After which round of training; on test tasks, the number of their panel.
-        first_task: Number of the first one.
+        name: Name of the stage, e.g. `calibrate` or `evaluate start`.
+        policy: Policy to evaluate.
+        experience_model: Experience model that the policy dreams in.
+        experience: Trajectories that the experience model may retrieve.
+        recipe: Settings of the environment, the engine and the episodes.
+        measured: Episodes per task, sampling temperature, number of dreamt tasks and bound on failed episodes.
+        split: valid during training, test for the report.
+        num_tasks: Number of tasks of the split.
+        round: Training round that came before; on test tasks, the number of their panel.
+        first_task: Number of the first task.
 
     Raises:
-        EnvironmentUnavailable: more episodes than the recipe bears have no outcome.
+        EnvironmentUnavailable: more episodes have no outcome than the recipe allows.
     """
     use_threads()
     environment = open_environment(recipe.environment)
@@ -89,7 +89,7 @@ def _dreamt(
     measured: EvaluationRecipe,
     awake: list[Trajectory],
 ) -> list[Trajectory]:
-    """A dream for each of some real episodes, from the state in which it began."""
+    """Return one dream for each of the given real episodes, from the state in which it began."""
     if not awake:
         return []
     imagined = dream_environment(experience_model, experience, recipe, recipe.seed)
@@ -98,10 +98,12 @@ def _dreamt(
 
 
 def _with_outcome(played: list[Trajectory], max_failed_share: float) -> list[Trajectory]:
-    """Episodes in which the environment did not fail. The others have no outcome: they are left out, and count as no losses.
+    """Return the episodes in which the environment did not fail.
+
+    The others have no outcome: they are left out and do not count as losses.
 
     Raises:
-        EnvironmentUnavailable: they are too many.
+        EnvironmentUnavailable: too many episodes failed.
     """
     failed = [episode for episode in played if episode.failure is Failure.ENVIRONMENT]
     if not failed:
@@ -134,7 +136,7 @@ def _summary(real: list[Trajectory], calibration: Calibration | None) -> dict[st
 
 
 def _success_by_task(real: list[Trajectory]) -> dict[str, float]:
-    """Share of each task's episodes that succeeded."""
+    """Return the share of each task's episodes that succeeded."""
     episodes: dict[str, list[bool]] = defaultdict(list)
     for one in real:
         episodes[one.task.task_id].append(one.success)

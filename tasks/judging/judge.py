@@ -1,7 +1,7 @@
-"""Judge a candidate against the starting policy, and against the champion whose place it would take.
+"""Judge a candidate against the starting policy, and against the champion that it would replace.
 
 in:  two or three evaluations on the same real tasks
-out: the verdict as an immutable gate.json with the digests of all that it rests on
+out: the verdict as an immutable gate.json with the digests of everything it rests on
 """
 
 from dataclasses import asdict, fields
@@ -26,16 +26,16 @@ def judge_candidate(
     champion_evaluation: dict[str, Any] | None = None,
     panel: dict[str, int | bool] | None = None,
 ) -> dict[str, Any]:
-    """The gate's verdict; its `report` is the reference that a promotion rests on.
+    """Return the gate's verdict; its `report` is the reference that a promotion rests on.
 
     Args:
-        candidate: The policy that would be promoted.
-        evaluation: Its evaluation, from the task `evaluate`.
-        start: The policy that it was trained from, which it must beat.
-        start_evaluation: On the same tasks.
+        candidate: Policy that would be promoted.
+        evaluation: Evaluation of the candidate, from the task `evaluate`.
+        start: Policy that the candidate was trained from and must beat.
+        start_evaluation: Evaluation of the starting policy on the same tasks.
         recipe: Thresholds.
-        champion: The policy that would be replaced, if there is another one.
-        champion_evaluation: On the same tasks.
+        champion: Policy that would be replaced, if there is one.
+        champion_evaluation: Evaluation of the champion on the same tasks.
         panel: Number of the panel of test tasks, and whether they are fresh or pinned.
     """
     families = evaluation["families"]
@@ -61,7 +61,7 @@ def judge_candidate(
 
 
 def judged_on(panel: dict[str, int | bool] | None) -> str:
-    """Which test tasks a judgement was made on, in words."""
+    """Describe in words the test tasks that a judgement rests on."""
     if panel is None or panel["pinned"]:
         return "the pinned test tasks"
     if panel["fresh"]:
@@ -70,7 +70,10 @@ def judged_on(panel: dict[str, int | bool] | None) -> str:
 
 
 def of_common_tasks(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
-    """Success by task of two evaluations, where both have an outcome: an environment that failed is nobody's loss."""
+    """Return success by task of two evaluations, for the tasks in which both have an outcome.
+
+    An environment that failed is no policy's loss.
+    """
     mine, its = one["successes"], other["successes"]
     common = sorted(mine.keys() & its.keys())
     return {task: mine[task] for task in common}, {task: its[task] for task in common}

@@ -27,7 +27,7 @@ def measure_fidelity(
     recipe: PlayRecipe,
     temperature: float,
 ) -> dict[str, float]:
-    """Agreement with reality on the distribution that matters: what the policy does at its training temperature."""
+    """Return fidelity metrics on the distribution that matters: what the policy does at its training temperature."""
     use_threads()
     with run_context().display.stage("make games"):
         tasks = open_environment(recipe.environment).tasks("valid", recipe.environment.num_valid_tasks)

@@ -1,9 +1,9 @@
-"""Promote what its gate let through, take a promotion back, and let the registry's aliases follow the ledger.
+"""Promote a candidate that passed its gate, roll a promotion back, and update the MLflow registry from the ledger.
 
 in:  a policy and its gate, verified byte by byte
-out: an entry of the ledger; a registry version
+out: a ledger entry; a registry version
 
-Nothing here is cached: who is champion may have changed since.
+Nothing here is cached: the champion may have changed since.
 """
 
 import json
@@ -20,20 +20,20 @@ _log = logging.getLogger(__name__)
 
 
 def present_champion() -> Reference | None:
-    """The policy in force. Aliases that a crash left behind are put right on the way."""
+    """Return the champion, after updating the MLflow registry from the ledger in case a crash left it behind."""
     registry().follow(ledger())
     return ledger().history().champion
 
 
 def champion_to_beat(candidate: Reference, *, anew: bool = False) -> Reference | None:
-    """The champion whose place a candidate of this run would take; None if it would be the first.
+    """Return the champion that a candidate of this run would replace; None if it would be the first.
 
-    A run that is resumed judges against the champion that it judged against before. For a candidate that is champion
-    itself it is the one before.
+    A resumed run judges against the same champion as before. If the candidate itself is champion, the champion before
+    it is returned.
 
     Args:
-        candidate: Of this run.
-        anew: Although the run judged it before: today's champion counts.
+        candidate: Candidate of this run.
+        anew: Use today's champion even if the run judged the candidate before.
     """
     present_champion()
     history = ledger().history()
@@ -49,10 +49,10 @@ def champion_to_beat(candidate: Reference, *, anew: bool = False) -> Reference |
 
 
 def require_stored(champion: Reference) -> None:
-    """Refuse to go on with a champion whose objects are gone.
+    """Raise an error if objects of a champion are missing from the object store.
 
     Raises:
-        StorageError: they are, and what to do.
+        StorageError: objects are missing; the message says what to do.
     """
     if not objects().holds(champion):
         raise StorageError(
@@ -62,20 +62,20 @@ def require_stored(champion: Reference) -> None:
 
 
 def is_in_force(policy: Reference) -> bool:
-    """Whether a policy was promoted, by whomever, and no rollback has taken it out of force since."""
+    """Return whether a policy was promoted, by any run or person, and no rollback has withdrawn it since."""
     return policy.sha256 in {one.sha256 for one in ledger().history().standing}
 
 
 def record_judgement(candidate: Reference, gate: dict[str, Any], **more_tags: str) -> str:
-    """Register the judged candidate with its gate, once. Returns its registry version.
+    """Register the judged candidate with its gate, once, and return its registry version.
 
     Args:
-        candidate: Of this run.
-        gate: The verdict on it.
-        more_tags: Of the version.
+        candidate: Candidate of this run.
+        gate: Verdict on the candidate.
+        more_tags: Further tags of the version.
 
     Raises:
-        StorageError: MLflow has not taken what was measured: it is away, and nobody is judged meanwhile.
+        StorageError: MLflow is unavailable and has not received the measurements; no candidate is judged meanwhile.
     """
     report = _verified(candidate, gate["report"])
     run_context().tracker.flush()
@@ -95,7 +95,7 @@ def record_judgement(candidate: Reference, gate: dict[str, Any], **more_tags: st
 
 
 def is_judged(candidate: Reference, report: Reference) -> bool:
-    """Whether a recorded verdict on a candidate is against today's champion, or it is champion itself."""
+    """Return whether a verdict is recorded, and is against today's champion or its candidate is champion itself."""
     history = ledger().history()
     champion = history.champion.sha256 if history.champion else ""
     recorded = {entry.gate for entry in history.entries if entry.decision is Decision.JUDGED}
@@ -103,18 +103,18 @@ def is_judged(candidate: Reference, report: Reference) -> bool:
 
 
 def promote(candidate: Reference, report: Reference, by: str, *, again: bool = False) -> bool:
-    """Make a candidate the champion; whether it was not yet.
+    """Make a candidate the champion; return False if it was champion already.
 
     Args:
-        candidate: Every file of it is verified first.
-        report: Of the gate that judged it.
-        by: Run or person.
-        again: Even though a rollback once took it out of force.
+        candidate: Candidate to promote; every file is verified first.
+        report: Report of the gate that judged it.
+        by: Run or person that promotes it.
+        again: Promote it even if a rollback withdrew it before.
 
     Raises:
-        GateRefused: the gate said no, to this candidate or to its succession; or it was rolled back before.
-        ConflictError: the champion is not the one that it was judged against any more.
-        IntegrityError: the gate's report or the candidate is not what its digest says.
+        GateRefused: the gate refused the candidate or its succession, or the candidate was rolled back before.
+        ConflictError: the champion is no longer the one that the candidate was judged against.
+        IntegrityError: the gate's report or the candidate does not match its digest.
     """
     gate = _verified(candidate, report)
     if reasons := objections(gate):
@@ -139,37 +139,37 @@ def promote(candidate: Reference, report: Reference, by: str, *, again: bool = F
 
 
 def is_open(candidate: Reference, report: Reference) -> bool:
-    """Whether nobody has decided yet about a candidate that was judged: it was not promoted, declined or rolled back."""
+    """Return whether a judged candidate awaits a decision: it is not champion, and was not declined or rolled back."""
     history = ledger().history()
     is_champion = history.champion is not None and history.champion.sha256 == candidate.sha256
     return not is_champion and candidate.sha256 not in history.withdrawn and report.sha256 not in history.declined
 
 
 def decline(candidate: Reference, report: Reference, by: str, reason: str) -> None:
-    """Note, once, that a person did not let a candidate through that its gate had let through."""
+    """Record, once, that a person declined a candidate that had passed its gate."""
     entry = Entry(Decision.DECLINED, candidate, report.sha256, True, by, reason)
     ledger().append(lambda history: None if report.sha256 in history.declined else entry)
     _let_aliases_follow()
 
 
 def leaves_no_champion() -> bool:
-    """Whether a rollback would bring nobody back."""
+    """Return whether a rollback would leave no champion."""
     history = ledger().history()
     return history.champion is not None and history.before_champion is None
 
 
 def roll_back(by: str, reason: str, to: Collection[str] | None = None) -> Entry:
-    """Bring back the champion before the present one, or nobody. Returns the ledger's entry.
+    """Bring back the champion before the present one, or none, and return the ledger's entry.
 
     Args:
-        by: Person.
-        reason: For the ledger.
-        to: Digests of policies of which the latest champion comes back, however many came after it.
+        by: Person who rolls back.
+        reason: Reason for the ledger.
+        to: Digests of policies; the latest earlier champion among them comes back, however many came after it.
 
     Raises:
-        InputError: there is no champion, or none of these was in force before it.
-        ConflictError: somebody promoted or rolled back meanwhile.
-        IntegrityError: the policy that would come back is not what its digest says.
+        InputError: there is no champion, or none of these policies was in force before it.
+        ConflictError: the champion changed meanwhile by a promotion or a rollback.
+        IntegrityError: the policy that would come back does not match its digest.
     """
     seen = ledger().history()
     if seen.champion is None:
@@ -197,7 +197,7 @@ def _latest_before_champion(history: History, policies: Collection[str]) -> Refe
 
 
 def _let_aliases_follow() -> None:
-    """Show in MLflow what was decided. It is decided all the same if MLflow cannot: the ledger counts."""
+    """Update MLflow from the ledger. A failure is only logged: the decision stands, since the ledger counts."""
     try:
         registry().follow(ledger())
     except StorageError as error:
@@ -205,13 +205,13 @@ def _let_aliases_follow() -> None:
 
 
 def objections(gate: dict[str, Any]) -> list[str]:
-    """Everything that a gate says against making its candidate the champion."""
+    """Return every reason that a gate gives against making its candidate the champion."""
     succession = gate["over_champion"] or {"reasons": []}
     return [*gate["reasons"], *(f"against the champion, {reason}" for reason in succession["reasons"])]
 
 
 def _verified(candidate: Reference, report: Reference) -> dict[str, Any]:
-    """The gate's report, if it is about this candidate, and both are what their digests say."""
+    """Return the gate's report, after checking that it is about this candidate and that both match their digests."""
     gate = objects().get_json(report)
     if gate["candidate"] != candidate.sha256:
         raise InputError(f"gate {report.sha256[:12]} judged {gate['candidate'][:12]}, not {candidate.sha256[:12]}")

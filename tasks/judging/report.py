@@ -1,4 +1,4 @@
-"""The report of a cycle: one self-contained HTML page, logged to MLflow."""
+"""Report of a run: one self-contained HTML page, logged to MLflow."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,12 +20,12 @@ _NUM_EPISODES = 6
 
 
 def write_report(recipe: Recipe, summary: dict[str, Any], made: Any) -> Path:
-    """Write the page to home and the object store, attach it to the cycle's MLflow run; where it is in home.
+    """Write the page to home and the object store, attach it to the MLflow run, and return its path in home.
 
     Args:
-        recipe: Of the cycle.
-        summary: What `show` prints.
-        made: The flow's lineage, with rounds, calibrations and references.
+        recipe: Recipe of the run.
+        summary: Summary that `show` prints.
+        made: Lineage of the flow, with rounds, calibrations and references.
     """
     path = write_page(
         run_context().run_id,
@@ -170,7 +170,7 @@ def _escaped(text: str) -> str:
 
 
 def _sample_episodes(made: Any) -> list[Trajectory]:
-    """Some successes and some failures of the candidate, real and dreamt."""
+    """Return some successes and some failures of the candidate, real and dreamt."""
     evaluation = made.evaluations.get("dream")
     if evaluation is None:
         return []

@@ -1,1 +1,1 @@
-"""Tasks that make and train models."""
+"""Tasks that create and train models."""

@@ -1,6 +1,6 @@
-"""Make a backbone of nothing but logs: a tokenizer of their words, and a small network that has read all transitions.
+"""Train a backbone from logs alone: a tokenizer of their words, and a small network that has read all transitions.
 
-The analogue of the pretrained model that the paper starts from, where there is none to be had or none small enough.
+It replaces the pretrained model that the paper starts from, if none is available or none is small enough.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,15 +33,15 @@ def backbone_from_logs(
     with_reasoning: bool,
     seed: int,
 ) -> Reference:
-    """A small network with its tokenizer.
+    """Train a small network with its tokenizer.
 
     Args:
-        logs: Annotated.
-        recipe: How large it is, and how long it reads.
-        retrieval: The demonstrations that an experience model will be shown.
-        history_length: The earlier actions that it will be shown.
-        with_reasoning: Whether it will reason.
-        seed: Of the weights, and of the order of reading.
+        logs: Annotated logs.
+        recipe: Size of the network and length of its training.
+        retrieval: Settings of the demonstrations that an experience model will be shown.
+        history_length: Number of earlier actions that the experience model will be shown.
+        with_reasoning: Whether the experience model will reason.
+        seed: Seed of the weights and of the order of examples.
     """
     episodes = [episode for episode in get_trajectories(logs) if not episode.failure]
     blank = blank_model(recipe, episodes, seed)
@@ -56,7 +56,7 @@ def backbone_from_logs(
 
 
 def blank_model(recipe: ScratchRecipe, episodes: Sequence[Trajectory], seed: int) -> LanguageModel:
-    """Untrained, with a tokenizer that knows the words of some episodes."""
+    """Return an untrained model, with a tokenizer that knows the words of some episodes."""
     return new_tiny_model(
         train_tokenizer(texts_of(episodes), recipe.vocab_size),
         hidden_size=recipe.hidden_size,
@@ -68,7 +68,7 @@ def blank_model(recipe: ScratchRecipe, episodes: Sequence[Trajectory], seed: int
 
 
 def texts_of(episodes: Sequence[Trajectory]) -> Iterator[str]:
-    """What is written in an episode, once each."""
+    """Yield the texts of episodes, each once: of later states only the changes."""
     yield from (CONTINUE, SUCCESS, FAILURE)
     for episode in episodes:
         yield f" {episode.task.instruction}"
@@ -84,7 +84,7 @@ def texts_of(episodes: Sequence[Trajectory]) -> Iterator[str]:
 def whole_transitions(
     format: PromptFormat, episode: Trajectory, situations: Sequence[TransitionQuery], with_reasoning: bool
 ) -> Iterator[Example]:
-    """An episode's transitions as an experience model is shown them, every token to be learnt."""
+    """Yield an episode's transitions as an experience model is shown them, with every token as a target."""
     for turn, situation in enumerate(situations):
         example = experience_example(format, situation, episode, turn, with_reasoning=with_reasoning)
         yield replace(example, is_target=[True] * len(example.ids))

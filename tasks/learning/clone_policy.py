@@ -25,7 +25,7 @@ def clone_policy(
     environment: EnvironmentRecipe,
     seed: int,
 ) -> Reference:
-    """The backbone, taught to act like the shortest logged success of each of the first tasks that have one."""
+    """Train the backbone to act like the shortest logged success of each of the first tasks that have one."""
     model = get_frozen_model(backbone)
     demonstrations = shortest_successes(get_trajectories(*trajectories))[: recipe.num_demonstrations]
     if not demonstrations:
@@ -43,7 +43,7 @@ def clone_policy(
 
 
 def shortest_successes(episodes: Sequence[Trajectory]) -> list[Trajectory]:
-    """The shortest success of each task, in the order of the tasks, which deals them to families in turn."""
+    """Return the shortest success of each task, in the order of the tasks, which takes families in turn."""
     shortest: dict[str, Trajectory] = {}
     for episode in episodes:
         if episode.success:
@@ -55,7 +55,7 @@ def shortest_successes(episodes: Sequence[Trajectory]) -> list[Trajectory]:
 def with_renamed_copies(
     episodes: list[Trajectory], copies: int, model: LanguageModel, environment: RealEnvironment, seed: int
 ) -> list[Trajectory]:
-    """The episodes, and copies of each with invented names."""
+    """Return the episodes, and copies of each with invented names."""
     rng = random.Random(seed)
     pieces = name_pieces(model.tokenizer.get_vocab())
     renamed_ones = [

@@ -15,11 +15,11 @@ from tasks.running.versioned import versioned_task
 
 @versioned_task
 def fetch_backbone(recipe: BackboneRecipe, files_sha256: str) -> Reference:
-    """The backbone as an object of ours.
+    """Load the backbone, and store it.
 
     Args:
-        recipe: Names it.
-        files_sha256: Digest of its files if it is a folder, part of the cache key.
+        recipe: Section that names the backbone.
+        files_sha256: Digest of the backbone's files if it is a folder, part of the cache key.
     """
     with run_context().display.stage("backbone"):
         model = load_model(
@@ -29,7 +29,7 @@ def fetch_backbone(recipe: BackboneRecipe, files_sha256: str) -> Reference:
 
 
 def write_digests(folder: Path) -> None:
-    """Record what the files that are loaded must be."""
+    """Write the digests of the files that are loaded to digests.json."""
     loaded = [
         path
         for path in sorted(folder.iterdir())

@@ -35,19 +35,19 @@ def fit_experience_model(
     environment: EnvironmentRecipe,
     seed: int,
 ) -> Reference:
-    """A model, taught to play the environment, with the demonstrations that retrieval would give it.
+    """Train a model to predict the environment, with the demonstrations that retrieval would give it.
 
-    If the recipe names a model at an endpoint, it is that model, and nothing is taught.
+    If the recipe names a model at an endpoint, that model is returned, and nothing is trained.
 
     Args:
-        model: A backbone, or an experience model to go on with.
+        model: Backbone, or an experience model to go on with.
         trajectories: All experience.
-        learnt: What the model has learnt before; of it only a share is shown again, beside what is new.
-        recipe: How it is taught.
+        learnt: Experience that the model was trained on before; only a share is shown again, next to new episodes.
+        recipe: Settings of the experience model and its training.
         training: Whether all weights are trained, or adapters.
-        retrieval: Grounds it.
-        environment: Whose names may be replaced.
-        seed: Of what is random.
+        retrieval: Settings of the demonstrations.
+        environment: Environment whose entity names may be replaced.
+        seed: Random seed.
     """
     if recipe.endpoint_model:
         return put_endpoint_model(recipe.endpoint_model)
@@ -65,7 +65,7 @@ def fit(
     environment: EnvironmentRecipe,
     seed: int,
 ) -> Reference:
-    """The same, on a worker."""
+    """Fit the experience model on a worker; see fit_experience_model."""
     model = get_frozen_model(backbone)
     index = index_over(retrieval, trajectories)
     rng = random.Random(seed)
@@ -97,9 +97,9 @@ def fit(
 def new_and_replayed(
     episodes: list[Trajectory], learnt: list[Trajectory], replayed_share: float, rng: random.Random
 ) -> list[Trajectory]:
-    """Episodes that are not learnt yet, and so many of the others that they are this share of all; none without new ones.
+    """Return new episodes, and a sample of learnt ones that makes up replayed_share of the result.
 
-    All of them, where nothing was learnt before.
+    Without new episodes the result is empty; if nothing was learnt before, it is all episodes.
     """
     known = {trajectory_id(one) for one in learnt}
     new = [one for one in episodes if trajectory_id(one) not in known]
@@ -111,7 +111,7 @@ def new_and_replayed(
 
 
 def cut_off(fitted: Reference, max_new_tokens: int) -> str:
-    """What to do if some of what an experience model was taught to write is longer than it may write; else nothing."""
+    """Return advice if predictions that a model was fitted to exceed max_new_tokens; else an empty string."""
     p99, p999, longest = (
         int(fitted.notes.get(f"prediction_tokens_{which}", 0)) for which in ("p99", "p999", "longest")
     )
@@ -125,7 +125,7 @@ def cut_off(fitted: Reference, max_new_tokens: int) -> str:
 
 
 def grounded(episode: Trajectory, index: ReplayIndex, history_length: int, k: int) -> list[TransitionQuery]:
-    """The situations of an episode with their demonstrations, none from the episode itself."""
+    """Return the situations of an episode with their demonstrations, none from the episode itself."""
     own = trajectory_id(episode)
     situations = [replace(s, trajectory_id=own) for s in situations_of(episode, history_length)]
     found = index.retrieve(situations, k)
@@ -135,7 +135,7 @@ def grounded(episode: Trajectory, index: ReplayIndex, history_length: int, k: in
 def _renamers(
     episode: Trajectory, real: RealEnvironment, share: float, pieces: Sequence[str], rng: random.Random
 ) -> list[Renamer]:
-    """The episode as it is and, for a share of episodes, once more with invented names."""
+    """Return a renamer that changes nothing and, for a share of episodes, one that invents names."""
     as_it_is = renamer({})
     if rng.random() >= share:
         return [as_it_is]
@@ -149,7 +149,7 @@ def _examples(
     new: Renamer,
     recipe: ExperienceRecipe,
 ) -> list[Example]:
-    """Every turn of an episode under one naming; turns that end it come several times."""
+    """Return an example of every turn of an episode under one naming; turns that end it come several times."""
     shown = renamed(episode, new)
     examples: list[Example] = []
     for i, situation in enumerate(situations):
@@ -161,7 +161,7 @@ def _examples(
 
 
 def _variation_examples(format: PromptFormat, episodes: Sequence[Trajectory], rng: random.Random) -> list[Example]:
-    """Pairs of tasks of one family, so that the same weights can also generate tasks (paper, section 4.3)."""
+    """Return pairs of tasks of one family, so that the same weights can also generate tasks (paper, section 4.3)."""
     starts = {episode.task.task_id: (episode.task, episode.turns[0].state) for episode in episodes}
     by_family: dict[str, list[tuple[AgentTask, str]]] = defaultdict(list)
     for start in starts.values():

@@ -1,4 +1,4 @@
-"""Pre-train the small backbone that ships with the project: hours of cooking games nobody evaluates on.
+"""Pre-train the small backbone that ships with the project, for hours, on cooking games that no evaluation uses.
 
 The games come from seeds above a million, and every food has an invented name, so that no food and no
 game of any evaluation is in the corpus. The behaviour is an expert that errs at least three times in
@@ -28,7 +28,7 @@ from tasks.data.annotate import with_reasoning
 from tasks.learning.fetch_backbone import write_digests
 
 FIRST_SEED = 1_000_000
-"""Games of every recipe and every evaluation have seeds below."""
+"""First seed of the corpus; games of every recipe and every evaluation have lower seeds."""
 
 _SETTINGS = {"recipe": 1, "take": 1, "go": 1, "open": False, "cook": True, "cut": True}
 FAMILIES = {
@@ -45,27 +45,27 @@ _EPISODES_PER_GAME = 3
 _MAX_STEPS = 16
 _MAX_POLICY_TURNS = 6
 _RARE_COPIES = 3
-"""How often a transition that ends the episode is shown."""
+"""Number of copies of a transition that ends the episode."""
 
 
 @dataclass(frozen=True)
 class Leg:
-    """A part of the training with its own names and its own schedule."""
+    """Part of the training with its own names and its own schedule."""
 
     num_updates: int
     learning_rate: float
     names_from_vocabulary: bool
-    """Names of any pieces of the vocabulary; else of syllables, which are easier to learn to copy first."""
+    """True for names of any pieces of the vocabulary; else of syllables, which are easier to learn to copy first."""
     seed: int
     tokens_per_update: int = 2_048
-    """Small batches at first: copying then forms sooner."""
+    """Batch size in tokens. Batches are small at first, so that copying forms sooner."""
     planned_updates: int = 0
-    """Length that the learning-rate schedule was made for; 0: num_updates."""
+    """Number of updates that the learning-rate schedule assumes; 0: num_updates."""
 
 
 @dataclass(frozen=True)
 class BackbonePlan:
-    """How large and how long."""
+    """Size of the backbone, and the legs of its training."""
 
     hidden_size: int = 128
     num_layers: int = 4
@@ -80,7 +80,7 @@ class BackbonePlan:
 
 
 def corpus(seed: int, pieces: Sequence[str] = SYLLABLES) -> Iterator[list[Trajectory]]:
-    """Annotated and renamed episodes, game by game, without end; names are made of these pieces."""
+    """Yield annotated and renamed episodes, game by game, without end; names consist of these pieces."""
     environment, annotator = CookingEnvironment(FAMILIES), FactsAnnotator()
     rng = random.Random(seed)
     for number in itertools.count():
@@ -96,7 +96,7 @@ def corpus(seed: int, pieces: Sequence[str] = SYLLABLES) -> Iterator[list[Trajec
 def game_examples(
     format: PromptFormat, episodes: list[Trajectory], previous: list[Trajectory], rng: random.Random
 ) -> list[Example]:
-    """All that is learnt from the episodes of one game."""
+    """Return all examples from the episodes of one game."""
     examples = [language_example(format, episode, _MAX_POLICY_TURNS) for episode in rng.sample(episodes, 2)]
     for episode in episodes:
         others = [turn for other in episodes if other is not episode for turn in other.turns]
@@ -111,7 +111,7 @@ def game_examples(
 
 
 def _neighbour(action: str, turns: list[Turn], rng: random.Random) -> list[str]:
-    """What retrieval would show: the same action in another episode, else any; sometimes nothing."""
+    """Return a demonstration as retrieval would: the same action in another episode, else any; sometimes none."""
     if rng.random() < 0.2:
         return []
     same = [turn for turn in turns if turn.action == action]
@@ -120,7 +120,7 @@ def _neighbour(action: str, turns: list[Turn], rng: random.Random) -> list[str]:
 
 
 def batch_stream(format: PromptFormat, leg: Leg, games_per_pool: int = 40) -> Iterator[list[Example]]:
-    """Batches of similar length, drawn from pools of many games."""
+    """Yield batches of similar length, drawn from pools of many games."""
     rng = random.Random(leg.seed)
     pieces = name_pieces(format.tokenizer.get_vocab()) if leg.names_from_vocabulary else SYLLABLES
     games = corpus(leg.seed, pieces)
@@ -135,7 +135,7 @@ def batch_stream(format: PromptFormat, leg: Leg, games_per_pool: int = 40) -> It
 
 
 def new_backbone(plan: BackbonePlan) -> LanguageModel:
-    """Tokenizer and network from nothing."""
+    """Return a new tokenizer with an untrained network."""
     return new_tiny_model(
         train_tokenizer(_tokenizer_texts(), plan.vocab_size),
         hidden_size=plan.hidden_size,
@@ -147,7 +147,7 @@ def new_backbone(plan: BackbonePlan) -> LanguageModel:
 
 
 def train_leg(model: LanguageModel, leg: Leg, folder: Path) -> None:
-    """Train in place; the checkpoint in the folder is renewed every 500 updates."""
+    """Train a model in place, and save it to the folder every 500 updates."""
     started = time.monotonic()
     losses: list[float] = []
 
@@ -168,7 +168,7 @@ def train_leg(model: LanguageModel, leg: Leg, folder: Path) -> None:
 
 
 def _tokenizer_texts() -> Iterator[str]:
-    """One turn of each of many games, for the grammar, and many names that come once."""
+    """Yield one turn of each of many games, for the grammar, and many names that come once."""
     rng = random.Random(0)
     for episodes in itertools.islice(corpus(7), 400):
         turn = rng.choice(episodes[0].turns)
@@ -179,7 +179,7 @@ def _tokenizer_texts() -> Iterator[str]:
 
 
 def pretrain(folder: Path, plan: BackbonePlan, first_leg: int = 0) -> None:
-    """Make a backbone in a folder; go on from the folder's checkpoint with a later leg."""
+    """Train a backbone in a folder; a later first leg goes on from the folder's checkpoint."""
     model = load_model(folder) if first_leg else new_backbone(plan)
     for leg in plan.legs[first_leg:]:
         train_leg(model, leg, folder)

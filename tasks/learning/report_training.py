@@ -1,4 +1,4 @@
-"""Reports a training's progress to the person who watches and to MLflow."""
+"""Report the progress of a training to the display and to MLflow."""
 
 import time
 
@@ -10,16 +10,16 @@ _LOG_EVERY = 20
 
 
 class SftReport:
-    """Called after each update of a supervised fine-tuning."""
+    """Callback after each update of a supervised fine-tuning."""
 
     def __init__(self, stage: str, report: Report) -> None:
-        """A report under a stage's name."""
+        """Create a report under a stage's name."""
         self._stage, self._report = stage, report
         self._started = time.monotonic()
         self._num_tokens = self._num_counted = 0
 
     def __call__(self, progress: SftProgress) -> None:
-        """Show this update; log some of them."""
+        """Show this update; log every 20th and the last."""
         self._num_tokens += progress.num_tokens
         speed = self._num_tokens / (time.monotonic() - self._started)
         self._report(progress.update, progress.num_updates, f"loss {progress.loss:.3f}, {speed / 1000:.1f}k tokens/s")

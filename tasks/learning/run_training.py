@@ -1,4 +1,4 @@
-"""Training of a stored model: by this process, or by several ranks, as the settings say. The tasks do not know which."""
+"""Train a stored model in this process or on several ranks, as the settings say. The tasks do not know which."""
 
 import hashlib
 import json
@@ -30,15 +30,15 @@ from tasks.running.shared_checkpoints import shared
 def fine_tuned(
     backbone: Reference, examples: list[Example], sft: SftRecipe, training: TrainingRecipe, seed: int, stage: str
 ) -> LanguageModel:
-    """A stored model after supervised fine-tuning, which goes on from its last checkpoint if it was cut off.
+    """Fine-tune a stored model on examples, resuming from the last checkpoint if the training was interrupted.
 
     Args:
-        backbone: What is trained.
-        examples: To learn from.
-        sft: How long and how fast.
+        backbone: Model to train.
+        examples: Examples to learn from.
+        sft: Epochs, batch size and learning rate.
         training: Whether all weights are trained, or adapters.
-        seed: Of the order of examples, and of new adapters.
-        stage: What it is reported as.
+        seed: Seed of the order of examples, and of new adapters.
+        stage: Name of the stage in reports.
     """
     num_updates = max(1, round(sft.epochs * sum(len(one.ids) for one in examples) / sft.tokens_per_update))
     work = SftJob(examples, sft.tokens_per_update, training.tokens_per_batch, num_updates, sft.learning_rate)
@@ -59,14 +59,14 @@ def fine_tuned(
 def updated(
     policy: Reference, reference: Reference, update: PolicyUpdateJob, training: TrainingRecipe, stage: str
 ) -> tuple[LanguageModel, dict[str, Tensor], dict[str, float]]:
-    """A stored policy after a round of GRPO, with the state of its optimiser and metrics.
+    """Train a stored policy for a round of GRPO, and return it with the state of its optimiser and metrics.
 
     Args:
-        policy: With the state of its optimiser, if it was trained before.
-        reference: What the KL term holds on to.
-        update: The round.
-        training: Whether all weights are trained, or adapters, which the policy has then.
-        stage: What it is reported as.
+        policy: Policy to train, with the state of its optimiser if it was trained before.
+        reference: Reference policy of the KL term.
+        update: Updates of the round.
+        training: Whether all weights are trained, or the policy's adapters.
+        stage: Name of the stage in reports.
     """
     earlier = get_optimizer_state(policy)
     with run_context().display.stage(stage):
@@ -83,7 +83,7 @@ def updated(
 
 
 def _folder(job: Job, model: Reference) -> Path:
-    """Of one training, the same whenever and on whichever machine it is begun."""
+    """Return the folder of one training, the same at any time and on any machine."""
     digest = hashlib.sha256(replace(job, checkpoint_every_s=0).dumps() + model.sha256.encode()).hexdigest()
     return settings().home / "training" / digest[:16]
 
@@ -96,7 +96,7 @@ def _by_ranks(
     optimizer_state: dict[str, Tensor],
     on_update: Callable[[SftProgress], None] = lambda progress: None,
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """Let ranks do a job, and load what they came to into a model; the optimiser's state, and metrics."""
+    """Run a job on ranks, load the trained weights into the model, and return the optimiser's state and metrics."""
     for name, reference in fetched.items():
         fetch_model(reference, folder / name)
     (folder / rank.JOB).write_bytes(job.dumps())

@@ -24,16 +24,16 @@ def train_policy(
     stage: str,
     round: int,
 ) -> dict[str, Any]:
-    """The policy after a round, its metrics, and the reward entropy of the round's tasks.
+    """Return the policy after a round, its metrics, and the reward entropy of the round's tasks.
 
     Args:
-        policy: With the state of its optimiser, if it was trained before.
-        reference_policy: What the KL term holds on to: the starting policy of the stage.
+        policy: Policy to train, with the state of its optimiser if it was trained before.
+        reference_policy: Reference policy of the KL term: the starting policy of the stage.
         groups: Trajectories, group_size of each task next to each other.
-        recipe: Shapes the update.
-        training: Whether all weights are trained, or adapters, which the policy has then.
-        stage: Where the groups come from: dream or real.
-        round: Counted from 0.
+        recipe: Settings of the update.
+        training: Whether all weights are trained, or the policy's adapters.
+        stage: Source of the groups: dream or real.
+        round: Number of the round, counted from 0.
     """
     options = grpo_options(recipe, training, round)
     episodes = group_by_size(get_trajectories(groups), recipe.group_size)
@@ -55,14 +55,14 @@ def train_policy(
 
 
 def grpo_options(recipe: GrpoRecipe, training: TrainingRecipe, round: int) -> GrpoOptions:
-    """The recipe's sections as the models know them, in a round."""
+    """Return the options of the GRPO update in a round, from the recipe's sections."""
     shared = recipe.model_dump(exclude={"groups_per_round", "group_size", "decay_per_round", "renamed_share"})
     shared["learning_rate"] *= recipe.decay_per_round**round
     return GrpoOptions(**shared, tokens_per_batch=training.tokens_per_batch)
 
 
 def group_by_size(trajectories: list[Trajectory], size: int) -> list[list[Trajectory]]:
-    """Neighbours as groups."""
+    """Split trajectories into groups of neighbours."""
     return [trajectories[start : start + size] for start in range(0, len(trajectories), size)]
 
 

@@ -1,5 +1,5 @@
-"""Logs of agents from elsewhere, as transitions of ours.
+"""Import of other systems' agent logs as logged transitions.
 
-files.py reads files, spans.py brings together what belongs together, traces.py and messages.py find conversations in them,
-transitions.py makes rows, convert.py keeps them.
+files.py reads records, spans.py groups spans by trace, traces.py and messages.py find conversations, transitions.py
+produces rows, convert.py writes them.
 """

@@ -1,4 +1,4 @@
-"""Logs of any size into a folder of Parquet files, part by part, so that an interrupted conversion goes on where it was."""
+"""Convert logs of any size into a folder of Parquet files, part by part, so that an interrupted conversion resumes."""
 
 import io
 from collections import Counter
@@ -22,25 +22,25 @@ from tasks.logs.transitions import Episode, episodes_in
 
 _ROWS_PER_PART = 20_000
 _EPISODES_PER_PART = 20_000
-"""At most, most of which may hold no rows."""
+"""Maximum number of episodes per part; most of them may hold no rows."""
 _LOOKED_AT = 200
-"""Episodes, for samples."""
+"""Maximum number of episodes examined for samples."""
 _PROGRESS = ".progress.json"  # hidden, so that it is not read as a log
 _TYPES = {name: str(column.dtype) for name, column in LOGGED_TRANSITIONS.columns.items()}
 
 
 class Converted(BaseModel):
-    """How far a conversion got."""
+    """Progress of a conversion."""
 
     of: str
-    """Digest of what is converted: files, their sizes and times, and the mapping."""
+    """Digest of the input: files, their sizes and times, and the mapping."""
     num_parts: int = 0
     num_episodes: int = 0
-    """Looked at, whether taken or not."""
+    """Number of episodes examined, accepted or not."""
     num_rows: int = 0
-    """Transitions that were taken."""
+    """Number of accepted transitions."""
     reasons: Counter[str] = Counter()
-    """Why rows and records were quarantined, and how many."""
+    """Number of quarantined rows and records by reason."""
     finished: bool = False
 
 
@@ -51,17 +51,17 @@ def convert(
     quarantine: Callable[[Sequence[dict[str, str]]], None],
     on_part: Callable[[Converted], None] = lambda converted: None,
 ) -> Converted:
-    """Write all transitions of a log as `part-*.parquet`; what cannot be read is quarantined.
+    """Write all transitions of a log as `part-*.parquet`; rejected rows and records are quarantined.
 
     Args:
-        source: A file or a folder.
-        mapping: What it says where.
-        folder: Where to; what an interrupted conversion of the same log left there is taken over.
-        quarantine: Takes rows of the quarantine table; the same ones again, if it was interrupted.
+        source: File or folder of logs.
+        mapping: Locations of the fields in a log's records.
+        folder: Output folder; an interrupted conversion of the same log is resumed there.
+        quarantine: Called with rows of the quarantine table, some of them again after an interruption.
         on_part: Called after each part.
 
     Raises:
-        DataError: nothing to read, or the folder holds another conversion.
+        DataError: there is nothing to read, or the folder holds another conversion.
     """
     files = files_in(source)
     converted = _begun(folder, _digest(files, mapping))
@@ -83,7 +83,7 @@ def convert(
 
 
 def samples(source: Path, mapping: LogMapping, count: int) -> tuple[list[list[dict[str, Any]]], list[Record]]:
-    """The rows of the first episodes that would be taken, and the first things that would not, of one file after the other."""
+    """Return the rows of the first episodes that would be accepted, and the first rejected records, file by file."""
     taken: list[list[dict[str, Any]]] = []
     refused: list[Record] = []
     files = ({name: file} for name, file in files_in(source).items())
@@ -97,7 +97,7 @@ def samples(source: Path, mapping: LogMapping, count: int) -> tuple[list[list[di
 
 
 def _parts(episodes: Iterator[Episode]) -> Iterator[list[Episode]]:
-    """Some episodes at a time, about as many rows in each."""
+    """Yield lists of episodes with about the same number of rows."""
     some: list[Episode] = []
     num_rows = 0
     for episode in episodes:
@@ -111,7 +111,7 @@ def _parts(episodes: Iterator[Episode]) -> Iterator[list[Episode]]:
 
 
 def _sifted(episodes: Sequence[Episode]) -> tuple[pd.DataFrame, list[Record]]:
-    """The rows that can be taken, and the rest with reasons."""
+    """Return the accepted rows, and the rejected ones with reasons."""
     places = [f"{one.where}, turn {turn}" for one in episodes for turn in range(len(one.rows))]
     rows = [row for one in episodes for row in one.rows]
     frame = pd.DataFrame(rows, columns=list(_TYPES)) if rows else pd.DataFrame()
@@ -146,7 +146,7 @@ def _begun(folder: Path, digest: str) -> Converted:
         raise DataError(
             f"{folder} holds another log, or the same one read otherwise: remove it, or name another with --to"
         )
-    _keep(folder, Converted(of=digest))  # nothing was understood before
+    _keep(folder, Converted(of=digest))  # no transition was accepted before
     return Converted(of=digest)
 
 

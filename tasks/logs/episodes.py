@@ -1,7 +1,7 @@
-"""Which logged episodes are one.
+"""Merge logged episodes that are the same.
 
-An episode is its id and its content. Of one that grew, the longer form counts; the same one twice counts once. The file only
-tells equal ids of different episodes apart.
+An episode is identified by its id and its content. Of one that grew, the longer form counts; a repeated one counts
+once. The file only distinguishes different episodes with equal ids.
 """
 
 from collections import defaultdict
@@ -13,17 +13,17 @@ from schemas.records import Trajectory, Turn
 
 @dataclass
 class Episodes:
-    """Distinct episodes in the order they came, and how many others were merged into them."""
+    """Distinct episodes in the order they came, and the numbers of others that were merged into them."""
 
     trajectories: list[Trajectory] = field(default_factory=list)
     num_repeated: int = 0
-    """Came again with the same content."""
+    """Number of episodes that came again with the same content."""
     num_grown: int = 0
-    """Came in a shorter form, too."""
+    """Number of episodes that also came in a shorter form."""
 
 
 def distinct(read: Iterable[tuple[str, Trajectory]]) -> Episodes:
-    """Distinct episodes among those of several files, each with the name of its file."""
+    """Return the distinct episodes of several files, each given with the name of its file."""
     found = Episodes()
     places: dict[str, list[int]] = defaultdict(list)
     for file, episode in read:
@@ -49,7 +49,7 @@ def _merge(found: Episodes, place: int, episode: Trajectory) -> None:
 
 
 def _are_one(one: Trajectory, other: Trajectory) -> bool:
-    """Whether two of the same id are of the same task, and one goes on where the other stops."""
+    """Return whether two episodes of the same id have the same task, and one continues the other."""
     same_task = one.task.task_id == other.task.task_id
     return same_task and all(map(_is_same_turn, one.turns, other.turns))
 

@@ -1,4 +1,4 @@
-"""Records in files of logs, one after the other, so that a file of any size takes little memory."""
+"""Read records from log files, one after the other, so that a file of any size takes little memory."""
 
 import hashlib
 import json
@@ -18,27 +18,27 @@ _ROWS_AT_ONCE = 4_096
 _MAX_DEPTH = 2_000
 _DEEPER = {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}
 RAW_CHARACTERS = 2_000
-"""How much of what cannot be taken is kept as it came."""
+"""Maximum number of characters of a rejected record that are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Something in a file; what cannot be read has a reason in place of a value."""
+    """Record in a file; one that cannot be read has a reason in place of a value."""
 
     where: str
     value: dict[str, Any]
     reason: str = ""
     raw: str = ""
-    """Of what cannot be read."""
+    """Original text of a record that cannot be read."""
 
 
 def files_in(source: Path) -> dict[str, Path]:
-    """The files of a folder and of the folders in it by their paths there, in their order; or the one file by its name.
+    """Return the files in a folder and its subfolders by relative path, in order; or a single file by its name.
 
     Hidden files and folders are left out.
 
     Raises:
-        DataError: there are none.
+        DataError: there are no files.
     """
     if source.is_file():
         return {source.name: source}
@@ -50,10 +50,10 @@ def files_in(source: Path) -> dict[str, Path]:
 
 
 def log_files(path: str) -> dict[str, str]:
-    """Sha256 of the files to be imported, by name; none if the logs are collected.
+    """Return the SHA-256 of the files to import, by name; none if the logs are collected.
 
     Raises:
-        DataError: no such file.
+        DataError: there is no such file.
     """
     return {name: _sha256(file) for name, file in files_in(Path(path)).items()} if path else {}
 
@@ -64,7 +64,7 @@ def _sha256(file: Path) -> str:
 
 
 def records_in(file: Path, name: str) -> Iterator[Record]:
-    """Everything in a file, which is called by a name."""
+    """Yield all records of a file; the name says where they were found."""
     if file.suffix == _PARQUET:
         yield from _rows(file, name)
     elif file.suffix in _LINES:
@@ -81,12 +81,12 @@ def _lines(file: Path, name: str) -> Iterator[Record]:
             where = f"{name} line {number}"
             try:
                 yield _record(where, json.loads(line))
-            except (ValueError, RecursionError):  # the latter where it is nested beyond measure
+            except (ValueError, RecursionError):  # the latter if it is nested too deeply
                 yield Record(where, {}, "is no JSON", line.rstrip("\n"))
 
 
 def _values(file: Path, name: str) -> Iterator[Record]:
-    """Of an array, or of one object after another."""
+    """Yield the items of an array, or one object after another."""
     with file.open("rb") as content:
         place = "item" if _begins_with(content, b"[") else ""
         number = 0
@@ -100,7 +100,7 @@ def _values(file: Path, name: str) -> Iterator[Record]:
 
 
 def _of_bounded_depth(events: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """The events of a JSON parser; of what is nested without end it would keep a path to each level."""
+    """Yield the events of a JSON parser up to a maximum depth, since it stores a path to each level."""
     depth = 0
     for event, value in events:
         depth += _DEEPER.get(event, 0)
@@ -129,7 +129,7 @@ def _rows(file: Path, name: str) -> Iterator[Record]:
 
 def _record(where: str, value: Any) -> Record:
     try:
-        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no text, and no store would take it
+        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not valid text, and no store accepts it
     except UnicodeEncodeError:
         return Record(where, {}, "is no valid Unicode", json.dumps(value))
     except RecursionError:

@@ -1,6 +1,6 @@
-"""A conversation as turns: what the environment said, and what the agent did then.
+"""Turns of a conversation: an observation of the environment, and the agent's action.
 
-ShareGPT's and AgentTraj's messages have `from` and `value`, OpenAI's `role`, `content` and `tool_calls`.
+Messages of ShareGPT and AgentTraj have `from` and `value`, OpenAI's have `role`, `content` and `tool_calls`.
 """
 
 import json
@@ -14,23 +14,23 @@ from schemas.recipes.log_mapping import MessageMapping
 _NEVER_COUNT = ("system", "developer")
 _LISTS = ("messages", "conversations")
 THE_END = "the episode ends"
-"""Said after a last action that nobody answered."""
+"""Observation after a last action without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """An episode as it was talked about."""
+    """Conversation of an episode."""
 
     seen: list[str]
-    """What the environment said: before each action, and after the last."""
+    """Observations: one before each action, and one after the last."""
     actions: list[str]
 
 
 def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> Conversation:
-    """The turns of a conversation.
+    """Return the turns of a conversation.
 
     Raises:
-        ValueError: it has none, or a role, a message or an order of them that is not understood.
+        ValueError: there are no turns, or a role, a message or the order of messages is not understood.
     """
     seen: list[str] = []
     actions: list[str] = []
@@ -53,13 +53,13 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
 
 
 def messages_in(record: dict[str, Any], at: str) -> list[dict[str, Any]] | None:
-    """The list of messages of a record, if it has one."""
+    """Return the list of messages of a record, if it has one."""
     found = value_at(record, at) if at else next((record[name] for name in _LISTS if record.get(name)), None)
     return found if isinstance(found, list) else None
 
 
 def value_at(record: Any, path: str) -> Any:
-    """What a path with dots leads to; None where it leads nowhere. A name may have dots itself."""
+    """Return the value at a dotted path, or None. A name may contain dots itself."""
     names = path.split(".")
     for count in range(len(names), 0, -1):
         inner = _inside(record, ".".join(names[:count]))
@@ -93,15 +93,15 @@ def _text_of_part(part: Any) -> str:
 
 
 def _done(message: dict[str, Any]) -> str:
-    """The tools that were called, or what was said."""
+    """Return the tool calls of a message, or its text."""
     functions = [one["function"] for one in message.get("tool_calls") or []]
-    if message.get("function_call"):  # as OpenAI had it before there were several
+    if message.get("function_call"):  # OpenAI's older format, with a single call
         functions.append(message["function_call"])
     return "; ".join(map(_call, functions)) if functions else _text(message)
 
 
 def _call(function: dict[str, Any]) -> str:
-    """As `name(city="Paris", days=2)`."""
+    """Format a call as `name(city="Paris", days=2)`."""
     arguments = function.get("arguments") or {}
     told = json.loads(arguments) if isinstance(arguments, str) else arguments
     return f"{function['name']}({', '.join(f'{key}={json.dumps(value, ensure_ascii=False)}' for key, value in told.items())})"

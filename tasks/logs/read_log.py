@@ -1,4 +1,4 @@
-"""Reading logged transitions: every row is either taken or quarantined with a reason."""
+"""Read logged transitions: every row is either accepted or quarantined with a reason."""
 
 import hashlib
 from collections import Counter
@@ -19,7 +19,7 @@ from tasks.logs.rules import in_order, reasons_against, trajectories_in
 
 @dataclass
 class ReadLog:
-    """What a file held."""
+    """Content of a log: distinct episodes, and quarantined rows with reasons."""
 
     num_rows: int = 0
     episodes: Episodes = field(default_factory=Episodes)
@@ -37,23 +37,24 @@ class ReadLog:
         return len(self.quarantined) / max(1, self.num_rows)
 
     def take_bad(self, records: list[Record]) -> None:
-        """Keep what cannot be taken, each with its reason."""
+        """Add rejected records, each with its reason."""
         self.quarantined += map(quarantined, records)
         self.reasons.update(kind_of(one.reason) for one in records)
 
 
 def read_log(path: Path, objection: Callable[[AgentTask], str | None] = lambda task: None) -> ReadLog:
-    """Trajectories of a file, or of all files in a folder, each of which holds whole ones.
+    """Read the trajectories of a file, or of all files in a folder; no trajectory spans files.
 
-    A row that breaks the schema is quarantined, and with it the rest of its trajectory, whose reason
-    names the row that broke it.
+    A row that breaks the schema is quarantined, and with it the rest of its trajectory, whose reason names the
+    trajectory.
 
     Args:
-        path: JSONL, JSON or Parquet.
-        objection: Why a task, with its first state, is none of the environment's; such trajectories are quarantined.
+        path: JSONL, JSON or Parquet file, or a folder of them.
+        objection: Returns why a task, with its first state, is not the environment's, or None; trajectories of tasks
+            with an objection are quarantined.
 
     Raises:
-        DataError: no such file, another format, or columns missing.
+        DataError: there is no such file, it has another format, or columns are missing.
     """
     log = ReadLog()
     files = files_in(path).items()
@@ -62,7 +63,7 @@ def read_log(path: Path, objection: Callable[[AgentTask], str | None] = lambda t
 
 
 def _read_file(file: Path, name: str, objection: Callable[[AgentTask], str | None], log: ReadLog) -> list[Trajectory]:
-    """The trajectories of a file; the log is told of its rows, and of what cannot be taken."""
+    """Return the trajectories of a file, and add its rows and rejected records to the log."""
     records = list(records_in(file, name))
     readable = [one for one in records if not one.reason]
     frame = pd.DataFrame([one.value for one in readable])
@@ -89,18 +90,18 @@ def _require_columns(file: Path, frame: pd.DataFrame, records: list[Record]) -> 
 
 
 def as_it_came(row: pd.Series) -> str:
-    """A row as JSON."""
+    """Return a row as JSON."""
     return row.to_json(default_handler=str) or ""
 
 
 def quarantined(record: Record) -> dict[str, str]:
-    """The row of the quarantine table for what cannot be taken."""
+    """Return the row of the quarantine table for a rejected record."""
     key = hashlib.sha256(f"{record.where}\x1f{record.raw}".encode(errors="replace")).hexdigest()
     return {"row_id": key, "reason": record.reason, "where": record.where, "raw": record.raw[:RAW_CHARACTERS]}
 
 
 def kind_of(reason: str) -> str:
-    """A reason without what is particular to one row."""
+    """Return a reason without the part that is particular to one row."""
     return reason.split(" (", maxsplit=1)[0]
 
 

@@ -1,4 +1,4 @@
-"""What rows of logged transitions must be: each by itself, and those of a trajectory together."""
+"""Rules for rows of logged transitions: for each by itself, and for those of a trajectory together."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ _EXACT: dict[str, tuple[type, ...]] = {
     for name, column in LOGGED_TRANSITIONS.columns.items()
     if column.dtype.type in (str, np.bool_)
 }
-"""Columns whose values must be of their type as they come: "false" is not False, and 7 is no name."""
+"""Columns whose values must have their type without conversion: "false" is not False, and 7 is no name."""
 
 _Row = dict[str, Any]
 
 
 def reasons_against(frame: pd.DataFrame) -> dict[Any, str]:
-    """By index, why rows cannot be taken.
+    """Return why rows are rejected, by index.
 
     A row that breaks the schema takes the rest of its trajectory with it.
     """
@@ -31,7 +31,7 @@ def reasons_against(frame: pd.DataFrame) -> dict[Any, str]:
 
 
 def _row_reasons(frame: pd.DataFrame) -> dict[Any, str]:
-    """First reason of each row that breaks the schema."""
+    """Return the first reason of each row that breaks the schema."""
     reasons: dict[Any, str] = {}
     for name in LOGGED_TRANSITIONS.columns:
         for index in frame.loc[frame[name].isna()].index:
@@ -58,13 +58,13 @@ def _readable(check: str) -> str:
 
 
 def _uncoercible(frame: pd.DataFrame, column: str) -> list[Any]:
-    """Rows whose value is not of the type that most of the column has."""
+    """Return rows whose value is not of the column's most frequent type."""
     kinds = frame[column].map(type)
     return list(frame.index[kinds != kinds.mode().iloc[0]]) if len(kinds.mode()) else []
 
 
 def trajectories_in(frame: pd.DataFrame) -> dict[str, dict[Any, _Row]]:
-    """Rows by their index, by the trajectory that they belong to, in the order of the frame."""
+    """Return the rows of each trajectory by index, in the order of the frame."""
     found: dict[str, dict[Any, _Row]] = defaultdict(dict)
     for index, row in zip(frame.index, frame.to_dict("records"), strict=True):
         if isinstance(row["trajectory_id"], str):
@@ -73,7 +73,7 @@ def trajectories_in(frame: pd.DataFrame) -> dict[str, dict[Any, _Row]]:
 
 
 def _trajectory_reasons(frame: pd.DataFrame, bad: dict[Any, str]) -> dict[Any, str]:
-    """Reasons for rows of trajectories that are not whole."""
+    """Return reasons for the other rows of trajectories that are incomplete or contradictory."""
     reasons: dict[Any, str] = {}
     for name, rows in trajectories_in(frame).items():
         if problem := _problem(rows, bad):
@@ -94,12 +94,12 @@ def _problem(rows: dict[Any, _Row], bad: dict[Any, str]) -> str | None:
 
 
 def in_order(rows: Any) -> list[_Row]:
-    """Rows of one trajectory by their turns."""
+    """Sort the rows of one trajectory by turn."""
     return sorted(rows, key=lambda row: int(row["turn"]))
 
 
 def _contradiction(ordered: Sequence[_Row]) -> str | None:
-    """What the steps of a whole trajectory, in order, say against each other."""
+    """Return how the ordered steps of a complete trajectory contradict each other, or None."""
     if any(one["next_state"] != after["state"] for one, after in pairwise(ordered)):
         return "a state is not the one that the step before led to"
     if any(row["done"] for row in ordered[:-1]):

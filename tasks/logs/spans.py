@@ -1,4 +1,4 @@
-"""Spans brought together by trace, in a temporary database: in logs they may lie anywhere, and be more than memory holds."""
+"""Group spans by trace in a temporary database: logs may hold them in any order, and more than fit in memory."""
 
 import json
 import sqlite3
@@ -17,19 +17,19 @@ CREATE TABLE spans (trace INTEGER, span TEXT);
 
 
 class SpansByTrace:
-    """Spans as they come, and then trace by trace."""
+    """Spans, added in any order and read trace by trace."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
-        """Use `temporary_spans`.
+        """Create the tables; callers use `temporary_spans`.
 
         Args:
-            database: An empty one.
+            database: Empty database.
         """
         self._database = database
         database.executescript(_TABLES)
 
     def add(self, spans: Iterable[tuple[str, dict[str, Any]]], place: str) -> None:
-        """Take spans, each with the id of its trace, and where they stand."""
+        """Add spans, each with the id of its trace, and the place where they were found."""
         for trace, span in spans:
             self._database.execute("INSERT OR IGNORE INTO traces (id, place) VALUES (?, ?)", (trace, place))
             self._database.execute(
@@ -37,7 +37,7 @@ class SpansByTrace:
             )
 
     def traces(self) -> Iterator[tuple[str, str, Iterator[dict[str, Any]]]]:
-        """Each trace's id, where it began and its spans, in the order in which traces, and spans of each, came."""
+        """Yield the id of each trace, the place where it began and its spans, all in the order in which they came."""
         self._database.execute("CREATE INDEX by_trace ON spans (trace)")
         rows = self._database.execute(
             "SELECT id, place, span FROM traces JOIN spans ON trace = number ORDER BY number, spans.rowid"
@@ -48,10 +48,10 @@ class SpansByTrace:
 
 @contextmanager
 def temporary_spans() -> Iterator[SpansByTrace]:
-    """None at first; a file without a name, gone with its process, where they are more than a few.
+    """Open an empty collection of spans; a large one uses an unnamed file that is removed with the process.
 
     Raises:
-        StorageError: there is no room for them.
+        StorageError: there is no disk space for the spans.
     """
     try:
         with closing(sqlite3.connect("")) as database:

@@ -1,6 +1,6 @@
-"""Conversations in traces: OpenTelemetry's GenAI spans as OTLP in JSON, and MLflow's traces in JSON.
+"""Find conversations in traces: OpenTelemetry's GenAI spans as OTLP in JSON, and MLflow's traces in JSON.
 
-Of each trace the model call that saw most is taken: what it was sent, and what it answered, is the conversation.
+The conversation of a trace is its model call with the most messages, those sent and those answered.
 """
 
 import json
@@ -13,30 +13,30 @@ _SYSTEM = "gen_ai.system_instructions"
 
 
 NOT_UNDERSTOOD = (KeyError, TypeError, AttributeError, ValueError)
-"""What is raised by a record that is not made as it should be."""
+"""Errors raised by a malformed record."""
 
 
 @dataclass(slots=True)
 class Trace:
-    """What the spans of one trace say together."""
+    """Combined content of the spans of one trace."""
 
     record: dict[str, Any]
-    """Its conversation, as `messages`, and all attributes of its spans."""
+    """Conversation as `messages`, and all other attributes of the spans."""
     reason: str = ""
-    """Why not all of it could be read."""
+    """Reason if a span could not be read."""
 
 
 def spans_of(export: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """An OTLP export's spans, each with the id of its trace, which may be spread over many exports.
+    """Return an OTLP export's spans, each with the id of its trace, which may be spread over many exports.
 
     Raises:
-        KeyError, TypeError, AttributeError: it is no export.
+        KeyError, TypeError, AttributeError: the record is not a valid export.
     """
     return [(_trace_id(span), span) for span in _spans(export)]
 
 
 def trace_of(name: str, spans: Iterable[dict[str, Any]]) -> Trace:
-    """What all spans of a trace say together."""
+    """Combine all spans of a trace."""
     trace = Trace({"trajectory_id": name, "messages": []})
     for span in spans:
         try:
@@ -67,7 +67,7 @@ def _spans(export: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _value(typed: dict[str, Any]) -> Any:
-    """Of OTLP's `{"stringValue": ...}` and the like."""
+    """Return the value in OTLP's `{"stringValue": ...}` and its other types."""
     kind, value = cast("tuple[str, Any]", next(iter(typed.items()), ("", None)))
     if kind == "intValue":
         return int(value)
@@ -79,7 +79,7 @@ def _value(typed: dict[str, Any]) -> Any:
 
 
 def _said(messages: Any) -> list[dict[str, Any]]:
-    """Messages with parts, as OpenAI writes them."""
+    """Convert messages with parts to OpenAI's format."""
     listed = json.loads(messages) if isinstance(messages, str) else messages
     return [one for message in listed for one in _as_openai(message)]
 
@@ -100,10 +100,10 @@ def _text(value: Any) -> str:
 
 
 def conversation_in_trace(trace: dict[str, Any]) -> dict[str, Any]:
-    """Of one of MLflow's traces: its conversation, with its tags, metadata and assessments.
+    """Return the conversation of an MLflow trace, with its tags, metadata and assessments.
 
     Raises:
-        ValueError: no span is a model's call.
+        ValueError: no span is a model call.
     """
     info = trace["info"]
     found = [_called(span["attributes"]) for span in trace["data"]["spans"]]
@@ -121,7 +121,7 @@ def _judgement(assessment: dict[str, Any]) -> Any:
 
 
 def _called(attributes: dict[str, Any]) -> list[dict[str, Any]]:
-    """The messages of a span, if it is one of a model; MLflow keeps its attributes as JSON."""
+    """Return the messages of a span if it is a model call; MLflow stores its attributes as JSON."""
     told = {name: json.loads(value) if isinstance(value, str) else value for name, value in attributes.items()}
     if told.get("mlflow.spanType") not in ("CHAT_MODEL", "LLM"):
         return []

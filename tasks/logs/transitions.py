@@ -1,4 +1,4 @@
-"""Episodes of a log as rows of logged transitions (schemas/tables.py), by what a mapping says."""
+"""Convert episodes of a log to rows of logged transitions (schemas/tables.py), as a mapping describes."""
 
 import hashlib
 import json
@@ -19,12 +19,12 @@ from tasks.logs.traces import NOT_UNDERSTOOD, Trace, conversation_in_trace, span
 
 _NAMES = ("trajectory_id", "id", "item_id", "conversation_id", "gen_ai.conversation.id")
 _ROWS_OF_ONE_EPISODE = ("trajectory_id", "turn", "next_state")
-"""Columns by which rows of ours are known."""
+"""Columns by which a record is recognised as a row of logged transitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """Something in a log: the rows of one trajectory, or the reason why there are none."""
+    """Episode in a log: the rows of one trajectory, or the reason why there are none."""
 
     where: str
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -33,7 +33,10 @@ class Episode:
 
 
 def episodes_in(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Episode]:
-    """All that files hold, by the names of the files. Rows of one trajectory lie together, spans of one trace anywhere."""
+    """Yield all episodes in files, given by name.
+
+    Rows of one trajectory must be adjacent; spans of one trace may be anywhere.
+    """
     with temporary_spans() as spans:
         for name, file in files.items():
             for kind, some in groupby(records_in(file, name), lambda record: _kind(record, mapping)):
@@ -56,7 +59,7 @@ def _episodes(kind: str | None, records: Iterable[Record], mapping: LogMapping) 
 
 
 def _kind(record: Record, mapping: LogMapping) -> LogFormat | None:
-    """What a record is; None for what is nothing that is known."""
+    """Return the format of a record; None if it is unreadable or of no known format."""
     if record.reason or mapping.format:
         return None if record.reason else mapping.format
     if "resourceSpans" in record.value:
@@ -75,7 +78,7 @@ def _trajectories(records: Iterable[Record]) -> Iterator[Episode]:
 
 
 def _kept(exports: Iterable[Record], spans: SpansByTrace) -> Iterator[Episode]:
-    """Nothing of what can be kept until its trace is whole; of the rest the reason."""
+    """Collect the spans of exports until traces are complete; yield the reason for each export that is rejected."""
     for one in exports:
         try:
             spans.add(spans_of(one.value), one.where)
@@ -129,7 +132,7 @@ def _rows(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where
 
 
 def _said_of_all(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where: str) -> dict[str, Any]:
-    """What is the same in all rows of an episode."""
+    """Return the fields that are the same in all rows of an episode."""
 
     def said(name: LogField, *other_names: str) -> Any:
         if name in mapping.constants:

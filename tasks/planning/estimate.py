@@ -1,4 +1,4 @@
-"""What a recipe takes of a device's memory and of time, estimated before anything starts."""
+"""Estimate the device memory and the time that a recipe needs, before anything starts."""
 
 import os
 from collections.abc import Mapping
@@ -20,44 +20,44 @@ from tasks.running.device import device
 from tasks.running.pins import backbone_folder
 
 _NUM_KEPT = 3
-"""Models that stay in memory besides the one that is trained: the policy before, the start, the experience model."""
+"""Number of models in memory besides the trained one: the previous policy, the start, the experience model."""
 _USABLE = 0.95
-"""Of a device's memory."""
+"""Usable share of a device's memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Memory of one device, and time."""
+    """Estimate of the memory on one device, and of the time."""
 
     device: str
     available: int
-    """Bytes that it has."""
+    """Bytes of memory that the device has."""
     kept: Footprint
-    """Models that stay in memory all the time."""
+    """Memory of the models that stay loaded all the time."""
     stages: dict[str, Footprint]
     least_seconds: dict[str, float]
-    """By stage: see least_seconds."""
+    """Lower bound on the time by stage; see least_seconds."""
 
     @property
     def needed(self) -> int:
-        """Bytes in the stage that takes most."""
+        """Bytes needed in the stage that needs most."""
         return self.kept.total + max(stage.total for stage in self.stages.values())
 
     @property
     def fits(self) -> bool:
-        """Whether the device has them."""
+        """Whether the device's usable memory holds the needed bytes."""
         return self.needed <= _USABLE * self.available
 
 
 def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
-    """The memory and the time that a recipe takes here.
+    """Return the memory and the time that a recipe needs on this machine.
 
     Args:
-        recipe: What would be run.
-        plan: Its counts.
+        recipe: Recipe to estimate.
+        plan: Numbers of episodes and steps that the recipe plans.
 
     Raises:
-        InputError: the backbone's configuration or tokenizer is not to be had.
+        InputError: the backbone's configuration or tokenizer is not available.
     """
     backbone, where = recipe.backbone, device()
     if backbone.scratch:
@@ -91,7 +91,7 @@ def _trainings(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype
 
 
 def _dream(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype) -> Footprint:
-    """Both engines, with every slot in use."""
+    """Return the memory of both engines, with every slot in use."""
     num_slots = RolloutOptions().num_slots
     policy = of_sampling(config, num_slots, longest.turn_prompt + longest.action, dtype)
     model = of_sampling(config, num_slots, longest.situation + recipe.experience.max_new_tokens, dtype)

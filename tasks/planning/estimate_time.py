@@ -1,4 +1,4 @@
-"""How long a recipe takes at least: its matrix products, as fast as this machine multiplies."""
+"""Lower bound on the time of a recipe: its matrix products, as fast as this machine multiplies."""
 
 import time
 from collections.abc import Mapping
@@ -20,21 +20,23 @@ _SIZE = 2048
 def least_seconds(
     recipe: Recipe, plan: Mapping[str, int], config: Any, longest: Lengths, where: str
 ) -> dict[str, float]:
-    """By stage, with all episodes at their longest; attention, drawing of tokens and everything else comes on top.
+    """Return the seconds of each stage at least, with all episodes at their longest.
+
+    Attention, sampling of tokens and everything else comes on top.
 
     Args:
-        recipe: What would be run.
-        plan: Its counts.
-        config: Of the network, as transformers have it.
-        longest: Of what is shown and written.
-        where: The device.
+        recipe: Recipe to estimate.
+        plan: Numbers of episodes and steps that the recipe plans.
+        config: Configuration of the network, as in transformers.
+        longest: Longest prompts and outputs.
+        where: Device.
     """
     per_second = _speed(where) / num_weights(config)
     return {stage: operations / per_second for stage, operations in _operations(recipe, plan, longest).items()}
 
 
 def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> dict[str, float]:
-    """Per weight of the network, by stage."""
+    """Return the operations per weight of the network, by stage."""
     start, experience, steps = recipe.start, recipe.experience, plan["max_steps_per_episode"]
     policy, model = longest.turn_prompt + longest.action, longest.situation + experience.max_new_tokens
     learnt = _FORWARD + (_BACKWARD if recipe.training.lora_rank == 0 else _BACKWARD / 2)
@@ -56,7 +58,7 @@ def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> di
 
 @torch.inference_mode()
 def _speed(where: str) -> float:
-    """Operations per second of a matrix product."""
+    """Measure the operations per second of a matrix product."""
     matrix = torch.ones(_SIZE, _SIZE, dtype=matmul_dtype(where), device=where)
     (matrix @ matrix).sum().item()
     started, count = time.perf_counter(), 0

@@ -1,4 +1,4 @@
-"""How long what is shown and written gets, in tokens, told by a few of an expert's episodes."""
+"""Lengths of prompts and outputs in tokens, measured on a few episodes of an expert."""
 
 from dataclasses import dataclass, replace
 
@@ -15,17 +15,17 @@ _NUM_EPISODES = 4
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """The longest that were seen, in tokens."""
+    """Longest prompts and outputs seen, in tokens."""
 
     turn_prompt: int
-    """What a policy is shown at each turn."""
+    """Prompt of the policy at one turn."""
     action: int
     situation: int
-    """What the experience model is shown, with demonstrations."""
+    """Prompt of the experience model, with demonstrations."""
 
 
 def lengths(recipe: Recipe, format: PromptFormat) -> Lengths:
-    """Of what is shown and done in a few of an expert's episodes."""
+    """Return the longest prompts and actions in a few episodes of an expert."""
     environment, history = open_environment(recipe.environment), recipe.start.history_length
     tasks = environment.tasks("train", _NUM_EPISODES)
     episodes = collect(environment, tasks, [0.0], recipe.seed, recipe.environment.max_steps)

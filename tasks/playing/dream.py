@@ -1,6 +1,6 @@
-"""Dream: groups of episodes of the round's tasks, inside the experience model (paper, section 4.1).
+"""Dream groups of episodes of the round's tasks inside the experience model (paper, section 4.1).
 
-in:  tasks, policy, experience model, what it may retrieve
+in:  tasks, policy, experience model, the trajectories that it may retrieve
 out: dreamt trajectories, group by group; their rows in `transitions` with origin dream
 """
 
@@ -18,7 +18,7 @@ from tasks.running.versioned import versioned_task
 from tasks.running.workers import by_workers
 
 _BETWEEN_SHARDS = 10_000_019
-"""Of their seeds."""
+"""Seed offset between two shards."""
 
 
 @versioned_task
@@ -33,9 +33,9 @@ def dream(
     num_shards: int = 1,
     max_staleness: int = 0,
 ) -> Reference:
-    """Groups of dreamt episodes, group_size of each task next to each other, in as many parts as there are shards.
+    """Play groups of dreamt episodes, group_size of each task next to each other, divided into shards.
 
-    If they may be stale, the policy is trained meanwhile, and episodes that are under way go on with what it has become.
+    If max_staleness is positive, the policy is trained meanwhile, and episodes under way go on with its newest weights.
     """
     follow = max_staleness > 0
     calls = [
@@ -59,7 +59,7 @@ def dream_shard(
     follow: bool,
     shard: int,
 ) -> Reference:
-    """A part of the groups, as many neighbours as in each other; their rows are stored."""
+    """Play one of num_shards equal parts of the groups, all neighbours, and store their rows."""
     use_threads()
     seed = recipe.seed * 1_000_003 + round + shard * _BETWEEN_SHARDS
     environment = dream_environment(experience_model, experience, recipe, seed)

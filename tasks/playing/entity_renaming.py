@@ -1,4 +1,4 @@
-"""Aliases: other names for the things of some tasks, so that what a policy learns there holds whatever they are called."""
+"""Entity renaming: other names in some tasks, so that what a policy learns there holds under any names."""
 
 import random
 from collections.abc import Sequence
@@ -10,18 +10,18 @@ from schemas.records import AgentTask, Reference
 from tasks.running.artifacts import get_frozen_model
 
 _BORROWED_SHARE = 0.5
-"""Of the tasks with aliases: under names of other tasks' things. No training task may want carrots diced; there, one does."""
+"""Share of renamed tasks with names from other tasks. No training task may want carrots diced; renamed, one does."""
 
 
 def draw_aliases(
     tasks: Sequence[AgentTask], share: float, policy: Reference, environment: EnvironmentRecipe, seed: int
 ) -> dict[str, Aliases]:
-    """By task id, aliases for about this share of the tasks, all episodes of a task under the same.
+    """Draw entity renamings, by task id, for about this share of the tasks; all episodes of a task share one.
 
-    Half of them are invented, for names that are yet to come; the others are names of things in these tasks, dealt anew.
+    About half use invented names, to prepare for unseen names; the others use names from these tasks, reshuffled.
 
-    Differs: the paper's policy is shown every task as it is. Generated tasks keep their names, since the real environment
-    does not know what is in them, and so do tasks on whose names something depends.
+    Differs: the paper's policy is shown every task as it is. Generated tasks keep their names, since the real
+    environment does not know their entities, and names that a rule depends on stay.
     """
     rng = random.Random(f"{seed}/aliases")
     originals = [task for task in tasks if not task.generated]

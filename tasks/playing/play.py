@@ -1,4 +1,4 @@
-"""Playing: how tasks set up a rollout in the dream or in the real environment."""
+"""Set up rollouts in the experience model or in the real environment."""
 
 import time
 from collections import Counter
@@ -19,20 +19,20 @@ from tasks.running.engines import open_engine, open_live_engine
 from tasks.running.predictors import open_predictor
 
 _NUM_ATTEMPTS = 3
-"""At a real episode."""
+"""Maximum number of attempts at a real episode."""
 _ANOTHER_ATTEMPT = 10_000_019
-"""Between the seeds of two."""
+"""Seed offset between two attempts."""
 
 
 def dream_environment(experience_model: Reference, experience: list[Reference], recipe: PlayRecipe, seed: int) -> Dream:
-    """The experience model as an environment, grounded in these trajectories."""
+    """Return the experience model as an environment, grounded in these trajectories."""
     return Dream(open_experience_model(experience_model, experience, recipe, seed))
 
 
 def open_experience_model(
     reference: Reference, experience: list[Reference], recipe: PlayRecipe, seed: int
 ) -> ExperienceModel:
-    """An experience model, asked as the recipe says."""
+    """Open an experience model with the settings of the recipe."""
     asked, retrieval = recipe.experience, recipe.retrieval
     options = DreamOptions(
         retrieval.num_demonstrations,
@@ -60,10 +60,10 @@ def play(
     aliases: Mapping[str, Aliases] = MappingProxyType({}),
     follow: bool = False,
 ) -> list[Trajectory]:
-    """One episode per task, shown under a stage's name; dreamt success is called dream.
+    """Play one episode per task, with progress under a stage's name; dreamt success is shown as dream success.
 
-    With aliases, by task id, the policy is shown a task's things under other names. With follow, episodes go on with
-    the policy's successor as soon as it has one.
+    Renamings, by task id, change the names that the policy is shown. With follow, episodes go on with the policy's
+    successor as soon as it has one.
     """
     opened = open_live_engine if follow else open_engine
     rollout = Rollout(
@@ -100,7 +100,7 @@ def play_real(
     seed: int,
     aliases: Mapping[str, Aliases] = MappingProxyType({}),
 ) -> list[Trajectory]:
-    """One real episode per task; see play. One in which the environment failed is played anew, with luck to its end."""
+    """Play one real episode per task; see play. Episodes in which the environment failed are repeated up to twice."""
     environment = open_environment(recipe.environment)
 
     def played(some: Sequence[AgentTask], seed: int) -> list[Trajectory]:

@@ -1,4 +1,4 @@
-"""Log the starting policy's own real episodes: its mistakes are what the dream must not grant.
+"""Log real episodes of the starting policy: the experience model must not let its mistakes succeed.
 
 in:  train tasks, the starting policy
 out: real trajectories, which `annotate` explains and stores
@@ -22,14 +22,14 @@ def play_policy(
     temperatures: tuple[float, ...],
     renamed_share: float,
 ) -> Reference:
-    """Real episodes of the starting policy on train tasks.
+    """Play real episodes of the starting policy on train tasks.
 
     Args:
-        policy: Who plays.
-        recipe: How.
-        num_episodes: In all, as many at each temperature.
-        temperatures: At which the policy is sampled.
-        renamed_share: Of tasks that it is shown under other names, as it will be while it trains.
+        policy: Policy that plays.
+        recipe: Settings of the environment, the engine and the episodes.
+        num_episodes: Total number of episodes, divided equally among the temperatures.
+        temperatures: Temperatures at which the policy is sampled.
+        renamed_share: Share of tasks that the policy is shown under other names, as in its training.
     """
     use_threads()
     tasks = open_environment(recipe.environment).tasks("train", recipe.environment.num_train_tasks)

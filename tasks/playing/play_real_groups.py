@@ -29,7 +29,7 @@ def play_real_groups(
     stage: str,
     round: int,
 ) -> Reference:
-    """Groups of real episodes of original tasks, drawn by reward entropy: real steps go where they teach."""
+    """Play groups of real episodes of original tasks, drawn by reward entropy, to spend real steps where they teach."""
     use_threads()
     rng = random.Random(f"{recipe.seed}/real/{round}")
     drawn = draw_tasks(get_tasks(tasks), entropies, grpo.groups_per_round, 0.0, curriculum.floor, rng)

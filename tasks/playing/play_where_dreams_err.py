@@ -1,4 +1,4 @@
-"""Play real episodes of train tasks where the policy's dreams err most: what a refit of the experience model learns from.
+"""Play real episodes of train tasks where the policy's dreams err most, to refit the experience model on them.
 
 in:  the last dreamt groups, the present policy
 out: real trajectories, which `annotate` explains and stores
@@ -28,15 +28,15 @@ def play_where_dreams_err(
     temperature: float,
     round: int,
 ) -> Reference:
-    """Real episodes of the present policy; the steps of the replays before them are noted, too.
+    """Play real episodes of the present policy, and note the number of real steps, those of the replays included.
 
     Args:
-        dreamt: Groups of the last round; a replay of one dream of each train task tells how far it errs.
-        policy: Who plays.
-        recipe: How.
-        num_episodes: In all.
-        temperature: At which the policy is sampled.
-        round: After which round of training.
+        dreamt: Groups of the last round; one dream of each train task is replayed to measure its error.
+        policy: Policy that plays.
+        recipe: Settings of the environment, the engine and the episodes.
+        num_episodes: Total number of episodes.
+        temperature: Temperature at which the policy is sampled.
+        round: Training round that came before.
     """
     use_threads()
     environment = open_environment(recipe.environment)
@@ -49,7 +49,7 @@ def play_where_dreams_err(
     ]
     rng = random.Random(f"{recipe.seed}/refit/{round}")
     tasks, shares = [dream.task for dream in dreams], sampling_shares(errors)
-    if not dreams:  # all of them broke
+    if not dreams:  # every dream failed or is of a generated task
         tasks, shares = environment.tasks("train", recipe.environment.num_train_tasks), None
     drawn = rng.choices(tasks, weights=shares, k=num_episodes)
     episodes = play_real("refit", policy, recipe, drawn, temperature, recipe.seed * 1_000_003 + 700_000 + round)
@@ -58,6 +58,6 @@ def play_where_dreams_err(
 
 
 def _one_of_each_task(episodes: list[Trajectory]) -> list[Trajectory]:
-    """A whole dream of each task that the real environment knows."""
+    """Return one complete dream of each task that the real environment knows."""
     whole = {one.task.task_id: one for one in episodes if not one.failure and not one.task.generated}
     return list(whole.values())

@@ -1,4 +1,4 @@
-"""Propose the agent tasks of a round, and vary those at the edge of ability (paper, section 4.3).
+"""Propose the agent tasks of a round, and vary those at the edge of the policy's ability (paper, section 4.3).
 
 in:  the pool of tasks, their reward entropies, the experience model
 out: the tasks to dream next; the pool with new variations
@@ -24,14 +24,14 @@ from tasks.running.predictors import open_chat_author, open_predictor
 from tasks.running.versioned import versioned_task
 
 _MAX_NEW_TOKENS = 512
-"""Of a variation."""
+"""Maximum number of new tokens of a variation."""
 
 
 @versioned_task
 def propose_tasks(
     pool: Reference, entropies: dict[str, float], recipe: CurriculumRecipe, num_tasks: int, seed: int, round: int
 ) -> Reference:
-    """The tasks of a round, drawn by reward entropy, generated ones bounded by lambda; kept in `agent_tasks`."""
+    """Draw the tasks of a round by reward entropy, generated ones bounded by lambda; store them in `agent_tasks`."""
     rng = random.Random(f"{seed}/propose/{round}")
     drawn = draw_tasks(get_tasks(pool), entropies, num_tasks, recipe.max_generated_share, recipe.floor, rng)
     replay_store().upsert("agent_tasks", _rows(drawn, entropies, made_here(seed, round)))
@@ -64,7 +64,7 @@ def vary_tasks(
     seed: int,
     round: int,
 ) -> Reference:
-    """The pool with selected variations of its high-entropy tasks."""
+    """Return the pool with selected variations of its high-entropy tasks added."""
     use_threads()
     tasks = get_tasks(pool)
     edge = tasks_to_vary(tasks, entropies, recipe.variations_per_round)
@@ -78,14 +78,14 @@ def vary_tasks(
 
 
 def _generator(experience_model: Reference, recipe: CurriculumRecipe, engine: EngineRecipe, seed: int) -> Predictor:
-    """The task generator: the experience model's own weights, asked another question, unless the recipe names another."""
+    """Open the task generator: the experience model's weights with another prompt, unless the recipe names a model."""
     if recipe.generator_model:
         return open_chat_author(recipe.generator_model, seed)
     return open_predictor(experience_model, engine, seed, _MAX_NEW_TOKENS)
 
 
 def generate(generator: Predictor, tasks: Sequence[AgentTask], temperature: float) -> list[AgentTask]:
-    """One variation of each task, with a first state, as the generator wrote it."""
+    """Return one variation of each task, with a first state, as the generator wrote it."""
     texts = generator.vary(tasks, temperature)
     return [_variation(task, text) for task, text in zip(tasks, texts, strict=True)]
 
@@ -101,7 +101,7 @@ def _variation(task: AgentTask, text: str) -> AgentTask:
 def select(
     candidates: Sequence[AgentTask], known: Sequence[AgentTask], environment: RealEnvironment
 ) -> tuple[list[AgentTask], int]:
-    """Candidates that are well-formed, feasible and new; and how many were refused.
+    """Return the candidates that are well-formed, feasible and new, and the number of refused ones.
 
     Differs: the paper selects by a prompt to an LLM; here the environment's rules decide.
     """

@@ -1,1 +1,1 @@
-"""How tasks run: cache keys, stored artifacts, engines, workers, maintenance."""
+"""Foundations that tasks run on: cache keys, stored artifacts, engines, workers, maintenance."""

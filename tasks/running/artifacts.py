@@ -1,4 +1,4 @@
-"""How tasks keep models and trajectories: everything by reference, everything verified when fetched."""
+"""Store and fetch models, trajectories and agent tasks by reference; everything is verified when fetched."""
 
 import tempfile
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from tasks.running.lru import LruCache
 _OPTIMIZER_FILE = "optimizer.safetensors"
 _ADAPTER_FILE = "adapter_config.json"
 _models: LruCache[LanguageModel] = LruCache(3)
-"""What was trained takes the place of what it was made from."""
+"""Models stored or fetched last. A trained model replaces the one that it was trained from."""
 _optimizer_states: LruCache[dict[str, torch.Tensor]] = LruCache(1)
 _trajectories: LruCache[list[Trajectory]] = LruCache(2)
 
 
 def put_trajectories(trajectories: Sequence[Trajectory], **notes: float | int | str) -> Reference:
-    """Store trajectories as they are, tokens and all."""
+    """Store trajectories unchanged, with their tokens."""
     num_transitions = sum(len(t.turns) for t in trajectories)
     counts = {"num_episodes": len(trajectories), "num_transitions": num_transitions}
     reference = objects().put(encode_trajectories(trajectories), "trajectories", **counts, **notes)
@@ -36,7 +36,7 @@ def put_trajectories(trajectories: Sequence[Trajectory], **notes: float | int | 
 
 
 def get_trajectories(*references: Reference) -> list[Trajectory]:
-    """The trajectories of all references, in order."""
+    """Return the trajectories of all references, in order."""
     return [trajectory for reference in references for trajectory in _trajectories_of(reference)]
 
 
@@ -52,7 +52,7 @@ def put_tasks(tasks: Sequence[AgentTask], **notes: float | int | str) -> Referen
 
 
 def get_tasks(reference: Reference) -> list[AgentTask]:
-    """Stored agent tasks."""
+    """Return stored agent tasks."""
     return [AgentTask(**plain) for plain in objects().get_json(reference)]
 
 
@@ -62,13 +62,15 @@ def put_model(
     optimizer_state: dict[str, torch.Tensor] | None = None,
     **notes: float | int | str,
 ) -> Reference:
-    """Store weights, tokenizer and, if given, the state of the optimiser: safetensors only. Nobody may change it then.
+    """Store weights, tokenizer and, if given, the state of the optimiser: safetensors only.
+
+    Model and state are cached as they are, so the caller must not change them afterwards.
 
     Args:
-        model: To store.
-        made_from: The model it was trained from, whose weights are its own if only adapters were trained.
-        optimizer_state: To go on with.
-        notes: Of the reference.
+        model: Model to store.
+        made_from: Model that it was trained from, whose stored weights it shares if only adapters were trained.
+        optimizer_state: State of the optimiser to continue training with.
+        notes: Notes of the reference.
     """
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder))
@@ -85,18 +87,18 @@ def put_model(
 
 
 def get_model(reference: Reference, training: TrainingRecipe, seed: int = 0) -> LanguageModel:
-    """A stored model to train, all of it or adapters, every file verified before it is loaded."""
+    """Return a stored model to train, in full or by adapters; every file is verified before it is loaded."""
     frozen = get_frozen_model(reference)
     return replace(frozen, network=trainable_copy(frozen.network, training, seed))
 
 
 def fetch_model(reference: Reference, folder: Path) -> None:
-    """Write a stored model's files into a folder, every one verified."""
+    """Write a stored model's files into a folder, each verified, without the state of the optimiser."""
     objects().get_folder(reference, folder, but=_OPTIMIZER_FILE)
 
 
 def fetch_merged_model(reference: Reference, folder: Path) -> None:
-    """The same for an engine that knows no adapters: they are added to the weights."""
+    """Write a stored model for an engine without adapter support: adapters are merged into the weights."""
     if objects().get_file(reference, _ADAPTER_FILE) is None:
         fetch_model(reference, folder)
     else:
@@ -105,7 +107,10 @@ def fetch_merged_model(reference: Reference, folder: Path) -> None:
 
 
 def get_frozen_model(reference: Reference) -> LanguageModel:
-    """A stored model that nobody changes. Every round needs the experience model, its policy and the KL reference."""
+    """Return a stored model that the caller must not change.
+
+    Models are cached, since every round needs the experience model, its policy and the KL reference.
+    """
     return _models.recall(reference) or _models.remember(reference, _fetched(reference))
 
 
@@ -117,13 +122,13 @@ def _fetched(reference: Reference) -> LanguageModel:
 
 
 def forget() -> None:
-    """Let everything be fetched anew."""
+    """Clear the caches, so that everything is fetched again."""
     for recent in (_models, _optimizer_states, _trajectories):
         recent.forget()
 
 
 def get_optimizer_state(reference: Reference) -> dict[str, torch.Tensor]:
-    """What was stored with a model that was trained, to be changed; nothing of one that was not."""
+    """Return the optimiser state stored with a model, which the caller may change; empty if there is none."""
     if (kept := _optimizer_states.take(reference)) is not None:
         return kept
     stored = objects().get_file(reference, _OPTIMIZER_FILE)

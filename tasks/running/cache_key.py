@@ -1,9 +1,9 @@
-"""The cache key of a versioned task: everything that decides its result, part by part.
+"""Cache key of a versioned task: everything that decides its result, part by part.
 
 inputs    digests of references and recipe sections, and plain values, by argument
 code      digests of the files that the task may run: its import closure, with the recipe's own environment
 packages  versions of the packages that this code imports and that change numbers
-settings  what of the settings changes numbers, for tasks that compute with networks
+settings  settings that change numbers, for tasks that compute with networks
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,19 +28,19 @@ _CARRYING = frozenset(
     "boto3 botocore fastapi filelock httpx ijson jinja2 lance lancedb mlflow openai orjson pandas pandera platformdirs plotly "
     "prefect psutil pyarrow pydantic pydantic_settings ray rich sqlalchemy starlette typer uvicorn websockets yaml".split()
 )
-"""Packages that carry results and change none; their versions are tags of the MLflow run."""
+"""Packages that transport results without changing them; their versions are tags of the MLflow run."""
 
 
 def key_parts(task: str, module: str, arguments: Mapping[str, Any]) -> KeyParts:
-    """The parts of one call's key.
+    """Return the parts of one call's key.
 
     Args:
-        task: Name.
-        module: Where it is defined.
-        arguments: By name.
+        task: Name of the task.
+        module: Module that defines it.
+        arguments: Arguments by name.
 
     Raises:
-        DreamGymError: an argument that has no digest.
+        DreamGymError: an argument has no digest.
     """
     inputs = {name: _digestible(value) for name, value in arguments.items()}
     code, packages = code_and_packages(module, *_environments_in(arguments.values()))
@@ -49,9 +49,9 @@ def key_parts(task: str, module: str, arguments: Mapping[str, Any]) -> KeyParts:
 
 
 def code_and_packages(module: str, *environments: BaseEnvironment) -> tuple[dict[str, str], dict[str, str]]:
-    """Digests of a module's closure by file, and versions of the packages in it that change numbers.
+    """Return digests of a module's closure by file, and versions of the packages in it that change numbers.
 
-    The environments' own packages belong to it if it opens environments.
+    The closure includes the environments' own packages if it opens environments.
     """
     closure = closure_of([module])
     if _OPENS_ENVIRONMENTS in closure.code:
@@ -73,7 +73,7 @@ def _strangers_of(environments: tuple[BaseEnvironment, ...]) -> set[str]:
 
 
 def _environments_in(values: Any) -> Iterator[BaseEnvironment]:
-    """Environment sections among arguments, also within other sections."""
+    """Yield the environment sections among arguments, also those within other sections."""
     for value in values:
         if isinstance(value, BaseEnvironment):
             yield value
@@ -83,7 +83,7 @@ def _environments_in(values: Any) -> Iterator[BaseEnvironment]:
 
 @lru_cache
 def _version(package: str) -> str:
-    """Of the distribution that brings a package; empty if none does, as for modules of the standard library."""
+    """Return the version of a package's distribution; empty if there is none, as for the standard library."""
     distributions = _distributions().get(package)
     return version(distributions[0]) if distributions else ""
 

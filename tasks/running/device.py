@@ -1,4 +1,4 @@
-"""Where the networks are, and what of this machine changes their numbers."""
+"""Device of the networks, and the settings of this machine that change their numbers."""
 
 import torch
 
@@ -7,12 +7,12 @@ from models.network.precision import matmul_dtype
 
 
 def device() -> str:
-    """Where the networks are."""
+    """Return the device of the networks."""
     return settings().device or ("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def number_settings() -> dict[str, str]:
-    """What a cache key holds of the settings: the kind of device, and the precision of its matrix products.
+    """Return the settings in a cache key: the kind of device, and the precision of its matrix products.
 
     Numbers of threads and ranks are left out: they change the order of sums, and a result only in its last bits.
     """
@@ -20,5 +20,5 @@ def number_settings() -> dict[str, str]:
 
 
 def use_threads() -> None:
-    """Let the networks use as many threads as the settings say."""
+    """Let the networks use the number of threads in the settings."""
     torch.set_num_threads(settings().num_threads)

@@ -1,4 +1,4 @@
-"""Engines: who samples from a stored model, as the recipe says. The rest of the code does not know which."""
+"""Engines that sample from a stored model, as the recipe says. The rest of the code does not know which one does."""
 
 from typing import Literal
 
@@ -14,17 +14,17 @@ from tasks.running.artifacts import fetch_merged_model, get_frozen_model
 Role = Literal["policy", "experience model"]
 
 _OTHER_NUMBERS = 1_000_000_007
-"""Between the seeds of an engine and of the one that follows it."""
+"""Seed offset between an engine and its successor."""
 
 
 def open_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -> Engine:
-    """An engine that samples from a stored model.
+    """Open an engine that samples from a stored model.
 
     Args:
-        role: What the model is used as. Of each there is one at a time; a later one takes its place.
-        model: Verified before it is loaded.
-        recipe: Names the engine.
-        seed: Of the torch engine; vLLM draws by itself.
+        role: Role of the model. Each role has one engine at a time; a later one replaces it.
+        model: Model to sample from, verified before it is loaded.
+        recipe: Section that names the engine.
+        seed: Seed of the torch engine; vLLM draws by itself.
     """
     with run_context().display.stage("engines"):
         if recipe.name == "vllm":
@@ -37,17 +37,17 @@ _latest_weights: dict[Role, Reference] = {}
 
 
 def publish_weights(role: Role, model: Reference) -> None:
-    """Let engines that follow a role sample from this model at their next turn."""
+    """Let live engines of a role sample from this model from their next turn on."""
     _latest_weights[role] = model
 
 
 def open_live_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -> Engine:
-    """An engine that begins with a stored model, or with what has succeeded it, and moves on to each that does."""
+    """Open an engine that starts with a stored model, or its latest successor, and moves on to each newer one."""
     return LiveWeightsEngine(_Newest(role, model, recipe, seed))
 
 
 class _Newest:
-    """The engine of a role's newest model."""
+    """Opener of the engine for a role's newest model."""
 
     def __init__(self, role: Role, model: Reference, recipe: EngineRecipe, seed: int) -> None:
         self._role: Role = role

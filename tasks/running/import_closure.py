@@ -1,7 +1,7 @@
-"""What code a module may run: its import closure among our rooms, and the packages that this code imports.
+"""Code that a module may run: its import closure in the project, and the packages that this code imports.
 
 Imports are read from the source, those within functions too, and nothing is executed. A file counts by its syntax tree
-without docstrings, so that comments, documentation and formatting change no digest. Trees are kept by file time.
+without docstrings, so that comments, documentation and formatting change no digest. Results are cached by file time.
 """
 
 import ast
@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 _ROOMS = ("schemas", "models", "infra", "tasks", "flows")
 _DECIDING = ("infra.environments", "infra.engines")
-"""The rest of infra carries results and decides none: stores, tracking, leases, progress."""
+"""Packages of infra that can change results. The rest only transports them: stores, tracking, leases, progress."""
 _CARRYING = (
     *(
         "tasks.running.versioned",
@@ -28,7 +28,8 @@ _CARRYING = (
     "flows.loop.flow_page",
     *("schemas.recipes.recipe", "schemas.recipes.environments", "schemas.recipes.section", "schemas.recipes.digests"),
 )
-"""Recipes count by their values (schemas/recipes/digests.py), not by the code that reads them."""
+"""Modules that cannot change results. Recipes count by their values (schemas/recipes/digests.py), not by the code that
+reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,11 @@ class Closure:
 
 
 def closure_of(roots: Iterable[str], strangers: Iterable[str] = ()) -> Closure:
-    """Everything that modules import, directly or not.
+    """Return everything that modules import, directly or indirectly.
 
     Args:
-        roots: Modules to begin with; one that has no file is left out.
-        strangers: Top-level packages that are not ours and whose files count all the same.
+        roots: Modules to start from; one without a file is left out.
+        strangers: Top-level packages outside the project whose files count as well.
     """
     ours, waiting, code, packages = {*_ROOMS, *strangers}, [*roots], dict[str, str](), set[str]()
     while waiting:
@@ -59,14 +60,14 @@ def closure_of(roots: Iterable[str], strangers: Iterable[str] = ()) -> Closure:
 
 
 def _files_of(module: str) -> list[tuple[str, Path]]:
-    """Module and file of a module and of the packages it lies in. Of `a.b.c`, c may be a name in a.b."""
+    """Return name and file of a module and of its parent packages. In `a.b.c`, c may be a name in a.b."""
     parts = module.split(".")
     names = [".".join(parts[: end + 1]) for end in range(len(parts))]
     return [(name, file) for name in names if (file := _file_of(name))]
 
 
 def _file_of(module: str) -> Path | None:
-    """The file of a module; a package that is not ours is found, and not imported."""
+    """Return the file of a module; a package outside the project is located without importing it."""
     top, *rest = module.split(".")
     folder = ROOT / top if top in _ROOMS else _place_of(top)
     if folder is None:
@@ -77,7 +78,7 @@ def _file_of(module: str) -> Path | None:
 
 @lru_cache
 def _place_of(package: str) -> Path | None:
-    """Where an installed top-level module or package lies, without `.py`."""
+    """Return the path of an installed top-level module or package, without `.py`."""
     spec = sys.modules[package].__spec__ if package in sys.modules else find_spec(package)
     if spec is None or not spec.origin:
         return None
@@ -104,7 +105,7 @@ class _Source:
 
 @cache
 def _read(file: Path, module: str, written_ns: int) -> _Source:
-    """A file's digest, and what it imports."""
+    """Return a file's digest and its imports."""
     tree = ast.parse(file.read_bytes())
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     imports = tuple(sorted(set(_imports(tree, package.split(".")))))
@@ -113,7 +114,7 @@ def _read(file: Path, module: str, written_ns: int) -> _Source:
 
 
 def _imports(tree: ast.Module, package: list[str]) -> Iterator[str]:
-    """Imported modules, and imported names as if they were modules: whether they are is asked of the disk."""
+    """Yield imported modules, and imported names as if they were modules; the caller checks on disk if they are."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -124,9 +125,9 @@ def _imports(tree: ast.Module, package: list[str]) -> Iterator[str]:
 
 
 class _WithoutDocstrings(ast.NodeTransformer):
-    """Drops text that stands alone: docstrings of modules, classes, functions and attributes."""
+    """Transformer that drops text that stands alone: docstrings of modules, classes, functions and attributes."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
-        """None for a text constant."""
+        """Return None for a text constant."""
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         return None if is_text else node

@@ -1,4 +1,4 @@
-"""What this process stored or fetched last: the next task often needs just that, and need not fetch and decode it."""
+"""Cache of what this process stored or fetched last, so that the next task need not fetch and decode it again."""
 
 from collections import OrderedDict
 from threading import RLock
@@ -10,16 +10,16 @@ Kept = TypeVar("Kept")
 
 
 class LruCache(Generic[Kept]):
-    """The latest few of one kind, by digest. Nobody changes them."""
+    """Least-recently-used cache of one kind of value, by digest. Callers must not change the values."""
 
     def __init__(self, num_kept: int) -> None:
-        """Room for so many."""
+        """Create a cache of at most num_kept values."""
         self._num_kept = num_kept
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._one_at_a_time = RLock()
 
     def remember(self, reference: Reference, value: Kept) -> Kept:
-        """Keep a value as the latest; returns it."""
+        """Store a value as the latest, and return it."""
         with self._one_at_a_time:
             self._kept[reference.sha256] = value
             self._kept.move_to_end(reference.sha256)
@@ -28,14 +28,14 @@ class LruCache(Generic[Kept]):
         return value
 
     def recall(self, reference: Reference) -> Kept | None:
-        """A value that is still kept, as the latest from now on."""
+        """Return a cached value and make it the latest; None if it is not cached."""
         value = self._kept.get(reference.sha256)
         return None if value is None else self.remember(reference, value)
 
     def take(self, reference: Reference) -> Kept | None:
-        """A value that is still kept, and is not from now on: whoever takes it may change it."""
+        """Remove a cached value and return it, so that the caller may change it; None if it is not cached."""
         return self._kept.pop(reference.sha256, None)
 
     def forget(self) -> None:
-        """Keep nothing."""
+        """Clear the cache."""
         self._kept.clear()

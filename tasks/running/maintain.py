@@ -1,11 +1,11 @@
-"""Maintain the stores: what nothing reaches any more goes, what anything reaches stays.
+"""Maintain the stores: remove what is no longer reachable.
 
 in:  the ledger, the records of runs, results of versioned tasks
 out: fewer objects, compact tables
 
-A digest that is named in the ledger, in a run's record or in a result that is kept is reachable, and so is whatever a
-reachable manifest or report names, and every table version whose tag they name. Results are a cache: old ones go, and
-with them only what nothing else names. So do old checkpoints, of trainings that nobody went on with.
+A digest is reachable if the ledger, a run's record, a remaining result, or a reachable manifest or report names it. A
+table version is reachable if the ledger, a run's record or a remaining result names its tag. Results are a cache: old
+ones are removed, and with them only what nothing else names. So are old checkpoints of trainings that were not resumed.
 """
 
 import re
@@ -25,14 +25,14 @@ _ROOTS = ("ledger/", RUNS, OLDER)
 _RESULTS = "results/"
 _TAG = re.compile(rb"table_tag\W+([\w.-]+)")
 _MAX_REPORT_BYTES = 1_000_000
-"""Manifests, gates and successes are smaller; what is larger is data, which names nothing."""
+"""Maximum size of an object that may name others, like manifests and gates. Larger ones are data."""
 _GRACE = timedelta(days=1)
-"""An object that is younger may belong to a task that has not finished."""
+"""Minimum age of a removed object; a younger one may belong to a task that has not finished."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """What went."""
+    """Counts of what was removed."""
 
     num_results: int
     num_objects: int
@@ -41,13 +41,13 @@ class Maintenance:
 
 
 def maintain(blobs: Blobs, tables: ReplayStore, keep: timedelta, now: float | None = None) -> Maintenance:
-    """Remove results and versions older than `keep`, and the objects that nothing names any more.
+    """Remove results, checkpoints and versions older than `keep`, and the objects that nothing names any more.
 
     Args:
-        blobs: Objects, ledger, records of runs and results.
-        tables: The replay store.
-        keep: Age up to which results, and table versions that nothing names, stay.
-        now: Seconds since the epoch; the clock's if not given.
+        blobs: Store of objects, ledger, run records, results and checkpoints.
+        tables: Replay store.
+        keep: Age up to which results, checkpoints, and table versions that nothing names, stay.
+        now: Seconds since the epoch; None reads the clock.
     """
     now = time.time() if now is None else now
     results, cut_off = (_older(blobs, prefix, now - keep.total_seconds()) for prefix in (_RESULTS, CHECKPOINTS))
@@ -78,5 +78,5 @@ def _unreachable(blobs: Blobs, roots: Iterable[str], now: float) -> list[Stored]
 
 
 def _named(what: re.Pattern[bytes], blobs: Blobs, keys: Iterable[str]) -> set[str]:
-    """Every digest, or every tag, that occurs in what lies at these keys."""
+    """Return every digest, or every tag, that occurs in the content at these keys."""
     return {name.decode() for key in keys for name in what.findall(blobs.read(key))}

@@ -1,4 +1,4 @@
-"""Pins: what a recipe names by folder or hub id, as digests or commits, so that another content is another key."""
+"""Pins: digests or commits of what a recipe names by folder or hub id, so that other content gives another key."""
 
 import hashlib
 import json
@@ -9,20 +9,20 @@ from schemas.recipes.digests import digest_of
 from schemas.recipes.recipe import BackboneRecipe, Recipe, RetrievalRecipe
 
 SHIPPED = Path(__file__).parent.parent.parent / "models" / "backbones"
-"""One folder per shipped backbone: safetensors, tokenizer, card, and digests.json."""
+"""Folder with one subfolder per shipped backbone: safetensors, tokenizer, card, and digests.json."""
 
 
 def file_digests(folder: Path) -> dict[str, str]:
-    """Sha256 of every file in a folder, by its path within."""
+    """Return the SHA-256 of every file in a folder, by relative path."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def pin_encoder(retrieval: RetrievalRecipe) -> RetrievalRecipe:
-    """The section with the revision of its encoder: of a folder, the digest of its files.
+    """Return the section with the revision of its encoder: for a folder, the digest of its files.
 
     Raises:
-        InputError: no such folder, and no commit of a hub model either.
+        InputError: there is neither the folder, nor a commit of a hub model.
     """
     folder = Path(retrieval.encoder)
     if folder.is_dir():
@@ -36,7 +36,7 @@ def pin_encoder(retrieval: RetrievalRecipe) -> RetrievalRecipe:
 
 
 def backbone_folder(recipe: BackboneRecipe) -> Path | None:
-    """Where the backbone lies, if it is shipped or a folder."""
+    """Return the backbone's folder, if it is shipped or a folder; else None."""
     for folder in (SHIPPED / recipe.model, Path(recipe.model)):
         if (folder / "config.json").is_file():
             return folder
@@ -44,11 +44,11 @@ def backbone_folder(recipe: BackboneRecipe) -> Path | None:
 
 
 def folder_digest(recipe: BackboneRecipe) -> str:
-    """Digest over the backbone's files; empty for a hub model, whose revision is in the recipe, and for one of the logs.
+    """Return the digest of the backbone's files; empty for a hub model, pinned by revision, or one made from logs.
 
     Raises:
-        InputError: a hub model without its revision.
-        IntegrityError: a shipped file is not what digests.json says.
+        InputError: a hub model has no revision.
+        IntegrityError: a file does not match digests.json.
     """
     if recipe.scratch:
         return ""
@@ -71,5 +71,5 @@ def folder_digest(recipe: BackboneRecipe) -> str:
 
 
 def with_encoder_pinned(recipe: Recipe) -> Recipe:
-    """The recipe with the encoder that it names by folder pinned to today's content."""
+    """Return the recipe with its encoder, if a folder, pinned to the folder's present content."""
     return recipe.model_copy(update={"retrieval": pin_encoder(recipe.retrieval)})

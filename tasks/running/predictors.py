@@ -1,4 +1,4 @@
-"""Authors of dreams: a stored network, or a model at an endpoint. The rest of the code does not know which."""
+"""Predictors of an experience model: a stored network, or a model at an endpoint. Other code does not know which."""
 
 from dataclasses import asdict
 
@@ -16,21 +16,21 @@ _ENDPOINT_MODEL = "endpoint model"
 
 
 def put_endpoint_model(name: str) -> Reference:
-    """Store which model at the endpoint is the experience model, so that it is one by reference like any other."""
+    """Store the name of the endpoint model that is the experience model, so that it has a reference like any other."""
     return objects().put_json({"model": name}, _ENDPOINT_MODEL)
 
 
 def open_predictor(
     experience_model: Reference, engine: EngineRecipe, seed: int, max_new_tokens: int, top_p: float = 1.0
 ) -> Predictor:
-    """Who writes for an experience model.
+    """Open the predictor of an experience model.
 
     Args:
-        experience_model: Verified before it is loaded.
-        engine: Samples from a stored network.
-        seed: Of what is drawn.
-        max_new_tokens: Of a stored network; one at an endpoint has its provider's limit.
-        top_p: Of what is drawn; see Sampling.
+        experience_model: Experience model, verified before it is loaded.
+        engine: Section of the engine that samples from a stored network.
+        seed: Seed of the sampling.
+        max_new_tokens: Maximum number of new tokens of a stored network; an endpoint model has its provider's limit.
+        top_p: Probability mass that is sampled from; see Sampling.
     """
     if experience_model.kind == _ENDPOINT_MODEL:
         return open_chat_author(objects().get_json(experience_model)["model"], seed, top_p)
@@ -39,10 +39,10 @@ def open_predictor(
 
 
 def open_chat_author(model: str, seed: int, top_p: float = 1.0) -> ChatPredictor:
-    """A model at the endpoint, as an author."""
+    """Open a model at the endpoint as a predictor."""
     return ChatPredictor(open_endpoint(model), seed, top_p)
 
 
 def open_endpoint(model: str) -> Endpoint:
-    """A model at the endpoint; what it costs is counted as its own."""
+    """Open a model at the endpoint; its costs are counted under its name."""
     return Endpoint(settings(), model, lambda cost: run_context().display.time.asked(model, asdict(cost)))

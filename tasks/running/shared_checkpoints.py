@@ -1,7 +1,7 @@
-"""Checkpoints of a training where others find them: a machine that dies leaves the latest in the bucket of the objects.
+"""Share checkpoints of a training through the objects' bucket, so that the latest one outlives its machine.
 
-So a node of a Ray cluster, or a Kubernetes job on another one, goes on with what was begun elsewhere. Where objects lie in
-a folder of this machine, checkpoints stay in theirs.
+So a node of a Ray cluster, or a Kubernetes job on another node, goes on with what was begun elsewhere. If objects are
+stored in a folder of this machine, checkpoints stay on it, too.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,21 +16,21 @@ from models.training.checkpoints import SUFFIX
 from schemas.errors import StorageError
 
 CHECKPOINTS = "checkpoints/"
-"""Begins their keys."""
+"""Prefix of the keys of checkpoints."""
 _LOOK_EVERY_S = 1.0
 
 
 @contextmanager
 def shared(folder: Path) -> Iterator[None]:
-    """While a training keeps its checkpoints in a folder: bring the bucket's latest before, carry new ones there.
+    """Share a training's checkpoint folder: download the bucket's latest checkpoint before, upload new ones meanwhile.
 
-    A training that ends well leaves none in the bucket. One that is raised from leaves its latest.
+    A training that succeeds leaves none in the bucket. One that raises leaves its latest.
 
     Args:
-        folder: Of one training, named as it is on every machine.
+        folder: Checkpoint folder of one training, with the same name on every machine.
 
     Raises:
-        StorageError: the bucket cannot be asked for a checkpoint. That one cannot be carried there is only said.
+        StorageError: the bucket cannot be read. A failed upload is only reported.
     """
     if not settings().object_store_uri.startswith("s3://"):
         yield
@@ -39,12 +39,12 @@ def shared(folder: Path) -> Iterator[None]:
     _bring(store, prefix, folder)
     with _carried(store, prefix, folder, run_context().display.say):
         yield
-    with suppress(StorageError):  # maintenance takes away what is left
+    with suppress(StorageError):  # maintenance removes what is left
         _delete(store, prefix)
 
 
 def _bring(store: Blobs, prefix: str, folder: Path) -> None:
-    """The latest of the bucket, unless the folder has it, or a later one."""
+    """Download the latest checkpoint from the bucket, unless the folder has it or a later one."""
     here = max((path.name for path in folder.glob(f"*{SUFFIX}")), default="")
     latest = max(store.keys(prefix), default="")
     if latest.removeprefix(prefix) > here:
@@ -54,7 +54,7 @@ def _bring(store: Blobs, prefix: str, folder: Path) -> None:
 
 @contextmanager
 def _carried(store: Blobs, prefix: str, folder: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Look for a new checkpoint now and then, beside the training."""
+    """Upload new checkpoints at regular intervals while the training runs."""
     ended = Event()
 
     def carry() -> None:
@@ -75,13 +75,13 @@ def _carried(store: Blobs, prefix: str, folder: Path, say: Callable[[str], None]
 
 
 def _carry_latest(store: Blobs, prefix: str, folder: Path, carried: str) -> str:
-    """Put a checkpoint that is newer than the one carried last into the bucket, and take away those before it."""
+    """Upload a checkpoint newer than the last upload, delete earlier ones, and return the name of the last upload."""
     latest = max(folder.glob(f"*{SUFFIX}"), default=None)
     if latest is None or latest.name <= carried:
         return carried
     try:
         content = latest.read_bytes()
-    except FileNotFoundError:  # a newer one has just taken its place
+    except FileNotFoundError:  # a newer checkpoint has just replaced it
         return carried
     store.write(f"{prefix}{latest.name}", content)
     _delete(store, prefix, before=f"{prefix}{latest.name}")

@@ -1,8 +1,8 @@
-"""Versioned tasks: a Prefect task whose cache key is explicit, and whose result outlives the process.
+"""Versioned tasks: Prefect tasks with an explicit cache key, whose results outlive the process.
 
-The key is made of everything that decides the result (tasks/running/cache_key.py); one that cannot be computed is an error, never a
-silent miss. So a flow that was killed anywhere and is run again does again only what was cut off, and a later run takes over
-what is unchanged. A result says which run made it.
+The key covers everything that decides the result (tasks/running/cache_key.py). A key that cannot be computed is an
+error, never a silent miss. So a flow that was killed and is run again repeats only unfinished tasks, and a later run
+reuses unchanged results. A result names the run that produced it.
 """
 
 import functools
@@ -24,13 +24,13 @@ from tasks.running.cache_key import key_parts
 
 
 def versioned_task(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function a versioned task.
+    """Turn a function into a versioned task.
 
     Its arguments are references, recipe sections and small plain values; its result is a reference, or plain data with
     references in it.
 
     Raises:
-        DreamGymError: when it is called with an argument that has no digest.
+        DreamGymError: the task is called with an argument that has no digest.
     """
 
     @functools.wraps(function)
@@ -74,6 +74,6 @@ def _prefect_task(function: Callable[..., Any], parts: KeyParts, *, again: bool 
 
 
 def _sections(arguments: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Changed fields of the recipe sections among arguments, by digest: a digest alone does not say what differs."""
+    """Return changed fields of the recipe sections among arguments, by digest: a digest alone shows no differences."""
     sections = [value for value in arguments.values() if isinstance(value, BaseModel)]
     return {digest_of(section): changed_fields(section) for section in sections}

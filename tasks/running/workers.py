@@ -1,6 +1,6 @@
-"""Workers: parts of a task that are done here one after the other, or at once on a Ray cluster, as the settings say.
+"""Run parts of a task by workers: here one after the other, or in parallel on a Ray cluster, as the settings say.
 
-A worker has the same stores, by its own settings. It gets references and recipe sections, and gives a reference back.
+A worker opens the same stores with its own settings. It gets references and recipe sections, and returns a reference.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ from tasks.running.import_closure import closure_of
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """What travels to a worker."""
+    """Call sent to a worker."""
 
     module: str
     function: str
     arguments: list[Any]
-    """As JSON data, in order; their types are those that the function declares."""
+    """Arguments as JSON data, in order, of the types that the function declares."""
     run_id: str
     recipe_digest: str
     code: str
@@ -38,7 +38,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What travels back."""
+    """Answer sent back by a worker."""
 
     made: Reference
     notes: Notes
@@ -51,12 +51,12 @@ _CALL, _ANSWER = TypeAdapter(_Call), TypeAdapter(_Answer)
 
 
 def by_workers(stage: str, function: Callable[..., Reference], calls: Sequence[Sequence[Any]]) -> list[Reference]:
-    """What a function makes of each call's arguments.
+    """Call a function with the arguments of each call, and return its results in order.
 
     Args:
-        stage: What it is shown as while others are at work.
-        function: At the top of its module, with declared types: references, recipe sections, plain values.
-        calls: Arguments in order.
+        stage: Name of the stage shown while a cluster works.
+        function: Top-level function of a module, with declared types: references, recipe sections, plain values.
+        calls: Arguments of each call, in order.
 
     Raises:
         InputError: a node of the cluster has other code.
@@ -92,7 +92,7 @@ def _received(answer: _Answer) -> Reference:
 
 
 def work(payload: bytes) -> bytes:
-    """Do a call, on a worker."""
+    """Execute a call on a worker."""
     call = _CALL.validate_json(payload)
     if call.code != _code_digest(call.module):
         raise InputError("a node of the Ray cluster has other code of dreamgym than this one: install the same on all")
@@ -108,6 +108,6 @@ def work(payload: bytes) -> bytes:
 
 
 def _kinds(function: Callable[..., Any]) -> list[TypeAdapter[Any]]:
-    """Of a function's parameters."""
+    """Return the types of a function's parameters, in order."""
     types = get_type_hints(function, include_extras=True)
     return [TypeAdapter(types[name]) for name in signature(function).parameters]

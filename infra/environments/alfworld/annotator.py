@@ -1,14 +1,14 @@
-"""Reasoning traces from ALFWorld's own words: the offline teacher (paper, section 4.2 and C.1).
+"""Reasoning traces from ALFWorld's own text: the offline teacher (paper, section 4.2 and C.1).
 
-A trace says where the agent is and what it holds, and of both whether the task asks for them; what is known of the thing and
-the place that an action is about; whether the state accepts it; of an action that brings the agent nearer, whether the task
-asks for that which it is about, and whether the thing is as it is wanted; and ends with a verdict. So whether something is
-asked for is said at most turns, mostly no, and not only where it wins: a model that reads it there alone learns to say yes.
+A trace says where the agent is and what it holds, and whether the task requests either; what is known of the thing and
+the place of the action; and whether the state accepts it. For an accepted action that may be a step of the task it adds
+whether the task requests its objects, and whether the thing is in the wanted condition. It ends with a verdict. So most
+turns say whether something is requested, mostly that it is not: a model that reads it only at wins learns to say yes.
 
-Example, of `move mug 1 to desk 1`: at desk 1, asked. holding mug 1, asked. mug 1: is cleaned. desk 1: pen 2. accepted.
+Example for `move mug 1 to desk 1`: at desk 1, asked. holding mug 1, asked. mug 1: is cleaned. desk 1: pen 2. accepted.
 mug asked. desk asked. is cleaned. wins.
 
-Differs: the paper asks a strong teacher LLM; models/experience/teacher.py does that.
+Differs: the paper uses a strong teacher LLM; models/experience/teacher.py does that.
 """
 
 import re
@@ -21,23 +21,23 @@ from schemas.state_text import lines_of
 
 _THING = re.compile(r"[a-z]+ \d+")
 _GETS_NEARER = ("take ", "heat ", "cool ", "clean ", "move ", "use ")
-"""How the actions begin that a task may need."""
+"""Prefixes of the actions that a task may need."""
 _BECOMES = {"clean": "cleaned", "heat": "heated", "hot": "heated", "cool": "cooled"}
-"""What a thing has to have become, by the word of a task that says so."""
+"""Condition that a thing must have, by the word of the task that demands it."""
 _TWO = "two"
 _DONE = {True: "is", False: "not yet"}
 
 
 class FactsAnnotator:
-    """Explains every transition of an ALFWorld trajectory."""
+    """Annotator that explains every transition of an ALFWorld trajectory."""
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
-        """One trace per turn; see the port."""
+        """Return one reasoning trace per turn."""
         return [[explain(one.task, turn) for turn in one.turns] for one in trajectories]
 
 
 def explain(task: AgentTask, turn: Turn) -> str:
-    """Evidence and verdict for one transition."""
+    """Return evidence and verdict for one transition."""
     lines, words = lines_of(turn.state), task.instruction.split(" ")
     here = [f"{what} {lines[what]}{_flag(lines[what], words)}" for what in ("at", "holding")]
     known = [f"{name}: {lines[name]}" for name in _THING.findall(turn.action) if name in lines]
@@ -48,13 +48,13 @@ def explain(task: AgentTask, turn: Turn) -> str:
 
 
 def _flag(named: str, words: Sequence[str]) -> str:
-    """Whether a task asks for one of the numbered things or places that are named; nothing where none is."""
+    """Return whether a task requests one of the numbered things or places in a text; empty if it has none."""
     kinds = _kinds(named)
     return f", {_asked(any(kind in words for kind in kinds))}" if kinds else ""
 
 
 def _request(turn: Turn, lines: dict[str, str], words: Sequence[str]) -> list[str]:
-    """What of that which an action is about the task asks for, and whether what else it wants is so yet."""
+    """Return which objects of the action the task requests, and whether its other demands are met yet."""
     kinds = _kinds(f"{lines['holding']} {turn.action}")
     asked = [f"{kind} {_asked(kind in words)}" for kind in kinds]
     thing, *places = _THING.findall(turn.action)

@@ -1,7 +1,7 @@
-"""Which games are our tasks: dealt to the families in turn, as long as these have any.
+"""Assignment of ALFWorld's games to our splits, dealt to the families in turn while they have any left.
 
-Train and valid tasks are both of ALFWorld's train games: valid ones from the end of each family's, train ones from the
-beginning of what is left. Test tasks are of a split of their own.
+Train and valid tasks are both ALFWorld train games: valid ones from the end of each family's list, train ones from the
+beginning of the rest. Test tasks come from a split of their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from schemas.recipes.environments import AlfworldRecipe
 
 
 def assign_splits(recipe: AlfworldRecipe, files: GameFiles, split: str) -> list[tuple[str, str]]:
-    """Family and name of every game of a split of ours, in the order of its tasks."""
+    """Return family and name of every game of one of our splits, in the order of its tasks."""
     games = {family: _solvable(files, family) for family in recipe.families}
     if split == "test":
         return _in_turn(games)

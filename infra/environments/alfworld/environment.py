@@ -1,4 +1,4 @@
-"""The door to ALFWorld: reset and step over a vector of games, which are played in processes of their own."""
+"""ALFWorld as a vectorised environment, with games played in worker processes."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from schemas.state_text import lines_of
 
 
 def new_game() -> Game:
-    """In a process of its own, which alone has to import what plays it."""
+    """Return a new game. Only the worker process that calls this imports the engine."""
     from infra.environments.alfworld.game import AlfworldGame
 
     return AlfworldGame()
@@ -23,21 +23,21 @@ def new_game() -> Game:
 class AlfworldEnvironment(GamesInProcesses):
     """ALFWorld's text games, with its native text and the admissible actions as state (paper, section 4.1).
 
-    Its expert is ALFWorld's hand-coded one, who sees what the agent sees.
+    The expert is ALFWorld's hand-coded one, which sees what the agent sees.
     """
 
     def __init__(self, recipe: AlfworldRecipe) -> None:
-        """An environment of some of its families; processes are started with the first game."""
+        """Create an environment with the recipe's families; processes start with the first game."""
         super().__init__(new_game)
         self._recipe = recipe
         self._opened: dict[str, GameFiles] = {}
         self._dealt: dict[str, list[tuple[str, str]]] = {}
 
     def tasks(self, split: str, num_tasks: int, first_seed: int = 0) -> list[AgentTask]:
-        """The first tasks of a split, dealt to the families in turn.
+        """Return tasks of a split, dealt to the families in turn.
 
         Raises:
-            InputError: there are not so many, or the games are not here.
+            InputError: If the split has too few tasks, or the games are not installed.
         """
         dealt = self._deal(split)
         if first_seed + num_tasks > len(dealt):
@@ -62,23 +62,26 @@ class AlfworldEnvironment(GamesInProcesses):
         return AgentTask(f"{split}/{name}", self._files(split).instruction(name), split, family)
 
     def which(self, task: AgentTask) -> Path:
-        """The folder of its game."""
+        """Return the folder of the task's game."""
         return self._files(task.split).folder / _name_of(task)
 
     def admissible_actions(self, slot: int) -> list[str]:
-        """Actions that ALFWorld accepts now and that are not always accepted."""
+        """Return the actions that ALFWorld accepts now, without those that it always accepts."""
         return actions_in(lines_of(self._state(slot)))
 
     def near_misses(self, slot: int) -> list[str]:
-        """Well-formed actions about what is in sight; most are refused now."""
+        """Return well-formed actions about what is in sight; most are refused now."""
         return near_misses_in(lines_of(self._state(slot)))
 
     def names(self, task: AgentTask) -> list[str]:
-        """All that a task may ask for. Not the places: that things are cooled in a fridge depends on what it is called."""
+        """Return all things that a task of the split may request.
+
+        Places are left out because rules depend on their names: things are cooled in a fridge.
+        """
         return self._files(task.split).things
 
     def task_error(self, task: AgentTask) -> str | None:
-        """Why a task is none of ALFWorld's in these families, or a generated one could not be solved."""
+        """Return why a task is none of ALFWorld's in these families, or could not be solved if generated."""
         if not task.generated:
             return self._own_task_error(task)
         try:

@@ -1,23 +1,24 @@
-"""What ALFWorld's hand-coded expert would do, and what ours does where that one cannot go on."""
+"""Next action of ALFWorld's hand-coded expert, and of ours where that one is stuck."""
 
 import re
 from collections.abc import Mapping, Sequence
 
 _STUCK = "look"
-"""What the expert does when it knows nothing better."""
+"""Action of ALFWorld's expert when it knows nothing better."""
 _NUMBER = re.compile(r" \d+$")
 
 
 def next_action(planned: str, accepted: Sequence[str], held: str, asked: Mapping[str, str]) -> str:
-    """ALFWorld's expert looks around for ever if its hands are full of the wrong thing: it is carried on and put down.
+    """Return the planned action, or one that helps ALFWorld's expert out if its hands are full of the wrong thing.
 
-    Where it was to be put, as if it were what is asked for: such mistakes are what an experience model must have seen.
+    That expert would look around forever. Instead, the thing is put where the wanted one belongs, as if it were that
+    one, or else here: an experience model must have seen these mistakes.
 
     Args:
-        planned: By ALFWorld's expert.
-        accepted: Actions, in order.
-        held: What is in the agent's hands; empty if nothing is.
-        asked: The game's object_target, and its parent_target, which is empty where nothing is to be put anywhere.
+        planned: Action that ALFWorld's expert plans.
+        accepted: Accepted actions, in order.
+        held: Thing in the agent's hands; empty if there is none.
+        asked: The game's object_target, and its parent_target, which is empty if nothing has to be put anywhere.
     """
     if planned != _STUCK or not held or _kind(held) == asked["object_target"]:
         return planned
@@ -29,5 +30,5 @@ def next_action(planned: str, accepted: Sequence[str], held: str, asked: Mapping
 
 
 def _kind(numbered: str) -> str:
-    """Of a thing, or of the last thing of an action."""
+    """Return a thing, or an action about a thing, without the last number."""
     return _NUMBER.sub("", numbered)

@@ -1,4 +1,4 @@
-"""The files of ALFWorld's games, as `alfworld-download` lays them out in $ALFWORLD_DATA, or packed there (packed.py).
+"""Files of ALFWorld's games, as `alfworld-download` lays them out in $ALFWORLD_DATA, or packed there (packed.py).
 
 json_2.1.1/train/pick_and_place_simple-Mug-None-Desk-301/trial_T2019/{game.tw-pddl, traj_data.json}
 """
@@ -15,18 +15,18 @@ from infra.environments.alfworld.packed import unpacked
 from schemas.errors import DataError, InputError
 
 _DEFAULT = "~/.cache/alfworld"
-"""Where `alfworld-download` puts them if nothing else is said."""
+"""Default folder of `alfworld-download`."""
 _INSTRUCTION = re.compile(r'"rhs": "Your task is to: (.*?)\.?"')
 
 
 class GameFiles:
-    """The solvable games of one of ALFWorld's splits, in an order that is shuffled once and for all."""
+    """Games of one of ALFWorld's splits, in an order that is shuffled but always the same."""
 
     def __init__(self, split: str) -> None:
-        """Of train, valid_seen or valid_unseen.
+        """Find the games of a split: train, valid_seen or valid_unseen.
 
         Raises:
-            InputError: no games of that split are here.
+            InputError: If no games of that split are installed.
         """
         data = Path(os.path.expandvars(os.environ.get("ALFWORLD_DATA", _DEFAULT))).expanduser()
         packed = data / f"{split}.jsonl.xz"
@@ -44,25 +44,25 @@ class GameFiles:
 
     @cached_property
     def names(self) -> list[str]:
-        """Of all games, as `<what>/<trial>`; those of sliced and movable things are left out, as ALFWorld itself does."""
+        """Names of all games, as `<what>/<trial>`, without sliced and movable things, as in ALFWorld itself."""
         names = [f"{game.parent.parent.name}/{game.parent.name}" for game in self.folder.glob("*/*/game.tw-pddl")]
         known = [name for name in names if "movable" not in name and "Sliced" not in name]
         return sorted(known, key=lambda name: hashlib.sha256(name.encode()).digest())
 
     @cached_property
     def things(self) -> list[str]:
-        """What its games ask for, as ALFWorld writes them."""
+        """Things that the games request, in lower case as ALFWorld writes them."""
         return sorted({name.split("-")[1].lower() for name in self.names})
 
     def is_solvable(self, name: str) -> bool:
-        """Whether ALFWorld's makers found a game to be so."""
+        """Return whether a game's file marks it as solvable."""
         return self._read(name).get("solvable", False)
 
     def instruction(self, name: str) -> str:
-        """What a game asks for, such as `put a mug in desk`.
+        """Return the instruction of a game, e.g. `put a mug in desk`.
 
         Raises:
-            DataError: its file does not say, or cannot be read.
+            DataError: If its file has no instruction, or cannot be read.
         """
         if found := _INSTRUCTION.search(self._read(name).get("grammar", "")):
             return found[1]

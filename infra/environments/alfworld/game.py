@@ -1,6 +1,6 @@
-"""One ALFWorld game after another, in a process of its own: memory grows with each.
+"""ALFWorld games, one after another in a worker process, because memory grows with each.
 
-The only file beside once.py that imports alfworld and TextWorld's PDDL engine.
+Only this file and once.py import alfworld and TextWorld's PDDL engine.
 """
 
 import random
@@ -19,10 +19,10 @@ from infra.environments.processes import Seen
 
 
 class AlfworldGame:
-    """Plays the games of ALFWorld with its hand-coded expert beside it, which sees what the agent sees."""
+    """Player of ALFWorld's games, with ALFWorld's hand-coded expert, which sees what the agent sees."""
 
     def __init__(self) -> None:
-        """Nothing loaded yet."""
+        """Set up the engine; no game is loaded yet."""
         patch_caches()
         infos = EnvInfos(admissible_commands=True, won=True, facts=True, extras=["gamefile", "expert_plan"])
         self._game = AlfredExpert(AlfredInfos(AlfredDemangler(PddlEnv(infos))), expert_type=AlfredExpertType.HANDCODED)
@@ -39,14 +39,17 @@ class AlfworldGame:
         return self._seen(state)
 
     def step(self, action: str) -> Seen:
-        """Take an action; `Nothing happens.` is the answer to what ALFWorld does not accept."""
+        """Take an action. ALFWorld answers `Nothing happens.` to an action that it does not accept."""
         self._num_steps += 1
         self._seed()
         state, _, _ = self._game.step(action)
         return self._seen(state)
 
     def _seed(self) -> None:
-        """The expert draws from the process's own source of chance, which games share: each draws the same in each step."""
+        """Seed the process's random generator, so that the expert draws the same at the same step of a game.
+
+        The games of a process share this generator.
+        """
         random.seed(f"{self._name}/{self._num_steps}")
 
     def close(self) -> None:
@@ -62,10 +65,10 @@ class AlfworldGame:
 
     @property
     def _asked(self) -> dict[str, Any]:
-        """What the game asks for, as its expert was told."""
+        """Targets of the game, as its expert has them."""
         return self._game._handcoded_expert.task_params
 
 
 def _held(facts: list[Any]) -> str:
-    """What is in the agent's hands; empty if nothing is."""
+    """Return the thing in the agent's hands; empty if there is none."""
     return next((fact.arguments[1].name for fact in facts if fact.name == "holds"), "")

@@ -1,7 +1,7 @@
-"""What an agent knows of a room from what ALFWorld has told it: what was seen where, and what was done to things.
+"""Memory of a room, from ALFWorld's text: what was seen where, and what was done to each thing.
 
-A dream that does not know this invents the contents of a drawer anew each time it is opened, and a small policy that is not
-told where it has not been goes in circles.
+Without it, an experience model invents the contents of a drawer anew each time it is opened, and a small policy does
+not know where it has not been, and goes in circles.
 """
 
 import re
@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 NOTHING = "nothing"
 IS = "is "
-"""How that which is known of a thing begins, and of no place."""
+"""Prefix of a thing's line; no place's line has it."""
 _UNSEEN = "unseen"
-"""What is known of a place before one has been there."""
+"""Content of a place that the agent has not visited yet."""
 _SEEN = re.compile(r"(?:On the (\w+ \d+)|The (\w+ \d+) is open\. In it), you see ([^.]*)\.")
 _CLOSED = re.compile(r"The (\w+ \d+) is closed\.")
 _TAKEN = re.compile(r"You pick up the (\w+ \d+) from the (\w+ \d+)\.")
@@ -23,16 +23,16 @@ _UNDONE_BY = {"heated": "cooled", "cooled": "heated"}
 
 
 class Memory:
-    """Of one game."""
+    """Memory of one game."""
 
     def __init__(self, places: Iterable[str]) -> None:
-        """Nothing known yet but that there are these places."""
+        """Start with these places and no further knowledge."""
         self._within = {place: [_UNSEEN] for place in places}
         self._became: dict[str, list[str]] = {}
-        """What was done to each thing, in order."""
+        """Changes of each thing, in order."""
 
     def hear(self, said: str) -> None:
-        """Learn from what ALFWorld says."""
+        """Learn from a text of ALFWorld."""
         for on, within, things in _SEEN.findall(said):
             self._within[on or within] = _THING.findall(things)
         for place in _CLOSED.findall(said):
@@ -52,6 +52,6 @@ class Memory:
 
     @property
     def lines(self) -> dict[str, str]:
-        """A line for each place, then one for each thing that something was done to."""
+        """Lines of the state: one for each place, then one for each thing that was changed."""
         places = {place: ", ".join(within) or NOTHING for place, within in self._within.items()}
         return places | {thing: IS + ", ".join(became) for thing, became in self._became.items()}

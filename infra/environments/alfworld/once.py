@@ -1,7 +1,7 @@
-"""What TextWorld's PDDL engine does anew at each step, done once: a game begins and goes on several times faster.
+"""Caches for work that TextWorld's PDDL engine repeats at each step: games begin and go on several times faster.
 
-It translates a problem four times to begin its game once, reads every rule of its grammar whenever it says a sentence, and
-copies all that is known for each word of it. What it says and accepts stays the same; tests compare the two.
+The engine translates a problem four times to begin its game, reads every rule of its grammar for each sentence, and
+copies all it knows for each word. The caches change neither its text nor what it accepts; tests compare the two.
 """
 
 from copy import copy
@@ -13,12 +13,12 @@ from textworld import logic
 from textworld.envs.pddl import textgen
 
 _NUM_PROBLEMS = 32
-"""Whose translations are kept: the games of a group are one after the other."""
+"""Number of cached translations; the games of a group follow each other."""
 
 
 @lru_cache(maxsize=1)
 def patch_caches() -> None:
-    """From now on, in this process."""
+    """Install the caches in this process."""
     fast_downward.pddl2sas = _translated(fast_downward.pddl2sas)
     textgen._parse_and_convert = _read(textgen._parse_and_convert)
     logic._parse_and_convert = lru_cache(maxsize=4096)(logic._parse_and_convert)
@@ -26,7 +26,7 @@ def patch_caches() -> None:
 
 
 def _translated(translate: Any) -> Any:
-    """A problem is translated once; not again for the planner, whom nobody asks."""
+    """Return a translator that translates each problem once, and not again for the planner, which is unused."""
 
     @lru_cache(maxsize=_NUM_PROBLEMS)
     def once(domain: str, problem: str) -> Any:
@@ -36,11 +36,11 @@ def _translated(translate: Any) -> Any:
 
 
 def _read(read: Any) -> Any:
-    """Symbols are told their context, so everybody gets their own."""
+    """Return a cached reader that copies its symbols, because the engine stores a context in each."""
     once = lru_cache(maxsize=4096)(read)
     return lambda *args, **options: [copy(symbol) for symbol in once(*args, **options)]
 
 
 def _copy_of_context(context: dict[str, Any]) -> dict[str, Any]:
-    """Names are added to a context; what they stand for is never changed."""
+    """Copy only the tables to which names are added; what the names stand for never changes."""
     return context | {name: dict(context[name]) for name in ("variables", "mapping")}

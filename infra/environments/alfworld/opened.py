@@ -10,10 +10,10 @@ from schemas.recipes.environments import AlfworldRecipe
 
 @lru_cache(maxsize=1)
 def open_environment(recipe: AlfworldRecipe) -> RealEnvironment:
-    """The environment, one for the same recipe.
+    """Return the environment, the same object for the same recipe.
 
     Raises:
-        InputError: a package is missing.
+        InputError: If the package is missing.
     """
     if find_spec("alfworld") is None:
         raise InputError("environment 'alfworld' needs a package: pip install 'dreamgym[alfworld]'")

@@ -1,6 +1,6 @@
-"""ALFWorld's games in one file, xz-compressed, one JSON object a line: id, task_type, task, params, problem.
+"""ALFWorld's games in one xz-compressed file, one JSON object a line: id, task_type, task, params, problem.
 
-They are unpacked into the cache on first use, as ALFWorld wants them: one folder each.
+They are unpacked into the cache on first use, one folder per game as ALFWorld expects.
 """
 
 import hashlib
@@ -18,10 +18,10 @@ from schemas.errors import DataError
 
 
 def unpacked(packed: Path) -> Path:
-    """The folder with the games of a packed file, such as `train.jsonl.xz`.
+    """Return the folder with the games of a packed file, e.g. `train.jsonl.xz`.
 
     Raises:
-        DataError: it is damaged.
+        DataError: If the file is damaged.
     """
     with packed.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
@@ -35,7 +35,7 @@ def unpacked(packed: Path) -> Path:
 
 
 def _unpack(packed: Path, folder: Path) -> None:
-    """All games or none: a folder that is cut off has another name."""
+    """Unpack all games or none: an unfinished folder has another name."""
     unfinished = folder.with_suffix(".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     rules = _rules()
@@ -52,7 +52,7 @@ def _unpack(packed: Path, folder: Path) -> None:
 
 
 def _rules() -> tuple[str, str]:
-    """Domain and grammar, which are the same for all games and come with ALFWorld."""
+    """Return domain and grammar, which are the same for all games and come with ALFWorld."""
     data = files("alfworld") / "data"
     return (data / "alfred.pddl").read_text(), (data / "alfred.twl2").read_text()
 

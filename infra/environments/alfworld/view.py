@@ -1,4 +1,4 @@
-"""ALFWorld's text as an abstract state: what it said last, and what it would accept (paper, section 4.1).
+"""ALFWorld's text as an abstract state: its last answer, and the actions it would accept (paper, section 4.1).
 
     - saw: You arrive at desk 1. On the desk 1, you see a mug 1, and a pen 2.
     - at: desk 1
@@ -9,9 +9,9 @@
     - drawer 1: closed
     - drawer 2: unseen
 
-One can go to every place but where one is, which may be several that are close together. Look, inventory and help are
-always accepted, and are not said. After the first four lines comes what is remembered (memory.py) of each place, then of
-things: so lines keep their places, and what an experience model has to write is short.
+The agent can go to every place except where it is, which may be several places close together. `look`, `inventory` and
+`help` are always accepted and not listed. After the first four lines comes what is remembered (memory.py), places first
+and then things: so lines stay in place, and an experience model has little to write.
 """
 
 import re
@@ -23,7 +23,7 @@ from schemas.state_text import text_of
 GO = "go to "
 ALWAYS = ("look", "inventory", "help")
 REFUSED = "Nothing happens."
-"""What ALFWorld says to what it does not accept."""
+"""ALFWorld's answer to an action that it does not accept."""
 _NOWHERE = "the middle of the room"
 _TOOLS = {"heat": "microwave", "cool": "fridge", "clean": "sinkbasin", "slice": "knife"}
 _THING = re.compile(r"\b[a-z]+ \d+\b")
@@ -34,12 +34,12 @@ _AROUND_FIRST_WORDS = re.compile(r"^.*?=-\s*|\s*Your task is to: .*$", re.DOTALL
 
 
 def state_text(said: str, admissible: Iterable[str], held: str, remembered: Mapping[str, str]) -> str:
-    """The state after ALFWorld said something.
+    """Return the state after an answer of ALFWorld.
 
     Args:
-        said: By ALFWorld, word for word.
+        said: Answer of ALFWorld, verbatim.
         admissible: Actions that it would accept now.
-        held: What is in the agent's hands; empty if nothing is.
+        held: Thing in the agent's hands; empty if there is none.
         remembered: A line for each place in the room, and others.
     """
     accepted = in_order(set(admissible) - set(ALWAYS))
@@ -58,38 +58,38 @@ def state_text(said: str, admissible: Iterable[str], held: str, remembered: Mapp
 
 
 def _one_line(said: str) -> str:
-    """Without banner and task, which stand at the beginning of the first words."""
+    """Return the text on one line, without the banner and the task with which a game begins."""
     return " ".join(_AROUND_FIRST_WORDS.sub("", said).split()) or NOTHING
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """By word, where numbers count: drawer 2 comes before drawer 10."""
+    """Sort names by word, with numbers by value: drawer 2 comes before drawer 10."""
     return sorted(names, key=lambda name: [(int(word), "") if word.isdigit() else (-1, word) for word in name.split()])
 
 
 def places_to_go(admissible: Iterable[str]) -> list[str]:
-    """Where one can go, of what is accepted."""
+    """Return the places to which the accepted actions go."""
     return [action.removeprefix(GO) for action in admissible if action.startswith(GO)]
 
 
 def places_in(lines: Mapping[str, str]) -> list[str]:
-    """All places of a state."""
+    """Return all places of a state."""
     return [name for name, known in lines.items() if _THING.fullmatch(name) and not known.startswith(IS)]
 
 
 def actions_in(lines: dict[str, str]) -> list[str]:
-    """All actions that a state says would be accepted."""
+    """Return all actions that a state says would be accepted."""
     here = _listed(lines, "at")
     return [*(GO + place for place in places_in(lines) if place not in here), *_listed(lines, "can")]
 
 
 def is_accepted(lines: dict[str, str], action: str) -> bool:
-    """Whether a state says that an action would be accepted, or it always is."""
+    """Return whether a state says that an action would be accepted, or the action always is."""
     return action in ALWAYS or action in actions_in(lines)
 
 
 def near_misses_in(lines: dict[str, str]) -> list[str]:
-    """Well-formed actions about what a state names, whether it accepts them or not."""
+    """Return well-formed actions about what a state names, accepted or not."""
     places = places_in(lines)
     things = sorted(set(_THING.findall(" ".join(lines.values()))) - set(places))
     takes = [f"take {thing} from {place}" for thing in things for place in places]
@@ -100,7 +100,7 @@ def near_misses_in(lines: dict[str, str]) -> list[str]:
 
 
 def generated_task_error(instruction: str, lines: dict[str, str]) -> str | None:
-    """Why a generated task could not be solved from this first state on; None if nothing speaks against it."""
+    """Return why a generated task could not be solved from this first state; None if no reason is known."""
     asked = _ASKED.match(instruction)
     if asked is None:
         return f"ALFWorld asks for no such thing: {instruction!r}"

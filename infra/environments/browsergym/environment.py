@@ -1,13 +1,16 @@
-"""The door to BrowserGym's benchmarks, whose websites the user runs.
+"""BrowserGym's benchmarks as a vectorised environment; the user runs their websites.
 
     [environment]
     name = "browsergym"
     families = ["webarena"]
-    options = { id = "browsergym.webarena:browsergym/webarena.{number}", first = { train = 0, valid = 600, test = 700 } }
 
-Splits are runs of a benchmark's numbers, each up to where the next begins. Further options: kwargs, for gymnasium.make;
-success_reward (1), from which on a reward is a success; uploads, a folder whose files upload_file may take (none without it).
-BrowserGym itself is for the user to install.
+    [environment.options]
+    id = "browsergym.webarena:browsergym/webarena.{number}"
+    first = { train = 0, valid = 600, test = 700 }
+
+Each split is a range of a benchmark's numbers that ends where the next begins. Further options: kwargs, passed to
+gymnasium.make; success_reward (1), the lowest reward that counts as success; uploads, a folder whose files upload_file
+may take (none without it). The user has to install BrowserGym.
 """
 
 from collections.abc import Sequence
@@ -26,20 +29,23 @@ _TASKS_PER_PROCESS, _OPENED_AT_ONCE = 50, 4
 
 
 def new_game() -> Game:
-    """In a process of its own, where every game has browsers of its own."""
+    """Return a new game; called in a worker process, where every game has its own browser."""
     from infra.environments.browsergym.game import BrowserGymGame
 
     return BrowserGymGame()
 
 
 class BrowserGymEnvironment(OpenedGames):
-    """Pages as states; success is the full reward. It has no expert, so logs are for the user to bring."""
+    """Environment with web pages as states; success is the full reward.
+
+    It has no expert, so the user has to bring logs.
+    """
 
     def __init__(self, recipe: PluginRecipe) -> None:
-        """An environment of a benchmark's tasks, which are known by number.
+        """Create an environment of a benchmark's tasks, which are known by number.
 
         Raises:
-            InputError: an option or a package is missing.
+            InputError: If an option or a package is missing.
         """
         super().__init__(new_game, recipe.families, games_per_process=_TASKS_PER_PROCESS, at_once=_OPENED_AT_ONCE)
         self._options = recipe.options
@@ -52,16 +58,16 @@ class BrowserGymEnvironment(OpenedGames):
         require_packages("browsergym", recipe.options["id"])
 
     def which(self, task: AgentTask) -> tuple[str, dict[str, Any], float, str | None]:
-        """Its name, for gymnasium.make, and what a game has to know of our options."""
+        """Return the task's name for gymnasium.make, and the options that its game needs."""
         name = self._options["id"].format(number=self._number(task), family=task.family)
         options = self._options
         return name, options.get("kwargs", {}), options.get("success_reward", 1.0), options.get("uploads")
 
     def _number(self, task: AgentTask) -> int:
-        """Within its benchmark.
+        """Return the number of a task within its benchmark.
 
         Raises:
-            InputError: it is another split's.
+            InputError: If the number belongs to another split.
         """
         first = self._options["first"]
         number = first[task.split] + task.seed
@@ -74,24 +80,24 @@ class BrowserGymEnvironment(OpenedGames):
         return number
 
     def expert(self, slot: int) -> str:
-        """There is none.
+        """Raise, because there is no expert.
 
         Raises:
-            InputError: always.
+            InputError: Always.
         """
         raise InputError("this environment has no expert to fill the logs: set ingest.path to a log of your own")
 
     def admissible_actions(self, slot: int) -> list[str]:
-        """A click on everything."""
+        """Return a click on each element of the page."""
         ids = (name[1:].partition("]")[0] for name in lines_of(self._state(slot)) if name.startswith("["))
         return [f"click('{one}')" for one in ids]
 
     def near_misses(self, slot: int) -> list[str]:
-        """To move, and to go back."""
+        """Return calls that wait, go back and scroll."""
         return ["noop()", "go_back()", "scroll(0, 100)"]
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
-        """One trace per turn: what is acted on, and what came of it."""
+        """Return one trace per turn: the elements of the action, and its outcome."""
         return [[_explain(turn) for turn in one.turns] for one in trajectories]
 
 

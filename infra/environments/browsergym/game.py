@@ -1,4 +1,4 @@
-"""One task of BrowserGym after another, in a process of its own. Playwright and its browser come with BrowserGym."""
+"""BrowserGym tasks, one after another in a worker process. Playwright and its browser come with BrowserGym."""
 
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,19 @@ from infra.environments.single_games import Outcome
 
 
 class BrowserGymGame:
-    """Plays tasks that Gymnasium knows by name."""
+    """Player of tasks that Gymnasium knows by name."""
 
     def __init__(self) -> None:
-        """Nothing open yet."""
+        """Create a player with no task open yet."""
         self._environment: gymnasium.Env[Any, Any] | None = None
 
     def reset(self, which: tuple[str, dict[str, Any], float, str | None]) -> Seen:
-        """Begin a task, of a name, with arguments of gymnasium.make, won from a reward on, with a folder of files to upload."""
+        """Begin a task.
+
+        Args:
+            which: Its name, the arguments of gymnasium.make, the lowest reward that wins, and the folder of files to
+                upload.
+        """
         name, arguments, self._success_reward, uploads = which
         self._uploads = Path(uploads) if uploads else None
         self.close()
@@ -27,7 +32,7 @@ class BrowserGymGame:
         return self._seen()
 
     def step(self, action: str) -> Seen:
-        """Call BrowserGym; what is none of its calls, or about nothing on the page, changes nothing."""
+        """Call BrowserGym. A text that is none of its calls, or about nothing on the page, changes nothing."""
         if self._environment is None or not self._is_action(action):
             return self._seen()
         self._page, reward, terminated, truncated, _ = self._environment.step(action)
@@ -39,7 +44,7 @@ class BrowserGymGame:
         return is_action(text, self._page["axtree_object"], self._uploads)
 
     def close(self) -> None:
-        """End its browser."""
+        """Close the browser of the current task."""
         if self._environment:
             self._environment.close()
             self._environment = None

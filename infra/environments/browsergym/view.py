@@ -1,12 +1,12 @@
-"""A page's accessibility tree as an abstract state: a line `[id] role: name` each (paper, section 4.1 and its WebArena mapping).
+"""Accessibility tree of a page as an abstract state: a line `[id] role: name` each (paper, section 4.1, WebArena).
 
     - page: http://shop/cart
     - [a46] button: Checkout
     - [b12] textbox: Search, value 'shoes', focused
     - [b17] paragraph: 19.99 dollars
 
-BrowserGym gives texts no ids: each is told of the nearest thing around it that has one. What can neither be read nor acted on is
-dropped. Actions are BrowserGym's calls: `click('a46')`, `fill('b12', 'boots')`.
+BrowserGym gives no ids to texts: each text goes to the nearest element around it that has one. Elements that can be
+neither read nor acted on are dropped. Actions are BrowserGym's calls: `click('a46')`, `fill('b12', 'boots')`.
 """
 
 import ast
@@ -37,21 +37,24 @@ ACTIONS = {
     "tab_close": (0, 0, 0),
     "tab_focus": (0, 1, 1),
 }
-"""BrowserGym's calls, the paper's thirteen first: how many of the first arguments are elements; arguments at least and at most."""
+"""BrowserGym's calls, the paper's thirteen first.
+
+Values: number of leading arguments that are elements, then the minimum and maximum number of arguments.
+"""
 _READ = "StaticText"
 _NOT_SHOWN = ("none", "generic", "InlineTextBox", "RootWebArea", "LineBreak")
 _FLAGS = ("checked", "expanded", "focused", "selected", "disabled")
 _MAX_CHARACTERS = 500
-"""Of an action."""
+"""Maximum length of an action."""
 
 
 def state_text(url: str, tree: Mapping[str, Any], error: str) -> str:
-    """The state of a page.
+    """Return the state of a page.
 
     Args:
-        url: Its address.
+        url: Address of the page.
         tree: Chrome's nodes, with BrowserGym's ids.
-        error: What went wrong with the last action; empty: nothing.
+        error: Error of the last action; empty if there was none.
     """
     lines = {"page": url} | ({"error": " ".join(error.split())} if error else {})
     return text_of(lines | dict(_lines(tree["nodes"])))
@@ -78,7 +81,7 @@ def _said(node: Mapping[str, Any], read: Sequence[str]) -> Iterator[str]:
 
 
 def _texts(nodes: Sequence[Mapping[str, Any]]) -> dict[str | None, list[str]]:
-    """What stands on the page, by the id of the nearest shown node around it that has one."""
+    """Return the texts of the page, by the id of the nearest shown node around each that has one."""
     by_id = {node["nodeId"]: node for node in nodes if "nodeId" in node}
     texts: dict[str | None, list[str]] = {}
     for node in nodes:
@@ -97,12 +100,12 @@ def _text(node: Mapping[str, Any], what: str) -> str:
 
 
 def is_action(text: str, tree: Mapping[str, Any], uploads: Path | None = None) -> bool:
-    """Whether a text is one of the calls, with plain arguments, about elements that are there.
+    """Return whether a text is one of the calls, with literal arguments, about elements of the page.
 
     Args:
-        text: What a policy wrote.
+        text: Text that a policy wrote.
         tree: Chrome's nodes, with BrowserGym's ids.
-        uploads: The folder whose files may be uploaded; without one none may, since a policy would choose among all of ours.
+        uploads: Folder whose files may be uploaded. Without it none may, since a policy could choose any file of ours.
     """
     call = _call(text)
     if call is None or call[0] not in ACTIONS:
@@ -133,6 +136,6 @@ def _call(text: str) -> tuple[str, list[Any]] | None:
             return None
         named = {one.arg: one.value for one in call.keywords}
         given = [ast.literal_eval(one) for one in (*call.args, *named.values())]
-    except (SyntaxError, ValueError, TypeError):  # the last for a list as a key
+    except (SyntaxError, ValueError, TypeError):  # TypeError: a list as a key
         return None
     return None if None in named else (call.func.id, given)

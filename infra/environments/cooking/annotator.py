@@ -1,12 +1,12 @@
 """Reasoning traces from the environment's own rules: the offline teacher (paper, section 4.2 and C.1).
 
-A trace puts the evidence first: it copies from the state the lines that decide, says what the rule and
-the recipe make of them, and ends with a verdict. What follows is then easy to predict.
+A trace puts the evidence first: it copies the deciding lines from the state, says what follows from the rule and the
+recipe, and ends with a verdict. The rest is then easy to predict.
 
 Example: carrot: held raw uncut. oven here. makes roasted. recipe: carrot roasted sliced. wanted roasted. right. works.
 
-Differs: the paper asks a strong teacher LLM; infra/teacher.py does that. Here hindsight is the real
-next state, which tells whether the action had an effect.
+Differs: the paper uses a strong teacher LLM; models/experience/teacher.py does that. Here hindsight is the real next
+state, which shows whether the action had an effect.
 """
 
 import re
@@ -30,15 +30,15 @@ _ONE_THING = re.compile(r"^(take|drop|eat|drink|open|close) (.+)$")
 
 
 class FactsAnnotator:
-    """Explains every transition of a cooking trajectory."""
+    """Annotator that explains every transition of a cooking trajectory."""
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
-        """One trace per turn; see the port."""
+        """Return one reasoning trace per turn."""
         return [[explain(trajectory.task, turn) for turn in trajectory.turns] for trajectory in trajectories]
 
 
 def explain(task: AgentTask, turn: Turn) -> str:
-    """Evidence, rule, verdict for one transition."""
+    """Return evidence, rule and verdict for one transition."""
     state = lines_of(turn.state)
     recipe = _recipe(task.instruction)
     parts = _evidence(turn.action, state, recipe)
@@ -84,7 +84,10 @@ def _effect(verb: str, thing: str, tool: str, state: dict[str, str], recipe: dic
 
 
 def _judgement(makes: str, wanted: str, present: str) -> str:
-    """Said aloud, because a small model that leaps to the verdict grants what the recipe forbids."""
+    """Return whether a preparation is right, wrong or was done before.
+
+    It is spelt out because a small model that skips to the verdict allows what the recipe forbids.
+    """
     undone = ("uncut",) if makes in _CUTS else ("raw", "uncooked")
     if not any(word in present.split() for word in undone):
         return "done before"

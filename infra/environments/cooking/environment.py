@@ -1,4 +1,4 @@
-"""The door to TextWorld's cooking games: reset and step over a vector of episodes."""
+"""TextWorld's cooking games as a vectorised environment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class _Episode:
         self.look()
 
     def look(self) -> None:
-        """Take what can be seen now into the remembered state."""
+        """Add what can be seen now to the remembered state."""
         self.facts = FactIndex(self.game, self.progression.state.facts)
         self.lines |= visible_lines(self.facts, self.lines)
         for thing in gone_things(self.facts, self.lines):
@@ -44,19 +44,19 @@ class _Episode:
 
 
 class CookingEnvironment:
-    """TextWorld cooking games as abstract textual states (the paper's S, section 4.1)."""
+    """TextWorld's cooking games as abstract textual states (the paper's S, section 4.1)."""
 
     def __init__(self, families: Mapping[str, Mapping[str, int | bool]]) -> None:
-        """An environment of several families of games.
+        """Create an environment with several families of games.
 
         Args:
-            families: Settings of TextWorld's tw-cooking by family name, in the order tasks are dealt.
+            families: Settings of TextWorld's tw-cooking by family name, in the order in which tasks are dealt.
         """
         self._families = {name: tuple(sorted(settings.items())) for name, settings in families.items()}
         self._episodes: dict[int, _Episode] = {}
 
     def tasks(self, split: str, num_tasks: int, first_seed: int = 0) -> list[AgentTask]:
-        """The first tasks of a split, dealt to the families in turn."""
+        """Return tasks of a split, dealt to the families in turn."""
         names = list(self._families)
         return [self._task(split, names[i % len(names)], first_seed + i // len(names)) for i in range(num_tasks)]
 
@@ -69,7 +69,7 @@ class CookingEnvironment:
         return make_game(split, seed, self._families[family])
 
     def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
-        """Start each slot's game; see the port."""
+        """Begin a game in each slot, and return the first states."""
         for slot, task in tasks.items():
             self._episodes[slot] = self._begin(task)
         return {slot: self._episodes[slot].state for slot in tasks}
@@ -79,9 +79,9 @@ class CookingEnvironment:
         return _Episode(game, GameProgression(game))
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
-        """Play one command in each slot; what TextWorld does not accept changes nothing.
+        """Play one command in each slot. A command that TextWorld does not accept changes nothing.
 
-        An error inside TextWorld ends its own episode as failed, and no other.
+        An error inside TextWorld fails only its own episode.
         """
         return {slot: self._play_or_fail(self._episodes[slot], action) for slot, action in actions.items()}
 
@@ -105,18 +105,21 @@ class CookingEnvironment:
         return Step(episode.state, float(won), done=won or lost, success=won)
 
     def expert(self, slot: int) -> str:
-        """The next action of a player who knows where everything is."""
+        """Return the next action of a player who knows where everything is."""
         episode = self._episodes[slot]
         return next_action(episode.facts, episode.ingredients)
 
     def admissible_actions(self, slot: int) -> list[str]:
-        """Commands that TextWorld accepts now and that change the game."""
+        """Return the commands that TextWorld accepts now and that change the game."""
         episode = self._episodes[slot]
         commands = episode.commands.gen_commands_from_actions(episode.progression.valid_actions)
         return sorted({command for command in commands if not command.startswith(_CHANGES_NOTHING)})
 
     def near_misses(self, slot: int) -> list[str]:
-        """Well-formed commands about what was seen, and about mixtures of two names; most are refused now."""
+        """Return well-formed commands about what was seen, and about mixtures of two names.
+
+        Most are refused now.
+        """
         episode = self._episodes[slot]
         kinds = episode.facts.types
         seen = {word for text in episode.lines.items() for word in (text[0], *text[1].split())}
@@ -131,12 +134,12 @@ class CookingEnvironment:
         return takes + cooks + cuts + moves + [f"eat {thing}" for thing in things] + ["prepare meal", "eat meal"]
 
     def names(self, task: AgentTask) -> list[str]:
-        """Names of foods in this game: no rule depends on them, so others would do as well."""
+        """Return the names of the foods in a game, which may be replaced because no rule depends on them."""
         infos = self._game(task.split, task.family, task.seed).infos.values()
         return sorted(info.name for info in infos if info.type == "f" and info.name)
 
     def task_error(self, task: AgentTask) -> str | None:
-        """Why a task is no cooking task of these families, or a generated one could not be solved."""
+        """Return why a task is no cooking task of these families, or could not be solved if generated."""
         return _generated_task_error(task) if task.generated else self._own_task_error(task)
 
     def _own_task_error(self, task: AgentTask) -> str | None:

@@ -1,7 +1,7 @@
-"""An expert for cooking games: it looks at the facts, so it knows what the agent must find out.
+"""Expert for cooking games. It reads the facts, so it knows what the agent must find out.
 
-It gathers, cooks, cuts, prepares and eats, and plans anew at every step, so that it also goes on
-from wherever a noisy behaviour has left the game.
+It gathers, cooks, cuts, prepares and eats. It plans anew at every step, so it can go on from wherever a noisy policy
+has left the game.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ VERB_FOR = {"sliced": "slice", "diced": "dice", "chopped": "chop"}
 
 
 class Ingredient(NamedTuple):
-    """What the recipe wants of one food."""
+    """Food of the recipe, with the preparation that it needs."""
 
     name: str
     cooking: str
@@ -22,7 +22,7 @@ class Ingredient(NamedTuple):
 
 
 def next_action(facts: FactIndex, ingredients: list[Ingredient]) -> str:
-    """The action that brings the meal one step nearer."""
+    """Return the action that brings the meal one step closer."""
     if ("meal", "I") in facts.pairs("in"):
         return "eat meal"
     for ingredient in ingredients:
@@ -62,7 +62,7 @@ def _room_of(facts: FactIndex, place: str) -> str:
 
 
 def _walk(facts: FactIndex, goal: str) -> str | None:
-    """First action on the shortest way to a room; None if the player is there."""
+    """Return the first action on the shortest way to a room; None if the player is there."""
     if facts.room == goal:
         return None
     exits = [(origin, d, there) for d in DIRECTIONS for there, origin in facts.pairs(f"{d}_of")]

@@ -1,8 +1,8 @@
 """Cooking games by seed, 9 ms each instead of 1.2 s.
 
-TextWorld's generator has two hot spots: it parses its knowledge base anew for every game, and it
-compiles a z-machine twice only to record a walkthrough that nobody here reads. Both are avoided for
-the time of a call. A game is kept in memory, not on disk: to make one costs less than to read one.
+TextWorld's generator has two hot spots: it parses its knowledge base anew for every game, and it compiles a z-machine
+twice only to record a walkthrough, which is unused here. Both are patched out during a call. Games are cached in
+memory, not on disk, because generating one costs less than reading one.
 """
 
 import threading
@@ -23,11 +23,11 @@ _one_at_a_time = threading.Lock()
 
 @lru_cache(maxsize=256)
 def make_game(split: str, seed: int, settings: tuple[tuple[str, int | bool], ...]) -> Game:
-    """The cooking game of this seed.
+    """Return the cooking game of a seed.
 
     Args:
         split: train, valid or test: TextWorld's own split of foods and of their preparations.
-        seed: Decides rooms, things, recipe.
+        seed: Seed of rooms, things and recipe.
         settings: Pairs for recipe, take, go, open, cook and cut, as in TextWorld's `tw-make tw-cooking`.
     """
     options = GameOptions()

@@ -1,7 +1,7 @@
-"""From TextWorld's facts to an abstract state: what the agent has seen, one line per thing.
+"""Abstract state from TextWorld's facts: what the agent has seen, one line per thing.
 
-The state remembers: a room left behind and a container closed again keep what was last seen in them,
-so that the text carries whatever decides whether an action is possible.
+The state remembers: a room left behind and a container closed again show what was last seen in them, so that the text
+has everything that decides whether an action is possible.
 
     - you: kitchen                      where the agent is
     - kitchen: counter stove table      furniture of a seen room
@@ -22,7 +22,7 @@ CUTS = ("sliced", "diced", "chopped")
 
 
 class FactIndex:
-    """TextWorld's facts, looked up by name: unary facts as sets, binary ones as pairs."""
+    """Index of TextWorld's facts by name, as tuples of argument names."""
 
     def __init__(self, game: Game, facts: Iterable[Proposition]) -> None:
         """Index the facts, with every thing under the name that commands use."""
@@ -34,16 +34,16 @@ class FactIndex:
             self.tuples[fact.name].append(names)
 
     def is_(self, predicate: str, thing: str) -> bool:
-        """Whether a unary fact holds."""
+        """Return whether a unary fact holds."""
         return (thing,) in self.tuples[predicate]
 
     def pairs(self, predicate: str) -> list[tuple[str, ...]]:
-        """All argument tuples of a predicate."""
+        """Return all argument tuples of a predicate."""
         return self.tuples[predicate]
 
     @property
     def room(self) -> str:
-        """Where the player is."""
+        """Room of the player."""
         return next(place for thing, place in self.pairs("at") if thing == "P")
 
 
@@ -53,7 +53,7 @@ def _display_name(game: Game, variable: str) -> str:
 
 
 def visible_lines(facts: FactIndex, remembered: Mapping[str, str]) -> dict[str, str]:
-    """Lines for everything that can be seen now from where the player stands, and what is carried."""
+    """Return lines for everything that the player sees now or carries."""
     here = facts.room
     fixtures = sorted(thing for thing, place in facts.pairs("at") if place == here and _is_fixture(facts, thing))
     plain = [thing for thing in fixtures if not _opens(facts, thing)]
@@ -66,7 +66,7 @@ def visible_lines(facts: FactIndex, remembered: Mapping[str, str]) -> dict[str, 
 
 
 def gone_things(facts: FactIndex, remembered: Mapping[str, str]) -> list[str]:
-    """Remembered things that were eaten or drunk."""
+    """Return the remembered things that were eaten or drunk."""
     return [thing for (thing,) in facts.pairs("consumed") if thing in remembered]
 
 
@@ -83,7 +83,7 @@ def _lid(facts: FactIndex, thing: str) -> str:
 
 
 def _visible_things(facts: FactIndex, here: str, fixtures: list[str]) -> dict[str, str]:
-    """Portable things and their place."""
+    """Return the place of each portable thing in sight or in hand."""
     lidded = {thing for thing in fixtures if facts.types[thing] == "c" and not facts.is_("open", thing)}
     seen = {t: place for t, place in facts.pairs("on") if place in fixtures}
     seen |= {t: place for t, place in facts.pairs("in") if place in fixtures and place not in lidded}

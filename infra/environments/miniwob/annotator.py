@@ -1,13 +1,14 @@
 """Reasoning traces from what the pages say: the offline teacher (paper, section 4.2 and C.1).
 
-A trace names the thing that is acted on, what is typed or selected there, and what else a choice lay between: the other links or
-buttons, and before anything that may end a task what was filled in. Of each it says whether it is asked for by its name, which
-a small model finds again more easily than it compares two sentences, and learns to look for only where the answer is mostly no.
-Where a task is lost, it says what was wrong.
+A trace names the element of the action, the text that is typed or selected there, and the alternatives: the other links
+or buttons, and, before an action that may end the task, the fields that were filled in. For each it says whether the
+task requests its name. A small model finds this again more easily than it compares two sentences, and learns to look
+for it only if the answer is mostly no. If the task is lost, the trace says what was wrong.
 
-Example, of `click [11]`: [11] button: "Login", asked. [7] textbox: "keneth", asked. [10] textbox: "91", not asked, wrong. loses.
+Example for `click [11]`: [11] button: "Login", asked. [7] textbox: "keneth", asked.
+[10] textbox: "91", not asked, wrong. loses.
 
-Differs: the paper asks a strong teacher LLM; models/experience/teacher.py does that.
+Differs: the paper uses a strong teacher LLM; models/experience/teacher.py does that.
 """
 
 import re
@@ -23,24 +24,24 @@ _TARGET = re.compile(r"^\w+ (\[\d+\])")
 _A_PLACE = re.compile(r"\b\d+(?:st|nd|rd|th)\b")
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 _ALSO_CALLED = {"Close": "x"}
-"""Instructions say what a button shows, pages what it is for."""
+"""Names in instructions, by names on pages: instructions say what a button shows, pages what it is for."""
 _FILLED_IN = ("textbox", "checkbox", "radio", "combobox")
-"""Roles that hold something, and that end no task by being filled."""
+"""Roles that hold a value, and that end no task by being filled in."""
 _FLAGS = {True: "asked", False: "not asked"}
 _CHOSEN = ("link", "button")
-"""Roles of which one is the right one."""
+"""Roles of which one element is the right one."""
 
 
 class FactsAnnotator:
-    """Explains every transition of a MiniWoB++ trajectory."""
+    """Annotator that explains every transition of a MiniWoB++ trajectory."""
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
-        """One trace per turn; see the port."""
+        """Return one reasoning trace per turn."""
         return [[explain(one.task, turn) for turn in one.turns] for one in trajectories]
 
 
 def explain(task: AgentTask, turn: Turn) -> str:
-    """Evidence and verdict for one transition."""
+    """Return evidence and verdict for one transition."""
     page = _Page(lines_of(turn.state), task.instruction)
     target = _target(turn.action, page.lines)
     if not target:
@@ -55,22 +56,22 @@ def explain(task: AgentTask, turn: Turn) -> str:
 
 
 def _typed(action: str, instruction: str) -> list[str]:
-    """What is put into a textbox, or chosen."""
+    """Return the text that is typed or selected, and whether the task requests it; empty if there is none."""
     text = text_in(action)
     return [f"{quoted(text)}, {_FLAGS[_has(instruction, text)]}"] if text else []
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What can be said of its lines, each by its name, in view of an instruction."""
+    """Lines of a page by name, in view of an instruction."""
 
     lines: Mapping[str, str]
     instruction: str
 
     def said(self, line: str, wrong: bool = False) -> str:
-        """Its name, whether that is asked for, whether it is ticked, and whether it is what was wrong.
+        """Return a line's name, and whether it is requested, is checked, and was wrong.
 
-        Asked comes before ticked: what is ticked is asked for so often that a model would look no further.
+        `asked` comes before `checked`: checked boxes are requested so often that a model would look no further.
         """
         place = [self.place(line)] if self.goes_by_place(line) else []
         asked = self.asked(line)
@@ -79,7 +80,7 @@ class _Page:
         return ", ".join([f"{line}: {quoted(self.name(line))}", *place, *flags, *ticked, *(["wrong"] if wrong else [])])
 
     def asked(self, line: str) -> bool | None:
-        """Whether the instruction has its name, or its place where it speaks of places; None if it has neither."""
+        """Return whether the instruction has the line's name, or its place if it speaks of places; None if neither."""
         if self.goes_by_place(line):
             return _has(self.instruction, self.place(line))
         name = self.name(line)
@@ -92,12 +93,12 @@ class _Page:
         return not self.name(line) and _A_PLACE.search(self.instruction) is not None
 
     def place(self, line: str) -> str:
-        """Among the lines of its role: 1st, 2nd."""
+        """Return the position of a line among the lines of its role: 1st, 2nd."""
         place = [other for other in self.lines if role_of(other) == role_of(line)].index(line) + 1
         return f"{place}{_ENDINGS.get(place, 'th')}"
 
     def rivals(self, line: str) -> list[str]:
-        """The other links or buttons."""
+        """Return the other links, or the other buttons."""
         return [one for one in self.lines if one != line and one.endswith(_CHOSEN) and role_of(one) == role_of(line)]
 
     @property
@@ -105,7 +106,7 @@ class _Page:
         return [one for one in self.lines if one.endswith(_FILLED_IN)]
 
     def is_wrong(self, line: str) -> bool:
-        """Filled in otherwise than it is asked for."""
+        """Return whether a field is filled in differently from the request."""
         wanted = self.asked(line) is True
         return wanted == (", unchecked" in self.lines[line]) if line.endswith(TICKED) else not wanted
 
@@ -115,7 +116,7 @@ def _has(instruction: str, name: str) -> bool:
 
 
 def _target(action: str, lines: Mapping[str, str]) -> str:
-    """The name of the line that an action is about, which for a key is where the focus is; empty if there is none."""
+    """Return the name of the line that an action is about, for a key the focused one; empty if there is none."""
     if action.startswith("press "):
         return next((name for name, value in lines.items() if value.endswith(", focused")), "")
     match = _TARGET.match(action)

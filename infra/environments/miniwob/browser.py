@@ -1,6 +1,6 @@
-"""Chromium without a window, driven by ChromeDriver: one for all pages of a process, and gone when that is.
+"""Headless Chromium driven by ChromeDriver: one for all pages of a process, which ends with it.
 
-The only file that imports Selenium. Pages cannot reach any network.
+Only this file imports Selenium. Pages cannot reach any network.
 """
 
 import os
@@ -24,24 +24,24 @@ from schemas.errors import EnvironmentUnavailable, InputError
 
 _DRIVERS, _BROWSERS = ("chromedriver",), ("chromium", "chromium-browser", "google-chrome", "chrome")
 _KEYS = {"up": Keys.ARROW_UP, "down": Keys.ARROW_DOWN, "left": Keys.ARROW_LEFT, "right": Keys.ARROW_RIGHT}
-"""By our names; others are called alike."""
+"""Selenium's keys that have another name than ours; the others have the same."""
 _Answer = TypeVar("_Answer")
 _ANSWER_S = 15
 _SCRIPT_S = 10
 _READY = "started successfully on port "
 _OPTIONS = (
     *("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=600,600"),
-    "--process-per-site",  # many pages in one process: a hundred of them take little more memory than one
+    "--process-per-site",  # many pages in one process: a hundred take little more memory than one
     *("--disable-background-timer-throttling", "--disable-renderer-backgrounding"),
     *("--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"),
 )
 
 
 def require_browser() -> tuple[str, str]:
-    """Paths of driver and browser.
+    """Return the paths of driver and browser.
 
     Raises:
-        InputError: one of them is not here.
+        InputError: If one of them is not installed.
     """
     driver, browser = (next(filter(None, map(shutil.which, names)), None) for names in (_DRIVERS, _BROWSERS))
     if driver is None or browser is None:
@@ -50,13 +50,13 @@ def require_browser() -> tuple[str, str]:
 
 
 class Browser:
-    """A browser with a window for each page."""
+    """Browser with a window for each page."""
 
     def __init__(self) -> None:
-        """Started and ready.
+        """Start the driver and the browser.
 
         Raises:
-            EnvironmentUnavailable: it does not start.
+            EnvironmentUnavailable: If it does not start.
         """
         driver, browser = require_browser()
         self._process = subprocess.Popen(  # noqa: S603
@@ -82,7 +82,7 @@ class Browser:
         raise EnvironmentUnavailable("ChromeDriver does not start")
 
     def new_window(self) -> str:
-        """Handle of an empty one."""
+        """Open an empty window and return its handle."""
         return self._in(self._first_window, self._opened)
 
     def _opened(self) -> str:
@@ -97,32 +97,32 @@ class Browser:
         self._in(window, self._driver.close)
 
     def go(self, window: str, url: str) -> None:
-        """Load a page, to the end."""
+        """Load a page and wait until it is complete."""
         self._in(window, lambda: self._driver.get(url))
 
     def run(self, window: str, script: str, *arguments: Any) -> Any:
-        """What JavaScript answers."""
+        """Run JavaScript and return its result."""
         return self._in(window, lambda: self._driver.execute_script(script, *arguments))
 
     def type(self, window: str, element: str, text: str) -> None:
-        """Press the keys of a text in an element, which JavaScript finds, in place of what is there."""
+        """Type a text into an element, which JavaScript finds, in place of its present text."""
         self._in(window, lambda: _type(self._driver.execute_script(element), text))
 
     def press(self, window: str, key: str) -> None:
-        """Press a key, such as `enter`, wherever the focus is."""
+        """Press a key, e.g. `enter`, wherever the focus is."""
         chain = ActionChains(self._driver, duration=0).send_keys(_KEYS.get(key) or getattr(Keys, key.upper()))
         self._in(window, chain.perform)
 
     def _in(self, window: str, what: Callable[[], _Answer]) -> _Answer:
-        """Do something in a window; a driver that did not answer once is not asked again.
+        """Run a call in a window. After a driver has once not answered, every call fails at once.
 
         Raises:
-            EnvironmentUnavailable: it does not answer, or the page is broken.
+            EnvironmentUnavailable: If the driver does not answer, or the page is broken.
         """
         if self._lost:
             raise EnvironmentUnavailable(self._lost)
         try:
-            if window != self._window:  # among 64, it takes longer than to click
+            if window != self._window:  # among 64 windows, a switch takes longer than a click
                 self._driver.switch_to.window(window)
                 self._window = window
             return what()
@@ -136,7 +136,7 @@ class Browser:
 
 
 def _type(element: WebElement, text: str) -> None:
-    with suppress(ElementNotInteractableException):  # it is disabled, or was by what the focus brought about
+    with suppress(ElementNotInteractableException):  # disabled before, or by an effect of the focus
         element.send_keys(Keys.CONTROL, "a")
         element.send_keys(text)
 

@@ -1,4 +1,4 @@
-"""The door to MiniWoB++: reset and step over a vector of pages, in browsers that processes of their own drive."""
+"""MiniWoB++ as a vectorised environment, with pages in browsers that worker processes drive."""
 
 from collections.abc import Iterable
 
@@ -12,11 +12,11 @@ from schemas.state_text import lines_of
 
 _EPISODES_PER_BROWSER = 200
 _SPELLING: tuple[MiniwobTask, ...] = ("click-dialog-2", "enter-text-2", "use-autocomplete-nodelay")
-"""Tasks that are about how a name is written, or whose names mean something."""
+"""Tasks about how a name is written, or whose names mean something."""
 
 
 def new_game() -> Game:
-    """In a process of its own, which has a browser."""
+    """Return a new page; the worker process that calls this has its own browser."""
     from infra.environments.miniwob.page import MiniwobPage
 
     return MiniwobPage()
@@ -25,23 +25,26 @@ def new_game() -> Game:
 class MiniwobEnvironment(OpenedGames):
     """MiniWoB++'s pages as states; success is the full reward of a page.
 
-    Differs: the ten seconds that MiniWoB++ gives an episode are lifted, and its reward does not fall with time.
+    Differs: MiniWoB++'s limit of ten seconds per episode is lifted, and its reward does not fall with time.
     """
 
     def __init__(self, recipe: MiniwobRecipe) -> None:
-        """An environment of some of its tasks, which are our families."""
+        """Create an environment with the recipe's tasks, which are our families."""
         super().__init__(new_game, recipe.families, games_per_process=_EPISODES_PER_BROWSER)
 
     def which(self, task: AgentTask) -> tuple[str, str, str]:
-        """Its page, the seed of its chance, and whose words it uses: some pages have others for tests."""
+        """Return the task's page, random seed and data mode: some pages use other words for tests."""
         return task.family, f"{task.split}/{task.seed}", "test" if task.split == "test" else "train"
 
     def admissible_actions(self, slot: int) -> list[str]:
-        """Every click, every choice, and to type what the expert would, into each textbox."""
+        """Return every click and choice, and typing the expert's text into each textbox."""
         return [*self._seen[slot].admissible, *self._typed_here(slot, [text_in(self.expert(slot))])]
 
     def near_misses(self, slot: int) -> list[str]:
-        """Keys, what other pages would accept, to type into what is no textbox, and to type what belongs on another page."""
+        """Return keys, actions of other pages, and typing that does not fit.
+
+        It goes into elements that are no textbox, or uses texts that belong on another page.
+        """
         others = {action for seen in self._seen.values() for action in seen.admissible}
         misplaced = {put("type", one.removeprefix("click "), "text") for one in others if one.startswith("click ")}
         elsewhere = self._typed_here(slot, [text_in(seen.expert) for seen in self._seen.values()])
@@ -52,7 +55,7 @@ class MiniwobEnvironment(OpenedGames):
         return [put("type", box, text) for box in boxes for text in texts if text]
 
     def names(self, task: AgentTask) -> list[str]:
-        """What is called as only this task calls it, unless it is to be written otherwise."""
+        """Return the names that only this task uses; none if their spelling matters."""
         if task.family in _SPELLING:
             return []
         return names_on(task.instruction, lines_of(task.initial_state or self.first_state(task)))

@@ -1,4 +1,4 @@
-"""How each task of MiniWoB++ is solved, by rule, from what is asked and what the page shows."""
+"""Rules that solve each task of MiniWoB++ from its instruction and from what the page shows."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,37 +9,37 @@ from infra.environments.miniwob.view import Element, put
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What an expert goes by."""
+    """Input of an expert."""
 
     told: dict[str, str]
-    """What is asked for, in parts."""
+    """Fields of the instruction."""
     elements: Sequence[Element]
     earlier: Sequence[Element]
-    """What was acted on, as it was then."""
+    """Elements that were acted on, as they were then."""
 
     @property
     def target(self) -> str:
-        """What most tasks are about."""
+        """Field that most instructions have."""
         return self.told["target"]
 
     def all(self, *roles: str) -> list[Element]:
-        """Everything in these roles, in the order of the page."""
+        """Return all elements with these roles, in the order of the page."""
         return [one for one in self.elements if one.role in roles]
 
     def named(self, name: str, *roles: str) -> Element | None:
-        """The first of these roles with this name, of any case if there is none in the same."""
+        """Return the first element with this name and one of these roles, ignoring case only if no name is the same."""
         found = self.all(*roles)
         same = [one for one in found if one.name == name] or [one for one in found if one.name.lower() == name.lower()]
         return same[0] if same else None
 
     def not_clicked(self, *roles: str) -> list[Element]:
-        """Of these roles, those that were not clicked yet."""
+        """Return the elements with these roles that were not clicked yet."""
         clicked = {one.ref for one in self.earlier}
         return [one for one in self.all(*roles) if one.ref not in clicked]
 
     @property
     def last(self) -> str:
-        """The name of what was acted on last."""
+        """Name of the element that was acted on last."""
         return self.earlier[-1].name if self.earlier else ""
 
 
@@ -48,7 +48,7 @@ _RESULTS_PER_SHEET = 3
 
 
 def _click(element: Element | None) -> str:
-    """Nothing to click is nothing that can be done."""
+    """Return a click on an element, or a key press without effect if there is none."""
     return f"click [{element.ref}]" if element else "press escape"
 
 
@@ -61,7 +61,7 @@ def _button(page: Page, name: str = "submit") -> str:
 
 
 def _filled(page: Page, texts: Sequence[str], submit: str = "submit") -> str:
-    """The textboxes with these texts, in the order of the page; then the button."""
+    """Return the action that fills the next textbox, in the order of the page, or else clicks the button."""
     for box, text in zip(page.all("textbox"), texts, strict=False):
         if box.name != text:
             return _type(box, text)
@@ -81,7 +81,7 @@ def _numbered_tab(page: Page) -> str:
 
 
 def _hidden_link(*covers: str) -> Expert:
-    """One that is seen once the right cover was clicked: they are tried in turn."""
+    """Return an expert for a link that shows once the right cover is clicked: it tries them in turn."""
 
     def expert(page: Page) -> str:
         seen = page.named(page.target, "link")
@@ -230,4 +230,4 @@ EXPERTS: dict[str, Expert] = {
     "simple-arithmetic": _sum,
     "use-autocomplete-nodelay": _completed,
 }
-"""By task."""
+"""Experts by task."""

@@ -1,4 +1,7 @@
-"""Names on a page that this task alone has, so that others would do as well: of links, choices and what is to be typed."""
+"""Names on a page that may be replaced, because only this task uses them.
+
+They are the names of links and choices, and the texts to be typed.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,17 +11,17 @@ from infra.environments.miniwob.view import name_in, options_in, role_of
 _QUOTED = re.compile(r'"([^"]{3,})"')
 _NAMED = ("link", "radio", "checkbox", "option")
 _A_NAME = re.compile(r"(?=.{3,}).*[A-Za-z].*")
-"""What is shorter may stand anywhere, with another meaning."""
+"""Pattern of a name that may be replaced; a shorter one may appear anywhere with another meaning."""
 
 
 def names_on(instruction: str, lines: Mapping[str, str]) -> list[str]:
-    """What an instruction puts between quotation marks, and what things that go by a name of their own are called.
+    """Return the texts that an instruction quotes, and the names of links, choices and options.
 
-    All buttons are among these where one of them is quoted: were it alone renamed, it would be known by that.
+    If a button is quoted, all buttons are included: a single one with a new name would stand out.
 
     Args:
-        instruction: Of the task.
-        lines: Of the first state.
+        instruction: Instruction of the task.
+        lines: Lines of the first state.
     """
     quoted = _QUOTED.findall(instruction)
     named = [*_called(lines, *_NAMED), *(option for value in lines.values() for option in options_in(value))]

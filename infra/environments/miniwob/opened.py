@@ -10,10 +10,10 @@ from schemas.recipes.environments import MiniwobRecipe
 
 @lru_cache(maxsize=1)
 def open_environment(recipe: MiniwobRecipe) -> RealEnvironment:
-    """The environment, one for the same recipe.
+    """Return the environment, the same object for the same recipe.
 
     Raises:
-        InputError: a package or the browser is missing.
+        InputError: If a package or the browser is missing.
     """
     if find_spec("miniwob") is None or find_spec("selenium") is None:
         raise InputError("environment 'miniwob' needs packages: pip install 'dreamgym[miniwob]'")

@@ -1,4 +1,4 @@
-"""One task of MiniWoB++ after another, on a page of its own in this process's browser."""
+"""MiniWoB++ tasks, one after another on a page of their own in this process's browser."""
 
 import time
 from functools import lru_cache
@@ -14,7 +14,7 @@ from infra.environments.single_games import Outcome
 from schemas.errors import EnvironmentUnavailable
 
 _LOADED = "return document.readyState === 'complete' && 'core' in window"
-"""Asked because ChromeDriver, on a busy machine, may say that a page is loaded whose scripts did not run yet."""
+"""Check of a loaded page: on a busy machine, ChromeDriver may report one whose scripts did not run yet."""
 _BEGIN = """
 if (window.jQuery) jQuery.fx.off = true;  // nothing moves while nobody looks
 core.EPISODE_MAX_TIME = 24 * 60 * 60 * 1000;  // of ten seconds, most would pass while a model thinks
@@ -56,14 +56,18 @@ def _url(name: str) -> str:
 
 
 class MiniwobPage:
-    """Plays tasks, with an expert beside it."""
+    """Player of tasks, with an expert."""
 
     def __init__(self) -> None:
-        """An empty window."""
+        """Open an empty window."""
         self._window = _browser().new_window()
 
     def reset(self, which: tuple[str, str, str]) -> Seen:
-        """Begin a task, of a name, a seed and a mode, on a fresh page."""
+        """Begin a task on a fresh page.
+
+        Args:
+            which: Name, random seed and data mode of the task.
+        """
         self._name, seed, mode = which
         self._earlier: list[Element] = []
         _browser().go(self._window, _url(self._name))
@@ -73,7 +77,7 @@ class MiniwobPage:
         return self._look()
 
     def step(self, action: str) -> Seen:
-        """Do something; what cannot be done changes nothing."""
+        """Take an action. An impossible action changes nothing."""
         meant = action_of(action, self._elements)
         if meant is None:
             return self._seen
@@ -82,7 +86,7 @@ class MiniwobPage:
         return self._look()
 
     def close(self) -> None:
-        """Close its window."""
+        """Close the window."""
         _browser().close(self._window)
 
     def _do(self, action: Action) -> None:
@@ -96,7 +100,7 @@ class MiniwobPage:
             _browser().press(self._window, action.text)
 
     def _look(self) -> Seen:
-        """What there is to be seen; after the end it is what there was before."""
+        """Return what the page shows now; after the end, what it showed before."""
         told = self._run(_LOOK)
         if told["done"]:
             outcome: Outcome = "success" if told["reward"] == 1 else "failure"
@@ -111,7 +115,7 @@ class MiniwobPage:
         try:
             told = dict(_fields(self._name, asked))
             return EXPERTS[self._name](Page(told, self._elements, self._earlier))
-        except (LookupError, ValueError):  # somebody led it to where its rule says nothing
+        except (LookupError, ValueError):  # earlier actions led to where its rule does not apply
             return _AT_A_LOSS
 
     def _await(self, script: str) -> None:

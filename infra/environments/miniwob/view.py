@@ -1,16 +1,17 @@
-r"""A web page as an abstract state: a line `[id] role: "name"` for all that can be read or acted on (paper, section 4.1).
+r"""Web page as an abstract state: a line `[id] role: "name"` for all that can be read or acted on (paper, section 4.1).
 
     - [6] label: "Username"
     - [7] textbox: "keneth", focused
     - [9] checkbox: "remember me", unchecked
     - [11] button: "Login"
 
-Actions are `click [11]`, `type [7] "keneth"` (in place of what is there), `select [9] "France"` and `press enter`. What is no
-action, or not about what is there, does nothing. Names stand between quotation marks, as they do in most instructions: to a
-tokenizer a word after a blank is another than the same after a quotation mark, and a small model finds only what is the same.
+Actions are `click [11]`, `type [7] "keneth"` (in place of the present text), `select [9] "France"` and `press enter`. A
+text that is no action, or about no element of the page, does nothing. Names are quoted, as in most instructions: to a
+tokenizer, a word after a blank differs from the same word after a quotation mark, and a small model finds only what is
+the same.
 
-Differs: the paper keeps a page's whole accessibility tree and lets a model drop what is irrelevant; here all text is kept and
-what has neither text nor use is dropped by rule.
+Differs: the paper takes a page's whole accessibility tree and lets a model drop what is irrelevant; here all text
+remains, and elements with neither text nor use are dropped by rule.
 """
 
 import re
@@ -23,9 +24,9 @@ from schemas.state_text import text_of
 _EMPTY = "(empty)"
 KEYS = ("enter", "tab", "escape", "space", "backspace", "up", "down", "left", "right")
 MAX_TYPED = 200
-"""Characters: what is longer is no action."""
+"""Maximum number of characters to type; a longer text is no action."""
 _LAST_TYPED = "\uffff"
-"""Character: ChromeDriver types none beyond it."""
+"""Last character that ChromeDriver can type."""
 _NOTHING_TO_SEE = {"[0] text": "nothing"}
 _ROLES = {
     "a": "link",
@@ -41,35 +42,35 @@ _ROLES = {
     "label": "label",
     "h3": "heading",
 }
-"""By tag, as MiniWoB++ calls it."""
+"""Roles by tag, as MiniWoB++ calls it."""
 _ROLES_BY_CLASS = {"alink": "link", "folder": "folder", "file": "file", "ui-menu-item-wrapper": "option"}
 _NOT_SHOWN = "ui-helper-hidden-accessible"
-"""A class of what is written for those who cannot see the page, and says nothing new."""
+"""Class of texts for screen readers, which say nothing new."""
 _ONE_THING = ("link", "button")
 """Roles whose name is all the text inside."""
 TICKED = ("checkbox", "radio")
 _VALUE = re.compile(r'"(?P<name>.*?)"(?: of "(?P<options>.*)")?(?:, (?:un)?checked)?(?:, focused)?')
-"""See Element.value."""
+"""Pattern of Element.value."""
 _BETWEEN_OPTIONS = '" | "'
 _ACTION = re.compile(r'(?:(click) \[(\d+)\]|(type|select) \[(\d+)\] "(.+)"|(press) (.+))')
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Something on a page."""
+    """Element of a page."""
 
     ref: int
     role: str
     name: str
-    """Its text, or what is in it."""
+    """Text of the element, or its content."""
     ticked: bool = False
     focused: bool = False
     options: tuple[str, ...] = ()
-    """That can be selected."""
+    """Options that can be selected."""
 
     @property
     def value(self) -> str:
-        """Of its line in a state."""
+        """Value of the element's line in a state."""
         parts = [quoted(self.name)]
         if self.options:
             parts = [f'{parts[0]} of "{_BETWEEN_OPTIONS.join(self.options)}"']
@@ -80,7 +81,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What is done on a page."""
+    """Action on a page."""
 
     verb: str
     ref: int = 0
@@ -88,11 +89,11 @@ class Action:
 
 
 Node = Mapping[str, Any]
-"""Of a page, as `core.getDOMInfo` of MiniWoB++ tells of it; a combobox has its `options`, too."""
+"""Node of a page, as `core.getDOMInfo` of MiniWoB++ returns it; a combobox also has its `options`."""
 
 
 def elements_of(node: Node) -> Iterator[Element]:
-    """All that can be read or acted on in a part of a page, in its order."""
+    """Yield all that can be read or acted on in a part of a page, in its order."""
     role, ref, children = _role(node), int(node["ref"]), node["children"]
     if _NOT_SHOWN in _classes(node):
         return
@@ -109,7 +110,7 @@ def elements_of(node: Node) -> Iterator[Element]:
 
 
 def _inside(node: Node) -> Iterator[Element]:
-    """What is in it, and its own text, which is the name of what is ticked there."""
+    """Yield the elements inside a node, and its own text, which names the checkboxes there if it has any."""
     own = _joined(str(child["text"]) for child in node["children"] if child["tag"] == "t")
     ticked = [child for child in node["children"] if _role(child) in TICKED]
     if own and not ticked:
@@ -127,7 +128,7 @@ def _role(node: Node) -> str:
 
 
 def _classes(node: Node) -> list[str]:
-    """The last is the most particular: all that can be said of a thing without text."""
+    """Return the classes of a node; the last is the most specific, and describes an element without text."""
     return str(node.get("classes", "")).split()
 
 
@@ -143,45 +144,45 @@ def _joined(texts: Iterator[str] | Sequence[str]) -> str:
 
 
 def state_text(elements: Sequence[Element]) -> str:
-    """The state of a page with these elements."""
+    """Return the state of a page with these elements."""
     return text_of({f"[{one.ref}] {one.role}": one.value for one in elements} or _NOTHING_TO_SEE)
 
 
 def role_of(line: str) -> str:
-    """Of a thing, by the name of its line in a state."""
+    """Return the role of an element from the name of its line in a state."""
     return line.partition("] ")[2]
 
 
 def quoted(name: str) -> str:
-    """A name as a line has it."""
+    """Return a name as it appears in a line."""
     return f'"{name}"' if name else _EMPTY
 
 
 def name_in(value: str) -> str:
-    """Of a thing, by the value of its line; empty if it has none."""
+    """Return the name of an element from the value of its line; empty if it has none."""
     match = _VALUE.fullmatch(value)
     return match["name"] if match else ""
 
 
 def options_in(value: str) -> list[str]:
-    """Of a combobox, by the value of its line."""
+    """Return the options of a combobox from the value of its line."""
     match = _VALUE.fullmatch(value)
     return match["options"].split(_BETWEEN_OPTIONS) if match and match["options"] else []
 
 
 def put(verb: str, thing: str, text: str) -> str:
-    """The action that types or selects a text in a thing, such as `[7]`."""
+    """Return the action that types or selects a text in an element, e.g. `[7]`."""
     return f'{verb} {thing} "{text}"'
 
 
 def text_in(action: str) -> str:
-    """What an action types or selects; empty if nothing."""
+    """Return the text that an action types or selects; empty if there is none."""
     match = _ACTION.fullmatch(action)
     return (match[5] or "") if match else ""
 
 
 def action_of(text: str, elements: Sequence[Element]) -> Action | None:
-    """What a text asks for; None if it is no action, or cannot be done on a page with these elements."""
+    """Return the action in a text; None if it is none, or impossible on a page with these elements."""
     match = _ACTION.fullmatch(text)
     if match is None or not text.isprintable():
         return None
@@ -205,6 +206,6 @@ def _can_be_typed(text: str) -> bool:
 
 
 def clicks(elements: Sequence[Element]) -> list[str]:
-    """Every click, and every option that is not selected yet."""
+    """Return every click, and every option that is not selected yet."""
     chosen = [put("select", f"[{one.ref}]", option) for one in elements for option in one.options if option != one.name]
     return [f"click [{one.ref}]" for one in elements] + chosen

@@ -1,13 +1,13 @@
-"""Reasoning traces from what ScienceWorld says: the offline teacher (paper, section 4.2 and C.1).
+"""Reasoning traces from ScienceWorld's own text: the offline teacher (paper, section 4.2 and C.1).
 
-A trace copies what the state says of the things that are acted on, or that there is none, and says whether one knows the
-room that one goes to. To focus on a wrong thing loses: there it says what is asked for. What is moved wins only if it is, or
-holds, what one focused on last, and if that is the place: there it says whether they are.
+A trace copies the state's descriptions of the things that are acted on, or says that there are none, and whether the
+room to go to is known. Focusing on a wrong thing loses, so a focus also shows the request. Moving a thing wins only if
+it is, or holds, the last focus, and the place is the one in the task, so a move also shows whether they are.
 
-Example, of `open door to kitchen`: in hallway. door to kitchen closed. works.
-Of `move dove egg to red box`: in kitchen. dove egg. red box. focus dove egg, moved. red box, asked. wins.
+Example for `open door to kitchen`: in hallway. door to kitchen closed. works.
+For `move dove egg to red box`: in kitchen. dove egg. red box. focus dove egg, moved. red box, asked. wins.
 
-Differs: the paper asks a strong teacher LLM; models/experience/teacher.py does that.
+Differs: the paper uses a strong teacher LLM; models/experience/teacher.py does that.
 """
 
 import re
@@ -23,15 +23,15 @@ _MOVE = re.compile(r"^move (?P<thing>.+) to (?P<place>.+)$")
 
 
 class FactsAnnotator:
-    """Explains every transition of a ScienceWorld trajectory."""
+    """Annotator that explains every transition of a ScienceWorld trajectory."""
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
-        """One trace per turn; see the port."""
+        """Return one reasoning trace per turn."""
         return [[explain(one.task, turn) for turn in one.turns] for one in trajectories]
 
 
 def explain(task: AgentTask, turn: Turn) -> str:
-    """Evidence and verdict for one transition."""
+    """Return evidence and verdict for one transition."""
     lines = lines_of(turn.state)
     return ". ".join([f"in {lines.get('room', 'no room')}", *_evidence(task, turn.action, lines), _verdict(turn)]) + "."
 

@@ -1,6 +1,6 @@
-"""One game of ScienceWorld after another, all of a process in one Java machine.
+"""ScienceWorld games, one after another; all games of a process share one Java machine.
 
-The only file that imports scienceworld.
+Only this file imports scienceworld.
 """
 
 import random
@@ -20,46 +20,53 @@ from infra.environments.single_games import Outcome
 from schemas.errors import InputError
 
 _MAX_ACTION = 200
-"""Characters: what is longer is no action."""
+"""Maximum length of an action in characters; a longer text is no action."""
 _SHOWN_PER_KIND = 2
 _THING = re.compile(r"\bOBJ\b")
 _WON = 1.0
 _JAVA_OPTIONS = ["-Xmx3g", "-XX:+UseSerialGC"]
-"""A game holds 10 MB, and all that are played at once may be in one process. The serial collector takes what they need; the one
-that Java takes by itself grows to its limit first, and where that is low it does nothing but tidy up."""
+"""Options of the Java machine.
+
+A game needs 10 MB, and all games that are played at once may be in one process. The serial collector takes only what
+they need. Java's default collector first grows to its limit, and with a low limit it spends its time collecting
+garbage.
+"""
 
 
 @lru_cache(maxsize=1)
 def _java() -> Any:
-    """What is in this process's Java machine, which ends with the process."""
+    """Return the Java machine of this process, which ends with the process."""
     port: Any = launch_gateway(classpath=JAR_PATH, cwd=BASEPATH, javaopts=_JAVA_OPTIONS, die_on_exit=True)
     return JavaGateway(gateway_parameters=GatewayParameters(auto_field=True, port=port)).jvm
 
 
 def _singleton(package: Any, name: str) -> Any:
-    """A Scala object."""
+    """Return a Scala object."""
     return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
 class ScienceworldGame:
-    """Plays games, with their solutions beside it.
+    """Player of games, with their solutions.
 
-    All games of a Java machine draw from one source of chance and number their things in one row. So that no game depends
-    on those beside it, each sets both before its turn to what they would be if it were alone.
+    All games of a Java machine share one random generator and one counter that numbers their things. Before its turn,
+    each game sets both to what they would be if it were alone, so that it does not depend on the other games.
     """
 
     def __init__(self) -> None:
-        """Nothing loaded yet."""
+        """Set up the game server; no game is loaded yet."""
         java = _java()
         self._chance, self._numbering = _singleton(java.scala.util, "Random"), _singleton(java.util, "UniqueIdentifier")
         self._server = java.scienceworld.runtime.pythonapi.PythonInterface()
         self._variations: dict[tuple[str, str], list[int]] = {}
 
     def reset(self, which: tuple[str, str, int, str]) -> Seen:
-        """Begin a game, of a task's name, a split, a number in it and simplifications.
+        """Begin a game.
+
+        Args:
+            which: Name of a task, split, number in the split, and simplifications.
 
         Raises:
-            InputError: the split has not so many.
+            InputError: If the split has too few games.
         """
         name, split, number, simplifications = which
         variations = self._of_split(name, split)
@@ -80,17 +87,17 @@ class ScienceworldGame:
         return self._variations[name, split]
 
     def step(self, action: str) -> Seen:
-        """Do something; what ScienceWorld does not know changes nothing but what it says."""
+        """Take an action. One that ScienceWorld does not know changes only its answer."""
         if not action.isprintable() or len(action) > _MAX_ACTION:
             return self._seen
         self._plan.take(action, self._room)
         return self._look(self._turn(action))
 
     def close(self) -> None:
-        """It holds nothing but memory."""
+        """Do nothing, because the game holds only memory."""
 
     def _turn(self, action: str) -> str:
-        """What ScienceWorld says to an action."""
+        """Return ScienceWorld's answer to an action."""
         self._num_turns += 1
         self._chance.setSeed(zlib.crc32(f"{self._name}/{self._num_turns}".encode()))
         getattr(self._numbering, "count_$eq")(self._num_things)
@@ -108,9 +115,9 @@ class ScienceworldGame:
         return self._seen
 
     def _some_actions(self, planned: str) -> tuple[str, ...]:
-        """What is planned with other things that are here, and a few actions of each kind.
+        """Return the planned action with other things that are here, and a few actions of each kind.
 
-        To have ScienceWorld say which of the hundreds it would accept takes 60 ms.
+        Letting ScienceWorld list all accepted actions, which are hundreds, takes 60 ms.
         """
         kinds, things = list(self._server.getPossibleActions()), list(self._server.getPossibleObjects())
         some = (_THING.sub(lambda _: self._rng.choice(things), kind) for kind in kinds * _SHOWN_PER_KIND)

@@ -1,6 +1,6 @@
-"""What an agent knows of a game from what ScienceWorld has told it: what it focused on last, and what was in which room.
+"""Memory of a game, from ScienceWorld's text: the last focus, and what was in which room.
 
-What is focused on decides what wins, and no look around tells it.
+The focus decides what wins, and a look around does not show it.
 """
 
 import re
@@ -12,15 +12,15 @@ _FOCUSED = re.compile(r"^You focus on the (.+)\.$")
 
 
 class Memory:
-    """Of one game."""
+    """Memory of one game."""
 
     def __init__(self) -> None:
-        """Nothing focused on, no room seen."""
+        """Start with no focus and no room seen."""
         self._focus = NOTHING
         self._rooms: dict[str, str] = {}
 
     def learn(self, said: str, look: str) -> None:
-        """Learn from what ScienceWorld says, and from a free look around."""
+        """Learn from an answer of ScienceWorld, and from a free look around."""
         if focused := _FOCUSED.match(said.strip()):
             self._focus = focused[1]
         elif said.strip() == _FORGOTTEN:
@@ -30,5 +30,5 @@ class Memory:
 
     @property
     def lines(self) -> dict[str, str]:
-        """What is focused on, then a line for each room in the order in which they were seen."""
+        """Lines of the state: the focus, then one for each room in the order in which they were seen."""
         return {"focus": self._focus, **self._rooms}

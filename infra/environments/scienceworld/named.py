@@ -1,4 +1,4 @@
-"""What a state of ScienceWorld says of the things that an action names."""
+"""Descriptions of the things that an action names, from a state of ScienceWorld."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ _NO_NAMES = frozenset(
 
 
 def things_about(action: str, lines: Mapping[str, str]) -> Iterator[str]:
-    """What a state says of the things that an action names, in the room and in hand; or that there is no such thing."""
+    """Yield the descriptions of the things that an action names, in the room and in hand, or that there is none."""
     things = [*lines.get(lines.get("room", ""), "").split(DIVIDED_BY), *lines.get("have", "").split(DIVIDED_BY)]
     for name in _BETWEEN_NAMES.split(action):
         words = [word for word in name.split() if word not in _NO_NAMES]
@@ -22,5 +22,5 @@ def things_about(action: str, lines: Mapping[str, str]) -> Iterator[str]:
 
 
 def called(words: Iterable[str], things: Iterable[str]) -> list[str]:
-    """Things that are described with all of these words."""
+    """Return the things whose description has all of these words."""
     return [thing for thing in things if set(words) <= set(re.findall(r"\w+", thing))]

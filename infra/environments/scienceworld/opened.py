@@ -11,10 +11,10 @@ from schemas.recipes.environments import ScienceworldRecipe
 
 @lru_cache(maxsize=1)
 def open_environment(recipe: ScienceworldRecipe) -> RealEnvironment:
-    """The environment, one for the same recipe.
+    """Return the environment, the same object for the same recipe.
 
     Raises:
-        InputError: the package or Java is missing.
+        InputError: If the package or Java is missing.
     """
     if find_spec("scienceworld") is None:
         raise InputError("environment 'scienceworld' needs a package: pip install 'dreamgym[scienceworld]'")

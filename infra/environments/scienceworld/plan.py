@@ -1,6 +1,6 @@
 """ScienceWorld's own solution of a game, followed from wherever the game stands.
 
-As it is, the solution opens doors that are open, names at length what is in hand, and is lost after one step beside it.
+The original solution opens doors that are open, uses long names for things in hand, and is lost after one other step.
 """
 
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 _GO, _OPEN, _WAIT = "go to ", "open door to ", "wait1"
 _IDLE = (_OPEN, "look around")
-"""What a solution may do without, unless it waits for something: then each step is time that passes."""
+"""Prefixes of steps that a solution does not need, unless it waits for something: then each step passes time."""
 _HELD = re.compile(r"^move (?:egg )?(?P<thing>.+?)(?: containing .+)? in inventory to (?P<place>.+)$")
 _ABOUT_A_THING = re.compile(r"^(focus on |pick up |move )(.+?)( to .+)?$")
 _CLOSED = "A door to the {} (that is closed)"
@@ -22,13 +22,14 @@ class _Step:
 
 
 class Plan:
-    """What is left of a solution.
+    """Remaining steps of a solution.
 
-    Who does a later step of the same room first goes on from there: what was left out stays out, as with an agent that forgets.
+    If a later step of the same room is taken first, the plan goes on from there. Skipped steps stay skipped, as with an
+    agent that forgets.
     """
 
     def __init__(self, solution: list[str], room: str, *, teleports: bool) -> None:
-        """A solution that begins in this room; with teleports there is a way back to it from everywhere."""
+        """Set up a solution that begins in this room; with teleports, each step's room is reachable from everywhere."""
         self._left: list[_Step] = []
         self._teleports = teleports
         unneeded = () if any(action.startswith("wait") for action in solution[:-1]) else _IDLE
@@ -40,11 +41,11 @@ class Plan:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """All that is left, wherever it is to be done."""
+        """Remaining actions, in whatever rooms."""
         return tuple(_shortly(step.action) for step in self._left)
 
     def next(self, room: str, look: str) -> str:
-        """What to do in a room, where a free look around shows this."""
+        """Return the next action in a room, given a free look around."""
         self._skip_detours(room)
         if not self._left:
             return _WAIT
@@ -60,7 +61,7 @@ class Plan:
         self._left = self._left[max(here, default=0) :]
 
     def take(self, action: str, room: str) -> None:
-        """Something was done in a room: if it is planned there, it is over, and all before it."""
+        """Record an action in a room. If it is planned there, it and all steps before it are done."""
         for i, step in enumerate(self._left):
             if step.room != room or step.action.startswith(_GO):
                 return
@@ -70,7 +71,7 @@ class Plan:
 
 
 def _unambiguously(action: str, look: str) -> str:
-    """In few words, unless what is in hand lies around, too."""
+    """Return the action in short form, unless the thing in hand also lies around."""
     held = _HELD.match(action)
     return action if held and held["thing"] in look else _shortly(action)
 
@@ -81,6 +82,6 @@ def _shortly(action: str) -> str:
 
 
 def about_others(action: str, things: Iterable[str]) -> list[str]:
-    """The same done with each of some other things; nothing of an action that is not about a thing."""
+    """Return the action with each of these things in place of its own; empty if it is not about a thing."""
     about = _ABOUT_A_THING.match(action)
     return [f"{about[1]}{thing}{about[3] or ''}" for thing in things] if about else []

@@ -1,4 +1,4 @@
-"""ScienceWorld's text as an abstract state: what it said last, and what is known of each room (paper, section 4.1).
+"""ScienceWorld's text as an abstract state: its last answer, and what is known of each room (paper, section 4.1).
 
     - said: You move to the kitchen.
     - room: kitchen
@@ -7,9 +7,9 @@
     - outside: axe; fire pit; fountain (water); door to foundry; door to kitchen
     - kitchen: cupboard closed; sink off; table (glass cup); door to bathroom closed; door to outside
 
-A room has its line from the first time one is in it (memory.py), so that an experience model has to write it only once. The
-five hundred and more actions that ScienceWorld would accept are not shown; what it does not know changes nothing but what it
-says.
+A room has its line from the first visit on (memory.py), so that an experience model has to write it only once. The more
+than five hundred actions that ScienceWorld would accept are not shown. An action that it does not know changes only its
+answer.
 """
 
 import re
@@ -19,7 +19,7 @@ from schemas.state_text import text_of
 
 NOTHING = "nothing"
 REFUSED = ("No known action matches that input", "It's not clear", "Ambiguous request", "Unknown action")
-"""How it begins to answer what it does not know."""
+"""Prefixes of its answers to an action that it does not know."""
 _ALWAYS_THERE = ("agent", "air")
 _ROOM = re.compile(r"^This (?:room|outside location) is called the ([^.]+)\.")
 _DOORS = "You also see:"
@@ -38,30 +38,33 @@ _PLAINER = tuple(
     )
 )
 _INNERMOST = re.compile(r"\. [OI]n the [^.:]+ (?:is|you see): ([^.:]*)\.(?! ?[OI]n the)")
-"""What is in or on a thing that holds nothing further."""
+"""Pattern of the things in or on a thing, if they hold nothing further."""
 
 
 def room_of(look: str) -> str:
-    """The room that a free look around shows; empty if it shows none."""
+    """Return the room that a free look around shows; empty if it shows none."""
     room = _ROOM.match(look)
     return room[1] if room else ""
 
 
 def room_text(look: str) -> str:
-    """What a free look around shows, things first and then doors, each in order: the game says them in any."""
+    """Return what a free look around shows, things first and then doors, each sorted.
+
+    Sorting is needed because the game lists them in any order.
+    """
     things, _, doors = look.partition(_DOORS)
     ways = [_DOOR.sub(lambda door: f"door to {door[1]} {door[2] or ''}".rstrip(), way) for way in _listed(doors)]
     return DIVIDED_BY.join([*_listed(things), *ways]) or NOTHING
 
 
 def state_text(said: str, look: str, inventory: str, remembered: Mapping[str, str]) -> str:
-    """The state of a game.
+    """Return the state of a game.
 
     Args:
-        said: By ScienceWorld, word for word.
-        look: Its free look around.
-        inventory: Its free look at what is in hand.
-        remembered: What is focused on, and a line for each room that is known.
+        said: Answer of ScienceWorld, verbatim.
+        look: Free look around.
+        inventory: Free look at what is in hand.
+        remembered: Line of the focus, and a line for each room that is known.
     """
     heard = "You look around." if room_of(said) else " ".join(said.split())
     held = DIVIDED_BY.join(_listed(inventory))
@@ -71,13 +74,16 @@ def state_text(said: str, look: str, inventory: str, remembered: Mapping[str, st
 
 
 def _listed(text: str) -> list[str]:
-    """What follows the first line, plainly and without what is everywhere."""
+    """Return the items after the first line, in plain words and without those that are everywhere."""
     things = sorted(plainly(line) for line in text.split("\n")[1:])
     return [thing for thing in things if thing and thing not in _ALWAYS_THERE]
 
 
 def plainly(thing: str) -> str:
-    """What is said of a thing in fewer words: `a table. On the table is: a jug (containing nothing).` is `table (jug)`."""
+    """Return the description of a thing in fewer words.
+
+    Example: `a table. On the table is: a jug (containing nothing).` becomes `table (jug)`.
+    """
     plain = " ".join(thing.split())
     for pattern, plainer in _PLAINER:
         plain = pattern.sub(plainer, plain)

@@ -1,8 +1,9 @@
 """Reasoning traces from what the pages say: the offline teacher (paper, section 4.2 and C.1).
 
-Example, of `click[buy now]`: accepted. chosen: red; large. asked: find me a red dress, size large. loses.
+Example for `click[buy now]`: accepted. chosen: red; large. asked: find me a red dress, size large. loses.
 
-Differs: the paper asks a strong teacher LLM; models/experience/teacher.py does that. Here nothing says why a purchase was wrong.
+Differs: the paper uses a strong teacher LLM; models/experience/teacher.py does that. Here no trace says why a purchase
+was wrong.
 """
 
 from collections.abc import Sequence
@@ -16,15 +17,15 @@ _BUY = "click[buy now]"
 
 
 class FactsAnnotator:
-    """Explains every transition of a WebShop trajectory."""
+    """Annotator that explains every transition of a WebShop trajectory."""
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
-        """One trace per turn; see the port."""
+        """Return one reasoning trace per turn."""
         return [[explain(one.task, turn, one.turns[:i]) for i, turn in enumerate(one.turns)] for one in trajectories]
 
 
 def explain(task: AgentTask, turn: Turn, earlier: Sequence[Turn]) -> str:
-    """Evidence and verdict for one transition, with what came before it."""
+    """Return evidence and verdict for one transition, given the turns before it."""
     evidence = ["accepted" if accepts(lines_of(turn.state), turn.action) else "not accepted here"]
     if turn.action == _BUY:
         evidence += [f"chosen: {'; '.join(_chosen(earlier)) or 'nothing'}", f"asked: {task.instruction}"]

@@ -1,4 +1,4 @@
-"""The door to WebShop: a session of its own for each slot of the vector, all asked at once."""
+"""WebShop as a vectorised environment, with a server session for each slot and simultaneous requests."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,43 +13,43 @@ from schemas.state_text import lines_of
 
 FAMILY = "webshop"
 _GOALS = {"test": range(500), "valid": range(500, 1500), "train": range(1500, 12087)}
-"""Numbers of goals, split as WebShop's authors do."""
+"""Numbers of goals, in WebShop's own split."""
 _AT_ONCE = 16
-"""Requests."""
+"""Maximum number of simultaneous requests."""
 _NOT_BEGUN = "- saw: nothing, for the shop could not be entered"
 
 
 @dataclass
 class _Visit:
-    """What happens in one slot."""
+    """State of one slot's episode."""
 
     session: int | None
-    """None: none yet."""
+    """Session on the server; None if there is none yet."""
     task: AgentTask
     state: str = _NOT_BEGUN
     actions: list[str] = field(default_factory=list)
     lost: str = ""
-    """Why it cannot go on."""
+    """Reason why the episode cannot go on; empty if it can."""
 
 
 class WebshopEnvironment:
     """WebShop's pages as states; success is to buy what fits in every respect.
 
-    Differs: WebShop scores a purchase between 0 and 1, and here, as in the paper, only a score of 1 is a reward.
+    Differs: WebShop scores a purchase between 0 and 1; here, as in the paper, only a score of 1 is rewarded.
     """
 
     def __init__(self, server: WebshopServer) -> None:
-        """The shop of a server, which is asked nothing yet."""
+        """Create an environment for the shop of a server, without any request yet."""
         self._server = server
         self._visits: dict[int, _Visit] = {}
         self._instructions: dict[int, str] = {}
 
     def tasks(self, split: str, num_tasks: int, first_seed: int = 0) -> list[AgentTask]:
-        """The first goals of a split; the server is asked what they are.
+        """Return goals of a split, whose instructions come from the server.
 
         Raises:
-            InputError: there are not so many.
-            EnvironmentUnavailable: the server does not answer.
+            InputError: If the split has too few goals.
+            EnvironmentUnavailable: If the server does not answer.
         """
         goals = _GOALS[split][first_seed : first_seed + num_tasks]
         if len(goals) < num_tasks:
@@ -63,7 +63,7 @@ class WebshopEnvironment:
         return [AgentTask(f"{split}/{goal}", self._instructions[goal], split, FAMILY, goal) for goal in goals]
 
     def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
-        """Enter the shop anew in each slot; see the port. Where that fails, the first step fails."""
+        """Enter the shop anew in each slot. If that fails, the first step fails."""
         for slot, task in tasks.items():
             known = self._visits.get(slot)
             self._visits[slot] = _Visit(known.session if known and not known.lost else None, task)
@@ -73,13 +73,16 @@ class WebshopEnvironment:
         return {slot: self._visits[slot].state for slot in tasks}
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
-        """Act in each slot; a session that the server lost ends as failed, and no other."""
+        """Take one action in each slot. Only a session that the server lost ends as failed."""
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             steps = threads.map(self._act, [self._visits[slot] for slot in actions], actions.values())
             return dict(zip(actions, steps, strict=True))
 
     def _admit(self, visits: Sequence[_Visit]) -> None:
-        """A session for each that has none, one after the other: AgentGym's server would give two at once the same."""
+        """Open a session for each visit that has none, one after the other.
+
+        AgentGym's server would give the same session to two requests at once.
+        """
         try:
             for visit in visits:
                 visit.session = self._server.create() if visit.session is None else visit.session
@@ -111,27 +114,31 @@ class WebshopEnvironment:
         return Step(visit.state, float(won), done=answer.done, success=won)
 
     def expert(self, slot: int) -> str:
-        """What a shopper by rule does, who sees what the agent sees and is often wrong."""
+        """Return the action of a shopper by rule, which sees what the agent sees and is often wrong."""
         visit = self._visits[slot]
         return next_action(visit.task.instruction, lines_of(visit.state), visit.actions)
 
     def admissible_actions(self, slot: int) -> list[str]:
-        """What can be clicked; and where there is a search bar, to search for what is asked."""
+        """Return all clicks, and, where there is a search bar, a search for the requested product."""
         visit = self._visits[slot]
         lines = lines_of(visit.state)
         searches = [f"search[{keywords(visit.task.instruction)}]"] if "search" in lines else []
         return searches + [f"click[{one}]" for one in clickables(lines)]
 
     def near_misses(self, slot: int) -> list[str]:
-        """To click what other pages have, and to search where that cannot be done."""
+        """Return clicks that other pages have, and a search, which may not be possible here."""
         return [f"search[{keywords(self._visits[slot].task.instruction)}]", *(f"click[{one}]" for one in NAVIGATION)]
 
     def names(self, task: AgentTask) -> list[str]:
-        """None: products are found by what they are called."""
+        """Return no names, because products are found by their names."""
         return []
 
     def task_error(self, task: AgentTask) -> str | None:
-        """Why a task is no goal of the shop; what was generated could be anything that is asked for in a shop."""
+        """Return why a task is no goal of the shop; None if it is fine.
+
+        A generated task may request anything in a shop. It needs only an instruction and a first state with a search
+        bar.
+        """
         if task.generated:
             return _generated_task_error(task)
         if task.seed not in _GOALS.get(task.split, ()) or task.task_id != f"{task.split}/{task.seed}":

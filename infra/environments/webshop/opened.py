@@ -10,10 +10,10 @@ from schemas.recipes.environments import WebshopRecipe
 
 
 def open_environment(recipe: WebshopRecipe) -> WebshopEnvironment:
-    """The environment, one for the same server.
+    """Return the environment, the same object for the same server.
 
     Raises:
-        InputError: no server is named.
+        InputError: If the settings name no server.
     """
     return _at(settings().environment_url)
 

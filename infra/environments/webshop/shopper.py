@@ -1,6 +1,6 @@
-"""A shopper by rule: search for what is asked, take the first product, choose the options that are asked for, buy.
+"""Shopper by rule: search for the request, take the first product, choose the requested options, buy.
 
-It sees what the agent sees, and often buys the wrong thing: the shop keeps what it wants to itself.
+It sees what the agent sees, and often buys the wrong product, because the shop does not show all that it wants.
 """
 
 import re
@@ -14,7 +14,7 @@ _AROUND_WHAT_IS_ASKED = re.compile(
 
 
 def next_action(instruction: str, lines: dict[str, str], earlier: Sequence[str]) -> str:
-    """What the rule does in a state, after these actions."""
+    """Return the rule's action in a state, after these earlier actions."""
     if "search" in lines:
         return f"search[{keywords(instruction)}]"
     if found := products(lines):
@@ -27,5 +27,5 @@ def next_action(instruction: str, lines: dict[str, str], earlier: Sequence[str])
 
 
 def keywords(instruction: str) -> str:
-    """What to search for."""
+    """Return the words of an instruction to search for."""
     return _AROUND_WHAT_IS_ASKED.sub("", instruction).strip(" .") or instruction

@@ -1,10 +1,10 @@
-"""A page of the shop as an abstract state: what it says, and what it lets one do (paper, section 4.1).
+"""Page of the shop as an abstract state: its text, and the actions that it accepts (paper, section 4.1).
 
     - saw: Back to Search | Page 1 (Total results: 50) | B09KP78G37 | Red dress | $24.99
     - search: a search bar
     - click: back to search | next > | b09kp78g37
 
-Actions are `search[red dress]` and `click[next >]`. What the shop is asked for stands in the task and is left out here.
+Actions are `search[red dress]` and `click[next >]`. The instruction is part of the task and left out here.
 """
 
 import re
@@ -17,18 +17,18 @@ _INSTRUCTION = "Instruction:"
 _DIVIDED_BY = " | "
 _ACTION = re.compile(r"^(search|click)\[(.+)\]$")
 NAVIGATION = ("back to search", "< prev", "next >", "description", "features", "reviews", "attributes", "buy now")
-"""What can be clicked that is neither a product nor one of its options."""
+"""Names to click that are neither products nor options of one."""
 _PRODUCT = re.compile(r"^[a-z0-9]{10}$")
 
 
 def instruction_on(page: Page) -> str:
-    """What the shopper is asked for; empty if the page does not say."""
+    """Return the instruction on a page; empty if it has none."""
     parts = _parts(page)
     return parts[parts.index(_INSTRUCTION) + 1] if _INSTRUCTION in parts[:-1] else ""
 
 
 def state_text(page: Page) -> str:
-    """The state that a page is."""
+    """Return the state of a page."""
     said = [part for part in _parts(page) if part not in (_INSTRUCTION, instruction_on(page))]
     lines = {"saw": _DIVIDED_BY.join(said) or "nothing"}
     if page.has_search_bar:
@@ -44,22 +44,22 @@ def _parts(page: Page) -> list[str]:
 
 
 def clickables(lines: dict[str, str]) -> list[str]:
-    """What a state lets one click."""
+    """Return the names that can be clicked in a state."""
     return lines["click"].split(_DIVIDED_BY) if "click" in lines else []
 
 
 def products(lines: dict[str, str]) -> list[str]:
-    """Of these, the products."""
+    """Return the products among the names that can be clicked."""
     return [one for one in clickables(lines) if _PRODUCT.match(one)]
 
 
 def options(lines: dict[str, str]) -> list[str]:
-    """Of these, the options of the product that is shown."""
+    """Return the options of the shown product among the names that can be clicked."""
     return [one for one in clickables(lines) if one not in NAVIGATION and not _PRODUCT.match(one)]
 
 
 def accepts(lines: dict[str, str], action: str) -> bool:
-    """Whether the shop does something about an action."""
+    """Return whether the shop reacts to an action."""
     match = _ACTION.match(action)
     if match is None:
         return False
