@@ -61,7 +61,7 @@ def cycle(recipe: Recipe, until: Stage, left_behind: LeftBehind) -> Lineage:
 
 def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
     """Propose, dream and train in rounds, until the budget ends or the dream drifts from reality."""
-    with Prefetcher[Reference](beside=recipe.dream.max_staleness > 0) as dreams:
+    with Prefetcher[Reference](concurrent=recipe.dream.max_staleness > 0) as dreams:
         train_on(dreams, recipe, made)
 
 

@@ -13,13 +13,13 @@ Made = TypeVar("Made")
 class Prefetcher(Generic[Made]):
     """Queue that runs pieces of work in order and returns their results in the same order."""
 
-    def __init__(self, *, beside: bool) -> None:
+    def __init__(self, *, concurrent: bool) -> None:
         """Create an empty queue.
 
         Args:
-            beside: Run each piece in a background thread as soon as it is begun; else when its result is taken.
+            concurrent: Run each piece in a background thread as soon as it is begun; else when its result is taken.
         """
-        self._thread = ThreadPoolExecutor(1) if beside else None
+        self._thread = ThreadPoolExecutor(1) if concurrent else None
         self._begun: deque[Callable[[], Made]] = deque()
         self.num_begun = 0
 

@@ -47,11 +47,11 @@ def _path(name_or_path: str) -> Path:
 
 def _problem(error: "ErrorDetails") -> str:
     """Return what is wrong with a field, and the field that was probably meant."""
-    *sections, field = map(str, error["loc"])
+    where = [str(part) for part in error["loc"]]
     problem = error["msg"]
     if error["type"] == "extra_forbidden":
-        problem = f"no such field{did_you_mean(field, _fields_of(sections))}"
-    return f"{'.'.join([*sections, field])}: {problem} (got {error['input']!r:.60})"
+        problem = f"no such field{did_you_mean(where[-1], _fields_of(where[:-1]))}"
+    return f"{'.'.join(where)}: {problem} (got {error['input']!r:.60})"
 
 
 def _fields_of(sections: list[str]) -> list[str]:

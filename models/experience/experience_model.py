@@ -51,7 +51,7 @@ class ExperienceModel:
 
     def __init__(
         self,
-        author: Predictor,
+        predictor: Predictor,
         demonstrations: Demonstrations | None,
         options: DreamOptions,
         listed: AdmissibleActions | None = None,
@@ -59,12 +59,12 @@ class ExperienceModel:
         """Create a model that parses what a predictor writes.
 
         Args:
-            author: Predictor that writes the predictions.
+            predictor: Predictor that writes the predictions.
             demonstrations: Source of demonstrations; None leaves the model without grounding.
             options: Settings of the predictions.
             listed: Reader of the actions that a state accepts; None where states do not list them.
         """
-        self._author, self._demonstrations, self.options = author, demonstrations, options
+        self._predictor, self._demonstrations, self.options = predictor, demonstrations, options
         self._listed = listed
 
     def ground(self, situations: Sequence[TransitionQuery]) -> list[TransitionQuery]:
@@ -124,7 +124,7 @@ class ExperienceModel:
         steps: list[Step] = []
         for start in range(0, len(asked), self.options.batch_size):
             batch = asked[start : start + self.options.batch_size]
-            texts = self._author.predict(batch, temperature)
+            texts = self._predictor.predict(batch, temperature)
             steps += [parse_prediction(s, text) for s, text in zip(batch, texts, strict=True)]
         if temperature > 0:
             return steps

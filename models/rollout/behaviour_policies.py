@@ -86,13 +86,13 @@ def _mistake(environment: RealEnvironment, slot: int, rng: random.Random) -> str
     The verb of the middle two is drawn first, so that the few fatal actions (for example, eating an ingredient)
     are as frequent as the many harmless ones: a dream must get them right.
     """
-    meant, possible = environment.expert(slot), environment.admissible_actions(slot)
+    to_original, possible = environment.expert(slot), environment.admissible_actions(slot)
     kind = rng.choices(("slip", "possible", "near miss", "garbled"), weights=(3, 1, 1, 1))[0]
     if kind == "garbled":
-        return garbled(rng.choice([meant, *possible]), rng)
+        return garbled(rng.choice([to_original, *possible]), rng)
     if kind == "slip" and possible:
-        return rng.choice(_slips(meant, possible))
-    actions = (possible if kind == "possible" else []) or environment.near_misses(slot) or [meant]
+        return rng.choice(_slips(to_original, possible))
+    actions = (possible if kind == "possible" else []) or environment.near_misses(slot) or [to_original]
     verb = rng.choice(sorted({action.split(" ")[0] for action in actions}))
     return rng.choice([action for action in actions if action.split(" ")[0] == verb])
 
@@ -108,9 +108,9 @@ def garbled(action: str, rng: random.Random) -> str:
     return " ".join(words)
 
 
-def _slips(meant: str, possible: Sequence[str]) -> list[str]:
+def _slips(to_original: str, possible: Sequence[str]) -> list[str]:
     """Return the possible actions that share most words with the expert's: the wrong tool, the wrong cut."""
-    words = set(meant.split(" "))
-    overlaps = {action: len(words & set(action.split(" "))) for action in possible if action != meant}
+    words = set(to_original.split(" "))
+    overlaps = {action: len(words & set(action.split(" "))) for action in possible if action != to_original}
     best = max(overlaps.values(), default=0)
     return [action for action, overlap in overlaps.items() if overlap == best] or list(possible)

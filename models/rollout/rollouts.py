@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from models.text.prompts import PromptFormat, last_actions
-from models.text.renaming import Aliases, renamed_task
+from models.text.renaming import EntityRenaming, renamed_task
 from schemas.ports import Engine, Environment, TokenStreams
 from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
 from schemas.sampling import Sampled, Sampling
 
-_OWN_NAMES = Aliases({})
+_OWN_NAMES = EntityRenaming({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class _Slot:
     index: int
     task: AgentTask
     state: str
-    aliases: Aliases
+    renamings: EntityRenaming
     turns: list[Turn] = field(default_factory=list)
     streams: list[Tokens] = field(default_factory=list)
     weight_version: str = ""
@@ -88,7 +88,7 @@ class Rollout:
         environment: Environment,
         origin: Origin,
         options: RolloutOptions,
-        aliases: Mapping[str, Aliases] = MappingProxyType({}),
+        renamings: Mapping[str, EntityRenaming] = MappingProxyType({}),
     ) -> None:
         """Create a rollout of one policy, which the engine samples from, in one environment.
 
@@ -98,12 +98,12 @@ class Rollout:
             environment: Environment that answers, dreamt or real.
             origin: Origin of the trajectories: dream or real.
             options: Settings of the rollout.
-            aliases: Entity renaming by task id, for what the policy is shown; turns have the task's own names.
+            renamings: Entity renaming by task id, for what the policy is shown; turns have the task's own names.
         """
         self._engine, self._format = engine, format
         self._environment, self._options = environment, options
         self._origin: Origin = origin
-        self._aliases = aliases
+        self._renamings = renamings
         self.num_tokens = 0
 
     def play(
@@ -135,7 +135,7 @@ class Rollout:
             return
         states = self._environment.reset({row: task for row, (_, task) in starting.items()})
         for row, (index, task) in starting.items():
-            slots[row] = _Slot(index, task, states[row], self._aliases.get(task.task_id, _OWN_NAMES))
+            slots[row] = _Slot(index, task, states[row], self._renamings.get(task.task_id, _OWN_NAMES))
 
     def _take_turn(self, slots: dict[int, _Slot], sessions: TokenStreams) -> dict[int, Trajectory]:
         rows = list(slots)
@@ -145,13 +145,15 @@ class Rollout:
         sampled = sessions.generate(rows, Sampling(options.max_action_tokens, self._format.end_id, options.temperature))
         for row, one in zip(rows, sampled, strict=True):
             slots[row].append_action(one)
-        actions = {row: slots[row].aliases.meant(self._action(one)) for row, one in zip(rows, sampled, strict=True)}
+        actions = {
+            row: slots[row].renamings.to_original(self._action(one)) for row, one in zip(rows, sampled, strict=True)
+        }
         steps = self._environment.step(actions)
         return self._finish(slots, actions, steps, sessions)
 
     def _look(self, slot: _Slot, row: int, sessions: TokenStreams) -> list[int]:
         """Return the tokens that the policy is shown now, and record them in the slot."""
-        shown = slot.aliases.shown
+        shown = slot.renamings.to_renamed
         if slot.turns and self._options.remember_episode:
             seen = self._format.state(shown(slot.state))
         else:

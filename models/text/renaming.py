@@ -108,14 +108,14 @@ def to_invented_names(
     return renamer(invented_names(names, rng, pieces, avoid=states))
 
 
-class Aliases:
+class EntityRenaming:
     """Entity renaming of a task: the policy is shown invented names, everything else uses the task's own."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         """Create a renaming from own names to invented ones, no two alike; an empty mapping renames nothing."""
-        self.shown = renamer(names)
+        self.to_renamed = renamer(names)
         """Function that renames entities in a text for the policy."""
-        self.meant = renamer({alias: name for name, alias in names.items()})
+        self.to_original = renamer({alias: name for name, alias in names.items()})
         """Function that restores the task's own names in the policy's text."""
 
 

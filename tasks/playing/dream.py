@@ -10,7 +10,7 @@ from schemas.recipes.recipe import GrpoRecipe, PlayRecipe
 from schemas.records import Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import pin_rows, store_shard
-from tasks.playing.entity_renaming import draw_aliases
+from tasks.playing.entity_renaming import draw_entity_renamings
 from tasks.playing.play import dream_environment, play
 from tasks.running.artifacts import get_tasks, get_trajectories, put_trajectories
 from tasks.running.device import use_threads
@@ -66,9 +66,18 @@ def dream_shard(
     drawn = get_tasks(tasks)
     first, end = (len(drawn) * edge // num_shards for edge in (shard, shard + 1))
     repeated = [task for task in drawn[first:end] for _ in range(grpo.group_size)]
-    aliases = draw_aliases(drawn[first:end], grpo.renamed_share, policy, recipe.environment, seed)
+    renamings = draw_entity_renamings(drawn[first:end], grpo.renamed_share, policy, recipe.environment, seed)
     episodes = play(
-        "dream", policy, environment, "dream", repeated, recipe, grpo.temperature, seed, aliases=aliases, follow=follow
+        "dream",
+        policy,
+        environment,
+        "dream",
+        repeated,
+        recipe,
+        grpo.temperature,
+        seed,
+        renamings=renamings,
+        follow=follow,
     )
     made_by = made_here(recipe.seed, round, policy.sha256, experience_model.sha256)
     store_shard(episodes, made_by, recipe.retrieval, first * grpo.group_size)

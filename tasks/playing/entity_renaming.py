@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 
 from infra.environments.by_name import open_environment
-from models.text.renaming import Aliases, invented_names, name_pieces
+from models.text.renaming import EntityRenaming, invented_names, name_pieces
 from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import AgentTask, Reference
 from tasks.running.artifacts import get_frozen_model
@@ -13,9 +13,9 @@ _BORROWED_SHARE = 0.5
 """Share of renamed tasks with names from other tasks. No training task may want carrots diced; renamed, one does."""
 
 
-def draw_aliases(
+def draw_entity_renamings(
     tasks: Sequence[AgentTask], share: float, policy: Reference, environment: EnvironmentRecipe, seed: int
-) -> dict[str, Aliases]:
+) -> dict[str, EntityRenaming]:
     """Draw entity renamings, by task id, for about this share of the tasks; all episodes of a task share one.
 
     About half use invented names, to prepare for unseen names; the others use names from these tasks, reshuffled.
@@ -38,4 +38,4 @@ def draw_aliases(
             return dict(zip(own, rng.sample(known, len(own)), strict=True))
         return invented_names(own, rng, pieces, f"{task.instruction}\n{task.initial_state}")
 
-    return {task.task_id: Aliases(other_names(task)) for task in chosen}
+    return {task.task_id: EntityRenaming(other_names(task)) for task in chosen}

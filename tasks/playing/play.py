@@ -9,7 +9,7 @@ from infra.context import run_context
 from infra.environments.by_name import admissible_actions_of, open_environment
 from models.experience.experience_model import Dream, DreamOptions, ExperienceModel
 from models.rollout.rollouts import Rollout, RolloutOptions, RolloutProgress
-from models.text.renaming import Aliases
+from models.text.renaming import EntityRenaming
 from schemas.ports import Environment
 from schemas.recipes.recipe import PlayRecipe, RealPlayRecipe
 from schemas.records import AgentTask, Failure, Origin, Reference, Trajectory
@@ -41,9 +41,9 @@ def open_experience_model(
         asked.num_votes,
     )
     index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
-    author = open_predictor(reference, recipe.engine, seed, asked.max_new_tokens, asked.top_p)
+    predictor = open_predictor(reference, recipe.engine, seed, asked.max_new_tokens, asked.top_p)
     return ExperienceModel(
-        author, index, options, admissible_actions_of(recipe.environment) if asked.heed_lists else None
+        predictor, index, options, admissible_actions_of(recipe.environment) if asked.heed_lists else None
     )
 
 
@@ -57,7 +57,7 @@ def play(
     temperature: float,
     seed: int,
     *,
-    aliases: Mapping[str, Aliases] = MappingProxyType({}),
+    renamings: Mapping[str, EntityRenaming] = MappingProxyType({}),
     follow: bool = False,
 ) -> list[Trajectory]:
     """Play one episode per task, with progress under a stage's name; dreamt success is shown as dream success.
@@ -74,7 +74,7 @@ def play(
         RolloutOptions(
             recipe.start.remember_episode, recipe.start.history_length, temperature, recipe.environment.max_steps
         ),
-        aliases,
+        renamings,
     )
     label = "dream success" if origin == "dream" else "success"
     started = time.monotonic()
@@ -98,13 +98,13 @@ def play_real(
     tasks: Sequence[AgentTask],
     temperature: float,
     seed: int,
-    aliases: Mapping[str, Aliases] = MappingProxyType({}),
+    renamings: Mapping[str, EntityRenaming] = MappingProxyType({}),
 ) -> list[Trajectory]:
     """Play one real episode per task; see play. Episodes in which the environment failed are repeated up to twice."""
     environment = open_environment(recipe.environment)
 
     def played(some: Sequence[AgentTask], seed: int) -> list[Trajectory]:
-        return play(stage, policy, environment, "real", some, recipe, temperature, seed, aliases=aliases)
+        return play(stage, policy, environment, "real", some, recipe, temperature, seed, renamings=renamings)
 
     episodes = played(tasks, seed)
     for attempt in range(1, _NUM_ATTEMPTS):

@@ -7,7 +7,7 @@ out: real trajectories, which `annotate` explains and stores
 from infra.environments.by_name import open_environment
 from schemas.recipes.recipe import RealPlayRecipe
 from schemas.records import Reference
-from tasks.playing.entity_renaming import draw_aliases
+from tasks.playing.entity_renaming import draw_entity_renamings
 from tasks.playing.play import play_real
 from tasks.running.artifacts import put_trajectories
 from tasks.running.device import use_threads
@@ -34,12 +34,12 @@ def play_policy(
     use_threads()
     tasks = open_environment(recipe.environment).tasks("train", recipe.environment.num_train_tasks)
     wanted = [tasks[i % len(tasks)] for i in range(num_episodes)]
-    aliases = draw_aliases(tasks, renamed_share, policy, recipe.environment, recipe.seed)
+    renamings = draw_entity_renamings(tasks, renamed_share, policy, recipe.environment, recipe.seed)
     episodes = [
         episode
         for i, temperature in enumerate(temperatures)
         for episode in play_real(
-            "own mistakes", policy, recipe, wanted[i :: len(temperatures)], temperature, recipe.seed + i, aliases
+            "own mistakes", policy, recipe, wanted[i :: len(temperatures)], temperature, recipe.seed + i, renamings
         )
     ]
     return put_trajectories(episodes)

@@ -11,7 +11,7 @@ from schemas.recipes.recipe import CurriculumRecipe, GrpoRecipe, PlayRecipe
 from schemas.records import Reference
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import store_rows
-from tasks.playing.entity_renaming import draw_aliases
+from tasks.playing.entity_renaming import draw_entity_renamings
 from tasks.playing.play import play_real
 from tasks.running.artifacts import get_tasks, put_trajectories
 from tasks.running.device import use_threads
@@ -35,8 +35,8 @@ def play_real_groups(
     drawn = draw_tasks(get_tasks(tasks), entropies, grpo.groups_per_round, 0.0, curriculum.floor, rng)
     repeated = [task for task in drawn for _ in range(grpo.group_size)]
     seed = recipe.seed * 1_000_003 + 500_000 + round
-    aliases = draw_aliases(drawn, grpo.renamed_share, policy, recipe.environment, seed)
-    episodes = play_real(stage, policy, recipe, repeated, grpo.temperature, seed, aliases)
+    renamings = draw_entity_renamings(drawn, grpo.renamed_share, policy, recipe.environment, seed)
+    episodes = play_real(stage, policy, recipe, repeated, grpo.temperature, seed, renamings)
     made_by = made_here(recipe.seed, round, policy.sha256)
     tag = store_rows(episodes, made_by, recipe.retrieval, f"{stage}-{round}")
     return put_trajectories(episodes, table_tag=tag)

@@ -20,7 +20,7 @@ from tasks.data.provenance import made_here
 from tasks.data.rows import Provenance
 from tasks.running.artifacts import get_tasks, put_tasks
 from tasks.running.device import use_threads
-from tasks.running.predictors import open_chat_author, open_predictor
+from tasks.running.predictors import open_chat_predictor, open_predictor
 from tasks.running.versioned import versioned_task
 
 _MAX_NEW_TOKENS = 512
@@ -80,7 +80,7 @@ def vary_tasks(
 def _generator(experience_model: Reference, recipe: CurriculumRecipe, engine: EngineRecipe, seed: int) -> Predictor:
     """Open the task generator: the experience model's weights with another prompt, unless the recipe names a model."""
     if recipe.generator_model:
-        return open_chat_author(recipe.generator_model, seed)
+        return open_chat_predictor(recipe.generator_model, seed)
     return open_predictor(experience_model, engine, seed, _MAX_NEW_TOKENS)
 
 

@@ -33,12 +33,12 @@ def open_predictor(
         top_p: Probability mass that is sampled from; see Sampling.
     """
     if experience_model.kind == _ENDPOINT_MODEL:
-        return open_chat_author(objects().get_json(experience_model)["model"], seed, top_p)
+        return open_chat_predictor(objects().get_json(experience_model)["model"], seed, top_p)
     sampler = open_engine("experience model", experience_model, engine, seed)
     return LocalPredictor(sampler, get_frozen_model(experience_model).format, max_new_tokens, top_p)
 
 
-def open_chat_author(model: str, seed: int, top_p: float = 1.0) -> ChatPredictor:
+def open_chat_predictor(model: str, seed: int, top_p: float = 1.0) -> ChatPredictor:
     """Open a model at the endpoint as a predictor."""
     return ChatPredictor(open_endpoint(model), seed, top_p)
 

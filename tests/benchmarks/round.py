@@ -64,8 +64,8 @@ def ours() -> list[float]:
     index = ReplayIndex(HashingEncoder())
     vectors, demonstrations = stored()
     index.add(vectors, [IndexedTransition("", False, one) for one in demonstrations])
-    author = LocalPredictor(TorchEngine(engine_weights(model), 0), format, WRITTEN)
-    dreaming = ExperienceModel(author, index, DreamOptions(num_retries=0))
+    predictor = LocalPredictor(TorchEngine(engine_weights(model), 0), format, WRITTEN)
+    dreaming = ExperienceModel(predictor, index, DreamOptions(num_retries=0))
     trainer = GrpoTrainer(policy, reference, options, matmul_dtype("cpu"))
     played = RolloutOptions(remember_episode=False, max_steps=NUM_TURNS, max_action_tokens=ACTION)
 

@@ -79,7 +79,7 @@ def test_an_unparsable_prediction_is_a_failure_and_not_a_reward(text):
 
 
 class Scripted:
-    """An author who writes what it is told to."""
+    """A predictor that writes what the test gives it."""
 
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts
@@ -97,23 +97,23 @@ def test_a_vote_that_denies_a_success_says_what_happens_instead():
     success, lost, goes_on = (f"[next]\n[outcome] {how}" for how in ("success", "failure", "continue"))
     predictions = [success, success, success, lost]
     votes_for_three, votes_for_two = [success, lost, "nonsense"], [success, goes_on]
-    author = Scripted(predictions + votes_for_three + votes_for_two)
-    model = ExperienceModel(author, None, DreamOptions(num_votes=3))
+    predictor = Scripted(predictions + votes_for_three + votes_for_two)
+    model = ExperienceModel(predictor, None, DreamOptions(num_votes=3))
     agreed, lost_after_all, goes_on_after_all, never = model.predict(situations(4))
     assert (agreed.success, agreed.reward) == (True, 1.0)
     assert (lost_after_all.success, lost_after_all.reward, lost_after_all.done) == (False, 0.0, True)
     assert (goes_on_after_all.success, goes_on_after_all.done, goes_on_after_all.failure) == (False, False, None)
     assert not never.success
-    assert not author.texts
+    assert not predictor.texts
 
 
 def test_what_cannot_be_parsed_is_asked_again_three_times():
-    author = Scripted(["nonsense", "nonsense", "[next]\n[outcome] success", *["still nonsense"] * 3])
-    model = ExperienceModel(author, None, DreamOptions())
+    predictor = Scripted(["nonsense", "nonsense", "[next]\n[outcome] success", *["still nonsense"] * 3])
+    model = ExperienceModel(predictor, None, DreamOptions())
     first, second = model.predict(situations(2))
     assert (first.success, first.failure) == (True, None)
     assert second.failure is Failure.UNPARSABLE
-    assert not author.texts
+    assert not predictor.texts
 
 
 def test_the_likeliest_of_equal_situations_is_written_once_and_sampled_ones_for_each():
@@ -146,19 +146,19 @@ class Fridge:
         return f"{state}\n- saw: no"
 
 
-def dreamt(author: Scripted, *actions: str, num_votes: int = 1) -> list[Step]:
+def dreamt(predictor: Scripted, *actions: str, num_votes: int = 1) -> list[Step]:
     """What a dream that heeds its lists answers to each of some actions, in episodes of their own."""
-    dream = Dream(ExperienceModel(author, None, DreamOptions(num_votes=num_votes), Fridge()))
+    dream = Dream(ExperienceModel(predictor, None, DreamOptions(num_votes=num_votes), Fridge()))
     dream.reset(dict.fromkeys(range(len(actions)), replace(TASK, initial_state=SITUATION.state)))
     return list(dream.step(dict(enumerate(actions))).values())
 
 
 def test_what_a_state_does_not_accept_is_refused_without_asking():
-    author = Scripted(["[next]\n[outcome] success"])
-    refused, taken = dreamt(author, "open fridge", "take carrot")
+    predictor = Scripted(["[next]\n[outcome] success"])
+    refused, taken = dreamt(predictor, "open fridge", "take carrot")
     assert (refused.state, refused.done, refused.success) == (f"{SITUATION.state}\n- saw: no", False, False)
     assert taken.success
-    assert not author.texts
+    assert not predictor.texts
 
 
 def test_a_prediction_that_refuses_what_the_state_accepts_is_written_anew_and_stands_after_three_times():

@@ -39,3 +39,21 @@ def test_several_episodes_of_a_task_are_asked_of_a_sampled_policy_only():
 def test_what_only_a_prediction_depends_on_fits_no_experience_model_anew(change, is_fitted_anew):
     as_it_is, changed = load_recipe("textworld-tiny"), load_recipe("textworld-tiny", [f"experience.{change}"])
     assert (as_it_is.experience.as_fitted != changed.experience.as_fitted) == is_fitted_anew
+
+
+@pytest.mark.parametrize(
+    ("change", "meant"),
+    [
+        ("grpo.group_sise=4", "group_size"),
+        ("gropo.group_size=4", "grpo"),
+        ("environment.num_train_task=4", "num_train_tasks"),
+    ],
+)
+def test_a_misspelt_field_is_refused_and_the_closest_one_is_named(change, meant):
+    with pytest.raises(RecipeError, match=rf"no such field \(did you mean '{meant}'\?\)"):
+        load_recipe("textworld-tiny", [change])
+
+
+def test_a_misspelt_recipe_is_refused_and_the_closest_one_is_named():
+    with pytest.raises(RecipeError, match=r"no recipe 'textworld-tyni' \(did you mean 'textworld-tiny'\?\)"):
+        load_recipe("textworld-tyni")

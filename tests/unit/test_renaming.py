@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.text.prompts import TransitionQuery
-from models.text.renaming import Aliases, invented_names, renamed, renamed_situation, renamer
+from models.text.renaming import EntityRenaming, invented_names, renamed, renamed_situation, renamer
 from schemas.records import AgentTask, Step, Trajectory, Turn
 
 TASK = AgentTask("t", "recipe: red apple fried diced", "train", "f", initial_state="- red apple: counter raw uncut")
@@ -83,7 +83,7 @@ def test_a_situation_is_renamed_with_what_it_retrieved():
 
 
 def test_what_is_said_of_an_alias_is_meant_of_the_thing():
-    aliases = Aliases({"red apple": "bok"})
-    assert aliases.shown("recipe: red apple fried") == "recipe: bok fried"
-    assert aliases.meant("cook bok with stove") == "cook red apple with stove"
-    assert aliases.meant("cook bokk with stove") == "cook bokk with stove"
+    renamings = EntityRenaming({"red apple": "bok"})
+    assert renamings.to_renamed("recipe: red apple fried") == "recipe: bok fried"
+    assert renamings.to_original("cook bok with stove") == "cook red apple with stove"
+    assert renamings.to_original("cook bokk with stove") == "cook bokk with stove"

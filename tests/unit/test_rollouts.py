@@ -6,7 +6,7 @@ from infra.environments.by_name import open_environment
 from models.generation.torch_engine import TorchEngine, engine_weights
 from models.network.language_model import load_model
 from models.rollout.rollouts import Rollout, RolloutOptions
-from models.text.renaming import Aliases
+from models.text.renaming import EntityRenaming
 from models.training.examples import policy_examples
 from schemas.recipes.environments import CookingRecipe
 from schemas.sampling import Sampled
@@ -18,11 +18,11 @@ def model():
     return load_model(SHIPPED / "textworld-tiny")
 
 
-def play(model, num_tasks: int, options: RolloutOptions, aliases=None):
+def play(model, num_tasks: int, options: RolloutOptions, renamings=None):
     environment = open_environment(CookingRecipe())
     tasks = environment.tasks("train", num_tasks)
     engine = TorchEngine(engine_weights(model.network), seed=0)
-    rollout = Rollout(engine, model.format, environment, "real", options, aliases or {})
+    rollout = Rollout(engine, model.format, environment, "real", options, renamings or {})
     return tasks, rollout.play(tasks)
 
 
@@ -57,9 +57,9 @@ def test_episodes_come_back_in_the_order_of_their_tasks_whatever_the_slots(model
 def test_under_aliases_only_the_policy_hears_other_names(model, remember_episode):
     environment = open_environment(CookingRecipe())
     (task,) = environment.tasks("train", 1)
-    aliases = Aliases({name: f"zan {i}" for i, name in enumerate(environment.names(task))})
+    renamings = EntityRenaming({name: f"zan {i}" for i, name in enumerate(environment.names(task))})
     options = RolloutOptions(remember_episode=remember_episode, max_steps=4)
-    _, (episode,) = play(model, 1, options, {task.task_id: aliases})
+    _, (episode,) = play(model, 1, options, {task.task_id: renamings})
     seen = " ".join(model.format.decode(stream.ids) for stream in episode.tokens)
     assert "zan 0" in seen
     assert not any(name in seen for name in environment.names(task))
@@ -93,11 +93,11 @@ def test_what_a_policy_says_under_an_alias_is_done_to_the_thing_itself(model):
     (task,) = environment.tasks("train", 1)
     environment.reset({0: task})
     action = environment.expert(0)
-    aliases = Aliases({name: f"zan {i}" for i, name in enumerate(environment.names(task))})
-    said = aliases.shown(action)
+    renamings = EntityRenaming({name: f"zan {i}" for i, name in enumerate(environment.names(task))})
+    said = renamings.to_renamed(action)
     assert said != action
     engine = Speaker(model.format.action(said))
-    rollout = Rollout(engine, model.format, environment, "real", RolloutOptions(max_steps=1), {task.task_id: aliases})
+    rollout = Rollout(engine, model.format, environment, "real", RolloutOptions(max_steps=1), {task.task_id: renamings})
     (episode,) = rollout.play([task])
     (turn,) = episode.turns
     assert turn.action == action

@@ -78,11 +78,11 @@ class MiniwobPage:
 
     def step(self, action: str) -> Seen:
         """Take an action. An impossible action changes nothing."""
-        meant = action_of(action, self._elements)
-        if meant is None:
+        to_original = action_of(action, self._elements)
+        if to_original is None:
             return self._seen
-        self._do(meant)
-        self._earlier += [one for one in self._elements if one.ref == meant.ref]
+        self._do(to_original)
+        self._earlier += [one for one in self._elements if one.ref == to_original.ref]
         return self._look()
 
     def close(self) -> None:

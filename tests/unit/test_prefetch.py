@@ -12,7 +12,7 @@ from infra.tracking.progress import Display
 
 @pytest.mark.parametrize("beside", [False, True])
 def test_what_was_made_comes_in_the_order_in_which_it_was_begun(beside):
-    with Prefetcher[int](beside=beside) as ahead:
+    with Prefetcher[int](concurrent=beside) as ahead:
         for number in range(5):
             ahead.begin(lambda number=number: number * number)
         assert ahead.num_begun == 5
@@ -21,7 +21,7 @@ def test_what_was_made_comes_in_the_order_in_which_it_was_begun(beside):
 
 @pytest.mark.parametrize("beside", [False, True])
 def test_an_error_is_told_when_the_piece_is_taken(beside):
-    with Prefetcher[float](beside=beside) as ahead:
+    with Prefetcher[float](concurrent=beside) as ahead:
         ahead.begin(lambda: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             ahead.take()
@@ -29,7 +29,7 @@ def test_an_error_is_told_when_the_piece_is_taken(beside):
 
 def test_work_beside_goes_on_while_its_taker_works():
     done = threading.Event()
-    with Prefetcher[None](beside=True) as ahead:
+    with Prefetcher[None](concurrent=True) as ahead:
         ahead.begin(done.set)
         assert done.wait(timeout=10)
 
@@ -43,7 +43,7 @@ def test_what_was_not_begun_when_its_taker_fails_is_dropped_and_what_was_under_w
         finished.append("under way")
 
     def fails() -> None:
-        with Prefetcher[None](beside=True) as ahead:
+        with Prefetcher[None](concurrent=True) as ahead:
             ahead.begin(under_way)
             ahead.begin(lambda: finished.append("waiting"))
             assert began.wait(timeout=10)
