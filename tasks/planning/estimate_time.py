@@ -47,7 +47,7 @@ def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> di
     evaluated = plan["real_evaluation_episodes"]
     tokens = {
         "start policy": cloned * policy * learnt,
-        "own mistakes": plan["own_episodes"] * policy * _FORWARD,
+        "on-policy episodes": plan["own_episodes"] * policy * _FORWARD,
         "experience model": fitted * model * learnt * (not experience.endpoint_model),
         "dream": plan["dreamt_episodes"] * (policy + model) * _FORWARD,
         "train policy": (plan["dreamt_episodes"] + plan["real_training_episodes"]) * policy * updated,

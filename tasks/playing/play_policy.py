@@ -39,7 +39,13 @@ def play_policy(
         episode
         for i, temperature in enumerate(temperatures)
         for episode in play_real(
-            "own mistakes", policy, recipe, wanted[i :: len(temperatures)], temperature, recipe.seed + i, renamings
+            "on-policy episodes",
+            policy,
+            recipe,
+            wanted[i :: len(temperatures)],
+            temperature,
+            recipe.seed + i,
+            renamings,
         )
     ]
     return put_trajectories(episodes)
