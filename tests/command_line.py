@@ -1,4 +1,4 @@
-"""The command line as tests call it, in a process of its own or in theirs, on a home of its own; recipes that take seconds."""
+"""The command line for tests: in a new process or in this one, on a home of its own, with recipes that take seconds."""
 
 import io
 import json
@@ -30,7 +30,7 @@ TOY = (
     "grpo.group_size=4",
     "real.num_rounds=1",
 )
-"""It learns nothing, but goes through every stage."""
+"""Changes for a recipe that learns nothing, but goes through every stage."""
 
 SMALLER = (
     "environment.num_train_tasks=4",
@@ -43,7 +43,7 @@ SMALLER = (
     "dream.num_rounds=1",
     "grpo.groups_per_round=2",
 )
-"""Than the toy: for long states, or slow environments."""
+"""Changes for a recipe that is smaller than the toy, for long states or slow environments."""
 
 LENIENT_GATE = (
     "gate.margin=1",
@@ -52,22 +52,25 @@ LENIENT_GATE = (
     "gate.max_dream_real_gap=1",
     "gate.family_margin=1",
 )
-"""It lets everything through."""
+"""Changes for a gate that lets everything through."""
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Of a command on this home; one thread, since others share the cores."""
+    """Return the variables of a command on this home; it uses one thread, since other processes share the cores."""
     return {**os.environ, "DREAMGYM_HOME": str(home), "DREAMGYM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def dreamgym(home: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Call it, with more settings if given, and wait."""
+    """Run the command with these additional settings, and wait until it ends."""
     told = {**environment(home), **settings}
     return subprocess.run([COMMAND, *arguments], env=told, capture_output=True, text=True, timeout=1800, check=False)
 
 
 def dreamgym_here(home: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """The same in this process, which need not import anything again; to run a recipe, a test uses `shared_prefect`."""
+    """Run the command in this process, which need not import anything again.
+
+    A test that runs a recipe this way uses `shared_prefect`.
+    """
     said, complained = io.StringIO(), io.StringIO()
     told = {**environment(home), **settings}
     with _as_a_process(told, [str(COMMAND), *arguments]), redirect_stdout(said), redirect_stderr(complained):
@@ -83,7 +86,10 @@ def dreamgym_here(home: Path, *arguments: str, **settings: str) -> subprocess.Co
 
 @contextmanager
 def _as_a_process(variables: dict[str, str], argv: list[str]) -> Iterator[None]:
-    """Variables, arguments, run context and the handler of Ctrl-C: those of a new process, and afterwards those of before."""
+    """Set variables and arguments and reset the context, as in a new process.
+
+    Afterwards variables, arguments and the Ctrl-C handler are restored, and the context is reset again.
+    """
     heard = signal.getsignal(signal.SIGINT)
     with mock.patch.dict(os.environ, variables), mock.patch.object(sys, "argv", argv):
         reset_context()
@@ -95,17 +101,17 @@ def _as_a_process(variables: dict[str, str], argv: list[str]) -> Iterator[None]:
 
 
 def changed(*changes: str) -> list[str]:
-    """Arguments that change a recipe."""
+    """Return the arguments that change a recipe."""
     return [part for change in changes for part in ("--set", change)]
 
 
 def cycle_of(home: Path, recipe: str, changes: tuple[str, ...], **settings: str) -> subprocess.CompletedProcess[str]:
-    """A whole cycle, that went well."""
+    """Run a recipe from start to end, and check that it succeeds."""
     done = dreamgym_here(home, "run", recipe, *changed(*changes), "--json", **settings)
     assert done.returncode == 0, done.stderr[-3000:]
     return done
 
 
 def lineage_of(home: Path, recipe: str, changes: tuple[str, ...], **settings: str) -> set[str]:
-    """What a whole cycle made."""
+    """Run a recipe from start to end, and return the names of the artifacts in its lineage."""
     return set(json.loads(cycle_of(home, recipe, changes, **settings).stdout)["lineage"])

@@ -1,7 +1,7 @@
-"""How every test process begins: interrupts are heard, networks use one thread, and no example has a deadline.
+"""Setup of every test process: interrupts are delivered, networks use one thread, and no example has a deadline.
 
-Two processes share the cores, with each other and with the servers of tests, so that an example may take any time. A test
-run that was started in the background inherits that interrupts are ignored, and some tests send them.
+Two test processes share the cores with each other and with the servers of tests, so an example may take any time. A
+test run that was started in the background inherits that interrupts are ignored, and some tests send them.
 """
 
 import os
@@ -21,5 +21,5 @@ _LONGEST = "test_vllm.py"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The file that takes longest comes first, so that no process ends with it alone."""
+    """Run the file that takes longest first, so that no process ends with it alone."""
     items.sort(key=lambda item: item.path.name != _LONGEST)

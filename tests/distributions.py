@@ -1,4 +1,4 @@
-"""What an engine draws, against what the network says is likely."""
+"""Comparison of the tokens that an engine draws with the probabilities that the network gives them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from scipy.stats import chisquare
 
 _FEW = 5
-"""Below this expected count a chi-square test does not hold."""
+"""Expected count below which a chi-square test does not hold."""
 
 
 def nucleus_of(likely: Sequence[float], top_p: float) -> dict[int, float]:
-    """The fewest tokens that together are so likely, and how likely each is among them."""
+    """Return the fewest likeliest tokens that reach `top_p` together, with their renormalised probabilities."""
     kept, so_far = {}, 0.0
     for token in sorted(range(len(likely)), key=lambda token: -likely[token]):
         if so_far >= top_p:
@@ -21,7 +21,7 @@ def nucleus_of(likely: Sequence[float], top_p: float) -> dict[int, float]:
 
 
 def likelihood_of_draws(drawn: Sequence[int], likely: Mapping[int, float]) -> float:
-    """The p-value of a chi-square test of drawn tokens; the rare ones are counted as one."""
+    """Return the p-value of a chi-square test of drawn tokens; the rare ones are counted as one."""
     counts = Counter(drawn)
     assert set(counts) <= set(likely)
     rare = {token for token, p in likely.items() if len(drawn) * p < _FEW}

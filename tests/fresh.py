@@ -1,4 +1,4 @@
-"""A home of its own for each test: reset what a process keeps of the home that it used before."""
+"""A home of its own for each test: reset what a process caches of the home that it used before."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +12,13 @@ HOME_VARIABLE = "DREAMGYM_HOME"
 
 
 def use_home(home: Path, monkeypatch: "pytest.MonkeyPatch") -> None:
-    """Make this the home of the process."""
+    """Set the home of this process."""
     monkeypatch.setenv(HOME_VARIABLE, str(home))
     reset_context()
 
 
 def reset_context() -> None:
-    """Open settings, stores, ledger and registry anew when they are next used."""
+    """Open settings, stores, ledger and registry anew at their next use."""
     for opened in (
         context.settings,
         context.blobs,

@@ -1,4 +1,4 @@
-"""Whether there is Java to play ScienceWorld in."""
+"""Marker that skips tests of ScienceWorld where Java is missing."""
 
 import shutil
 

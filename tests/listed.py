@@ -1,4 +1,4 @@
-"""Whether a real environment accepts and refuses what its states say that it does."""
+"""Check that a real environment accepts and refuses the actions that its states say it does."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,11 @@ from schemas.records import Trajectory
 
 
 def require_as_listed(listed: AdmissibleActions | None, episodes: Sequence[Trajectory]) -> int:
-    """What states do not accept is refused, to the letter, and what they accept never is; how often something was refused."""
+    """Check each step against the actions that its state lists, and return how many were refused.
+
+    An action that the state does not accept leads to exactly the state that `refused` writes; an accepted one never
+    does.
+    """
     assert listed
     num_refused = 0
     for turn in (turn for episode in episodes for turn in episode.turns):

@@ -9,7 +9,7 @@ from schemas.recipes.environments import CookingRecipe
 
 
 def logged_rows(num_tasks: int, first_task: int = 0) -> list[dict]:
-    """Transitions of some train tasks, one episode each."""
+    """Return the transitions of some train tasks, one episode each."""
     real = open_environment(CookingRecipe())
     return [
         {
@@ -36,6 +36,6 @@ def logged_rows(num_tasks: int, first_task: int = 0) -> list[dict]:
 
 
 def write_log(file: Path, rows: list[dict]) -> None:
-    """As JSON lines."""
+    """Write rows as JSON lines."""
     file.parent.mkdir(exist_ok=True)
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))

@@ -1,4 +1,4 @@
-"""A browser to play MiniWoB++ in: whether there is one, and one in haste."""
+"""Browsers for tests of MiniWoB++: a check that there is one, and one that reports pages as loaded too early."""
 
 import pytest
 from selenium.webdriver import ChromeOptions
@@ -9,7 +9,7 @@ from schemas.errors import InputError
 
 
 def require_chromium() -> None:
-    """The test is skipped if there is none, and says how to get one."""
+    """Skip the test if there is no browser, and say how to get one."""
     try:
         browser.require_browser()
     except InputError as missing:
@@ -17,7 +17,10 @@ def require_chromium() -> None:
 
 
 def early_page() -> MiniwobPage:
-    """A page whose browser says that it is loaded once it begins to be; for a process of its own, which stays so."""
+    """Return a page whose browser reports it as loaded once it begins to load.
+
+    The changed browser options stay in effect, so call this in a process of its own.
+    """
     ordered = browser._options
     browser._options = lambda path: _in_haste(ordered(path))
     return MiniwobPage()

@@ -1,11 +1,11 @@
-"""Waiting for what takes a while on a busy machine."""
+"""Waiting for conditions that take a while on a busy machine."""
 
 import time
 from collections.abc import Callable
 
 
 def until(condition: Callable[[], bool], patience_s: float, told: Callable[[], object] = lambda: "") -> None:
-    """Wait until something holds; fail with what is told if it does not within the time."""
+    """Wait until a condition holds; fail with the given message if it does not within `patience_s` seconds."""
     deadline = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < deadline, told()

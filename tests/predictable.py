@@ -1,4 +1,4 @@
-"""Whether an experience model could say what a real environment answers: in our form, and read back as it was."""
+"""Check that an experience model could predict a real environment's answers: our format must read back unchanged."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from tasks.running.pins import SHIPPED
 
 
 def require_predictable(episodes: Sequence[Trajectory]) -> None:
-    """Every step of some real episodes, written as a prediction and parsed, is the step."""
+    """Check that every step of some real episodes is the same after it is written as a prediction and parsed."""
     format = load_model(SHIPPED / "textworld-tiny").format
     for episode in episodes:
         for situation, turn in zip(situations_of(episode, 1), episode.turns, strict=True):

@@ -1,4 +1,4 @@
-"""Whether no rule depends on the names that an environment gives away: its annotator says the same of things called otherwise."""
+"""Check that no rule of an annotator depends on names: renamed episodes get the same explanations, renamed."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from schemas.records import Trajectory
 
 
 def require_renamable(environment: RealEnvironment, annotator: Annotator, episodes: Sequence[Trajectory]) -> None:
-    """Some real episodes are explained alike before and after their names are dealt anew."""
+    """Check that some real episodes are explained alike before and after their names are permuted."""
     for episode, traces in zip(episodes, annotator.annotate(episodes), strict=True):
         names = environment.names(episode.task_as_it_began)
         new = renamer(dict(zip(names, [*names[1:], *names[:1]], strict=True)))

@@ -1,4 +1,4 @@
-"""One Prefect server for many runs of a test process: each would start its own, which costs more than a toy run itself."""
+"""One Prefect server for many runs of a test process; one for each would cost more than a toy run itself."""
 
 import os
 import subprocess
@@ -12,7 +12,10 @@ from tests.free_ports import free_ports
 from tests.patient import until
 
 _servers: list["subprocess.Popen[bytes]"] = []
-"""Until this process ends, since Prefect's client tells them the last lines of its logs then; they end right after it."""
+"""Servers that run until this process ends: Prefect's client sends them its last log lines then.
+
+They end right after it.
+"""
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +44,7 @@ def prefect_server(tmp_path_factory) -> str:
 
 @pytest.fixture
 def shared_prefect(prefect_server, monkeypatch) -> str:
-    """Runs of this test use a server that is there."""
+    """Let the runs of this test use the shared server, and return its URL."""
     monkeypatch.setenv("PREFECT_API_URL", prefect_server)
     return prefect_server
 

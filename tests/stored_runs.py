@@ -1,10 +1,10 @@
-"""Records of finished runs, for tests of what reads them."""
+"""Records of finished runs, for tests of code that reads them."""
 
 from infra.storage.run_records import records, save_record
 
 
 def finished_run(run_id: str, **more) -> dict:
-    """Keep the record of a run that finished after all that are kept; what it came to is given."""
+    """Save and return the record of a run that finished after all stored ones; `more` sets further fields."""
     record = {
         "run_id": run_id,
         "number": len(records()) + 1,

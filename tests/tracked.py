@@ -1,4 +1,4 @@
-"""What MLflow's own database holds of a cycle."""
+"""Contents of MLflow's own database about a run."""
 
 import sqlite3
 from contextlib import closing
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def of_the_cycles_own_run(table: str, home: Path, summary: dict) -> dict:
-    """Metrics or tags that MLflow holds of the cycle's parent run."""
+    """Return the metrics or tags that MLflow holds of a run's parent run."""
     with closing(sqlite3.connect(home / "mlflow.db")) as database:
         rows = f"select key, value from {table} join runs using (run_uuid) where name = ?"
         return dict(database.execute(rows, [summary["run_id"]]))

@@ -1,4 +1,4 @@
-"""A contestant: measures itself in its own process and prints what it found as JSON.
+"""Measure one contestant in this process, and print what it returns as JSON.
 
 python -m tests.benchmarks.contestant MODULE FUNCTION
 """

@@ -1,4 +1,4 @@
-"""Episodes of eight turns: a task of 200 tokens, then 150 tokens of state and 50 of action each turn. Episodes per second.
+"""Episodes per second, of eight turns: a task of 200 tokens, then 150 tokens of state and 50 of action each turn.
 
 The policy sees the whole episode; 32 are played, eight of each task.
 """
@@ -21,7 +21,7 @@ _REPEATS = 3
 
 
 class Scripted:
-    """An environment that answers with text by chance, without end."""
+    """Environment that answers with random text and never ends."""
 
     def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
         """See Environment."""
@@ -33,13 +33,13 @@ class Scripted:
 
 
 def tasks() -> list[AgentTask]:
-    """All that are played."""
+    """Return all tasks that are played."""
     instructions = [text(TASK, f"task {number}") for number in range(NUM_TASKS)]
     return [AgentTask(one, one, "train", "family") for one in instructions for _ in range(GROUP)]
 
 
 def ours() -> list[float]:
-    """Our rollout on the torch engine."""
+    """Measure our rollout on the torch engine."""
     from models.generation.torch_engine import TorchEngine, engine_weights
 
     return _played(TorchEngine(engine_weights(network()), 0))
@@ -54,10 +54,10 @@ def _played(engine: Any) -> list[float]:
 
 
 class ToolEnvironment:
-    """The same environment as TRL has it: a tool that the policy calls."""
+    """The same environment as TRL expects it: a tool that the policy calls."""
 
     def reset(self, **_: Any) -> str:
-        """The first state."""
+        """Return the first state."""
         return " " + text(STATE, "first")
 
     def act(self, action: str) -> str:
@@ -73,11 +73,11 @@ _TEMPLATE = (
     "{% for m in messages %}{{ m['content'] }} {% for c in m['tool_calls'] or [] %}"
     "{{ c['function']['name'] }} {{ c['function']['arguments'] }} {% endfor %}{% endfor %}"
 )
-"""Nothing but the contents, so that both have the same tokens to compute."""
+"""Chat template of nothing but the contents, so that both sides compute the same tokens."""
 
 
 def trl() -> list[float]:
-    """TRL's environment_factory on transformers; what the policy says is taken for a call of the tool each turn."""
+    """Measure TRL's environment_factory on transformers; whatever the policy writes is taken for a call of the tool."""
     from trl.trainer import grpo_trainer
 
     from tests.benchmarks.update import trl_trainer
@@ -96,7 +96,7 @@ def trl() -> list[float]:
         max_tool_calling_iterations=NUM_TURNS - 1,
         generation_kwargs={"min_new_tokens": ACTION},
     )
-    trainer.max_completion_length = NUM_TURNS * (ACTION + STATE)  # of a turn above, of the episode from here
+    trainer.max_completion_length = NUM_TURNS * (ACTION + STATE)  # limit of a turn above, of the episode from here
     measured = rates(lambda: trainer._generate_and_score_completions(played), len(played), _REPEATS)
     lengths = trainer._metrics["eval"]["completions/mean_length"]
     assert set(lengths) == {NUM_TURNS * ACTION}, f"every episode has all its turns, not {lengths}"
@@ -109,7 +109,7 @@ def _call_of(words: Any, ids: list[int], **_: Any) -> dict[str, Any]:
 
 
 def ours_on_vllm() -> list[float]:
-    """Our rollout on vLLM: streams of tokens."""
+    """Measure our rollout on vLLM, which continues streams of tokens."""
     from infra.engines.vllm import VllmEngine
 
     served = _served()
@@ -120,7 +120,7 @@ def ours_on_vllm() -> list[float]:
 
 
 def chat_on_vllm() -> list[float]:
-    """Its chat API, as its clients are written: each episode for itself, all at once, with all messages every turn."""
+    """Measure vLLM's chat API, used as its clients do: all episodes at once, each sends all its messages every turn."""
     served = _served()
     try:
         return rates(lambda: asyncio.run(_chats(Path(served._server._folder.name) / "socket")), len(tasks()), _REPEATS)
@@ -163,7 +163,10 @@ def _save(folder: Path) -> None:
 
 
 def growth(*, remember_episode: bool = False, num_tasks: int = NUM_TASKS, repeats: int = _REPEATS) -> float:
-    """Time of a step at turn 32 over that at turn 2, of a policy that sees its last two actions and the present state."""
+    """Return the time of a step at turn 32 over that at turn 2.
+
+    By default the policy sees its last two actions and the present state.
+    """
     from models.generation.torch_engine import TorchEngine, engine_weights
     from models.rollout.rollouts import Rollout, RolloutOptions
 
@@ -180,5 +183,5 @@ def growth(*, remember_episode: bool = False, num_tasks: int = NUM_TASKS, repeat
 
 
 def growth_of_whole_episodes() -> float:
-    """The same of a policy that sees the whole episode: eight episodes, once."""
+    """Return the same ratio for a policy that sees the whole episode: eight episodes, once."""
     return growth(remember_episode=True, num_tasks=1, repeats=1)

@@ -2,15 +2,16 @@
 
     python -m tests.benchmarks.gate_power
 
-The real `judge` and `judge_succession` on outcomes that are simulated as `tests.simulated` says, with each recipe's own number
-of tasks, episodes, families and thresholds, and the success that its start was measured at (40% of the recipes for GPUs, which
-was not measured). Dreams are taken to hold.
+Runs the real `judge` and `judge_succession` on outcomes that `tests.simulated` simulates. Each recipe has its own
+number of tasks, episodes, families and thresholds, and the measured success of its start (40% for the GPU recipes,
+which was not measured). Dreams are taken to hold.
 
-- A gain of 0 to 15 points: a candidate against its start, and against a champion that equals the start.
-- False promotions: series of 30 nights on which every candidate equals the champion, and both are 10 points better than the
-  start, so that the comparison with the start holds nobody back. All policies of a night are played anew, on fresh tasks where
-  there are endless ones. Equal champions change nothing but their name, and so the nights of a series are alike.
-- A new champion's success as it was measured when it was chosen, and as it is measured the night after, minus its true one.
+- Gains of 0 to 15 points: a candidate against its start, and against a champion that equals the start.
+- False promotions: series of 30 nights on which every candidate equals the champion, and both are 10 points better than
+  the start, so that the comparison with the start holds nobody back. All policies of a night are played anew, on fresh
+  tasks where there are endless ones. Equal champions differ in nothing but their name, so the nights of a series are
+  alike.
+- Errors: a new champion's success as measured when it was chosen and on the night after, minus its true one.
 - Designs: the same comparison on one panel, on two that must both be passed, and on two that are judged together if the
   first is promising.
 """
@@ -43,9 +44,12 @@ STARTS = {
 _GAINS = (0.0, 0.05, 0.1, 0.15)
 _NUM_JUDGEMENTS, _NUM_SERIES, _NUM_NIGHTS = 800, 2_000, 30
 _EQUAL_GAIN = 0.1
-"""Of candidates and champions over the start in a series of equal ones."""
+"""Gain of candidates and champions over the start in a series of equal ones."""
 _HOPELESS = 2.0
-"""Standard deviations below which no sum of sign flips is rare enough to be promoted: such nights are not judged at length."""
+"""Standard deviations below which no sum of sign flips is rare enough for a promotion.
+
+Nights below it are not judged in full.
+"""
 
 
 class Errors(NamedTuple):
@@ -57,12 +61,12 @@ class Errors(NamedTuple):
 
 @dataclass
 class Cell:
-    """What became of the judgements of one gain."""
+    """Results of the judgements of one gain."""
 
     over_start: list[bool]
     over_both: list[bool]
     errors: list[Errors]
-    """Of those promoted over both."""
+    """Errors of the candidates promoted over both."""
 
 
 def main() -> None:
@@ -106,7 +110,10 @@ def cell(random: np.random.Generator, tasks: TestTasks, asked: GateRecipe, gain:
 
 
 def false_promotion(random: np.random.Generator, tasks: TestTasks, asked: GateRecipe) -> Errors | None:
-    """The first promotion, in a series of nights, of a candidate that equals the champion; None if there is none."""
+    """Return the errors of the first promotion, in a series of nights, of a candidate that equals the champion.
+
+    None if there is none.
+    """
     chances = tasks.chances(random, _NUM_NIGHTS if tasks.fresh else 1)
     equal = np.broadcast_to(tasks.gained(chances, _EQUAL_GAIN), (_NUM_NIGHTS, tasks.num_tasks))
     candidates, champions = tasks.played(random, equal), tasks.played(random, equal)
@@ -122,31 +129,31 @@ def false_promotion(random: np.random.Generator, tasks: TestTasks, asked: GateRe
 
 
 def passes_over_start(candidate: np.ndarray, start: np.ndarray, tasks: TestTasks, asked: GateRecipe) -> bool:
-    """Whether the gate lets it through."""
+    """Return whether the gate lets the candidate through."""
     return judge(by_task(candidate), by_task(start), tasks.family_of, PERFECT, asked).passed
 
 
 def succeeds(candidate: np.ndarray, champion: np.ndarray, tasks: TestTasks, asked: GateRecipe) -> bool:
-    """Whether it may take the champion's place."""
+    """Return whether the candidate may replace the champion."""
     return judge_succession(by_task(candidate), by_task(champion), tasks.family_of, asked).passed
 
 
 def errors_of(
     random: np.random.Generator, tasks: TestTasks, gain: float, measured: np.ndarray, chances: np.ndarray
 ) -> Errors:
-    """What a policy that was just promoted is said to succeed at, then and the night after, minus what is true."""
+    """Return the measured minus the true success of a policy that was just promoted, then and on the night after."""
     later = tasks.gained(tasks.chances(random, 1)[0], gain) if tasks.fresh else chances
     true = tasks.start_success + gain if tasks.fresh else chances.mean()
     return Errors(float(measured.mean() - true), float(tasks.played(random, later).mean() - true))
 
 
 def told(errors: list[Errors]) -> str:
-    """Both means."""
+    """Format the means of both errors."""
     return f"{points([one.when_chosen for one in errors])}, {points([one.night_after for one in errors])}"
 
 
 def points(errors: list[float]) -> str:
-    """Mean difference in points, with its standard error."""
+    """Format the mean difference in points, with its standard error."""
     if len(errors) < 2:
         return "none"
     return f"{100 * fmean(errors):+.2f} ± {100 * stdev(errors) / len(errors) ** 0.5:.2f}"

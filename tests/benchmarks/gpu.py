@@ -1,11 +1,12 @@
-"""What one GPU makes of the trainer and of the torch engine, against what it can do.
+"""Throughput of the trainer and the torch engine on one GPU, against what the device can do.
 
     python -m tests.benchmarks.gpu            Qwen3 of 0.6B, 1.7B and 4B whole, and of 8B with adapters; random weights
     python -m tests.benchmarks.gpu tiny       the same in seconds on any machine: to see that it runs
 
-Useful work of an update is 6 operations per weight and computed token, or 4 where only adapters learn, and 12 per layer,
-width and position looked at (PaLM, arXiv 2204.02311, appendix B); a decoded token cannot be had faster than weights and cache
-are read. What the device can do is measured in the same run: a large matrix product, and a large copy.
+Useful work of an update is 6 operations per weight and computed token, or 4 where only adapters learn, plus 12 per
+layer, width and position attended to (PaLM, arXiv 2204.02311, appendix B). A token cannot be decoded faster than
+weights and cache are read. The limits of the device are measured in the same run: a large matrix product, and a large
+copy.
 """
 
 import sys
@@ -34,7 +35,7 @@ GROUP = 8
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a device can do: operations of bfloat16 and bytes, per second."""
+    """Limits of a device: operations of bfloat16 and bytes, per second."""
 
     operations: float
     num_bytes: float
@@ -42,7 +43,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Size:
-    """A network, and how long its streams are."""
+    """Dimensions of a network, and the lengths of its streams."""
 
     hidden: int
     layers: int
@@ -81,13 +82,13 @@ def main(names: list[str]) -> None:
 
 
 def title(bounds: Bounds) -> str:
-    """Which device it is, and what it can do."""
+    """Return the name of the device, and its limits."""
     device = torch.cuda.get_device_name() if DEVICE == "cuda" else "no GPU here"
     return f"{device}: {bounds.operations / 1e12:,.1f} TFLOP/s, {bounds.num_bytes / 1e12:,.2f} TB/s"
 
 
 def measured_bounds(width: int) -> Bounds:
-    """Of a matrix product of this width in bfloat16, and of a copy of 32 such matrices, which reads and writes."""
+    """Measure a bfloat16 matrix product of this width, and a copy of 32 such matrices, which reads and writes."""
     one, other = torch.randn(2, width, width, device=DEVICE, dtype=torch.bfloat16)
     many = torch.randn(32, width, width, device=DEVICE, dtype=torch.bfloat16)
     copy = torch.empty_like(many)
@@ -96,7 +97,7 @@ def measured_bounds(width: int) -> Bounds:
 
 
 def add_row(table: Table, name: str, what: str, rate: float, share: float) -> None:
-    """With the memory that was used at most since the last row."""
+    """Add a row, with the peak memory since the last row."""
     peak = torch.cuda.max_memory_allocated() / 1e9 if DEVICE == "cuda" else float("nan")
     table.add_row(name, what, f"{rate:,.0f}", f"{share:.1%}", f"{peak:.1f}")
     if DEVICE == "cuda":
@@ -104,7 +105,7 @@ def add_row(table: Table, name: str, what: str, rate: float, share: float) -> No
 
 
 def network_of(size: Size) -> Any:
-    """Random weights, ready to be trained."""
+    """Return a network with random weights that is ready to be trained."""
     torch.manual_seed(0)
     config = Qwen3Config(
         vocab_size=size.vocabulary,
@@ -127,7 +128,7 @@ def network_of(size: Size) -> Any:
 
 
 def update(network: Any, size: Size, length: int, bounds: Bounds) -> tuple[float, float]:
-    """Computed tokens per second of one group's update, and the share of the peak that is useful work."""
+    """Return the computed tokens per second of one group's update, and the share of peak that is useful work."""
     prompt = length // 4
     ids = torch.randint(1, size.vocabulary, (GROUP, length), generator=torch.Generator().manual_seed(1))
     ids[:, :prompt] = ids[0, :prompt]
@@ -147,7 +148,7 @@ def update(network: Any, size: Size, length: int, bounds: Bounds) -> tuple[float
 def decoding(
     network: Any, size: Size, bounds: Bounds, num_rows: int = 64, context: int = 512, num_new: int = 128
 ) -> tuple[float, float]:
-    """Sampled tokens per second, and the share of the time that reading weights and cache takes at least."""
+    """Return the sampled tokens per second, and the share of the time that reading weights and cache takes at least."""
     weights = engine_weights(network)
     prompts = torch.randint(
         1, size.vocabulary, (num_rows, context), generator=torch.Generator().manual_seed(2)
@@ -168,7 +169,7 @@ def decoding(
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Of the fastest of three, after one to warm up."""
+    """Return the seconds of the fastest of three calls, after one to warm up."""
     work()
     seconds = []
     for _ in range(3):
@@ -181,7 +182,7 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 def wait_for_device() -> None:
-    """Work on a GPU is only begun when a call returns."""
+    """Wait until the device has finished: work on a GPU is only begun when a call returns."""
     if DEVICE == "cuda":
         torch.cuda.synchronize()
 

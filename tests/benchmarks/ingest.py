@@ -1,7 +1,9 @@
-"""Rows per second and memory of `dreamgym ingest` on logs of chats and of traced calls: `python -m tests.benchmarks.ingest`, minutes.
+"""Rows per second and memory of `dreamgym ingest` on logs of chats and of traced calls.
 
-A tenth of a log, the whole of it, and the whole of it in a process that is killed halfway and goes on in another: the
-whole may take little more memory than the tenth, and what was cut off costs little more time.
+    python -m tests.benchmarks.ingest         minutes
+
+It ingests a tenth of a log, the whole of it, and the whole of it in a process that is killed halfway and resumed in
+another. The whole may take little more memory than the tenth, and resuming costs little more time.
 """
 
 import json
@@ -27,7 +29,7 @@ _SIDES = ("north", "south", "east", "west")
 
 
 def main() -> int:
-    """Print the table; 1 if it is slower than promised, or memory grows with the log."""
+    """Print the table; return 1 if ingestion is slow, its memory grows with the log, or a resumed result differs."""
     table = Table("log", "transitions", "seconds", "rows/s", "most memory, MB")
     held = [_held_what_is_promised(kind, records, table) for kind, records in (("chats", _chats), ("calls", _calls))]
     Console().print(table)
@@ -64,7 +66,7 @@ def _chats(num_episodes: int) -> Iterator[object]:
 
 
 def _calls(num_episodes: int) -> Iterator[object]:
-    """Exports of a model's calls: the first of every episode, and then the last of every episode."""
+    """Yield exports of a model's calls: the first of every episode, and then the last of every episode."""
     for size in (1, 2 * _TURNS):
         for number in range(num_episodes):
             yield _export(number, _said(number)[:size])
@@ -91,7 +93,10 @@ def _said(number: int) -> list[dict[str, str]]:
 
 
 def _ingested(home: Path, log: Path, name: str, killed_after_s: float | None = None) -> tuple[float, float]:
-    """Seconds at work, and the most memory; if it is to be killed, of both processes together."""
+    """Return the seconds spent and the peak memory in MB.
+
+    If the process is killed and resumed, the seconds add up, and the memory is the larger of the two.
+    """
     command = [COMMAND, "ingest", str(log), "--to", str(home / name), "--json"]
     spent = [_run(command, home, killed_after_s)] if killed_after_s else []
     spent.append(_run(command, home))
@@ -113,7 +118,7 @@ def _run(command: Sequence[str | Path], home: Path, killed_after_s: float | None
 
 
 def _held(process: psutil.Process) -> int:
-    """Bytes; none of one that ends just now."""
+    """Return the resident bytes of a process, or 0 if it has just ended."""
     try:
         return process.memory_info().rss
     except psutil.Error:

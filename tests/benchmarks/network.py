@@ -1,4 +1,4 @@
-"""What the contestants have in common: a small network with random weights, its tokenizer, and a watch."""
+"""Parts that the contestants share: a small network with random weights, its tokenizer, and a timer."""
 
 import random
 import time
@@ -12,11 +12,14 @@ from models.text.prompts import MARKERS, PromptFormat
 NUM_WORDS = 2048
 _PAD = "[pad]"
 _VOCABULARY = NUM_WORDS + 16
-"""Words and markers."""
+"""Number of words and markers."""
 
 
 def network(sureness: float = 1) -> Any:
-    """3.4 million weights, the same for everybody; a surer one has logits so many times as large, and so acts alike more often."""
+    """Return a network of 3.4 million weights, the same for every contestant.
+
+    `sureness` multiplies its logits, so that it acts alike more often.
+    """
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     torch.manual_seed(0)
@@ -40,7 +43,7 @@ def network(sureness: float = 1) -> Any:
 
 
 def tokenizer() -> Any:
-    """Words are the numbers from 0."""
+    """Return a tokenizer whose words are the numbers from 0."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -52,20 +55,20 @@ def tokenizer() -> Any:
 
 
 def endless_format() -> PromptFormat:
-    """Our prompts, and nothing that is sampled ends an action: they are all as long as they may be."""
+    """Return our prompt format without an end token: all actions are as long as they may be."""
     format = PromptFormat(tokenizer())
     format.end_id = -1
     return format
 
 
 def text(num_words: int, seed: object) -> str:
-    """Words by chance, the same for a seed."""
+    """Return random words, the same for a seed."""
     rng = random.Random(str(seed))
     return " ".join(str(rng.randrange(1, NUM_WORDS)) for _ in range(num_words))
 
 
 def rates(work: Callable[[], object], units: int, repeats: int = 5) -> list[float]:
-    """Units per second of each repeat, after a warm-up."""
+    """Return the units per second of each repeat, after a warm-up."""
     work()
     measured = []
     for _ in range(repeats):

@@ -1,10 +1,10 @@
-"""Thirty toy nights with growing logs: what each takes over, promotes and costs, and whether a later night costs more.
+"""Thirty toy nights with growing logs: steps taken over, promotions and cost, and whether a later night costs more.
 
 python -m tests.benchmarks.nights [NUMBER]
 
-Prints a line a night: steps taken over, champion changes, CPU seconds of all its processes, bytes that the home grew by and
-rows that were stored. Exits with 1 if the medians of nights 21 to 30 are more than 1.3 times those of nights 6 to 15, per
-new row for the bytes, or if a process is left.
+Prints a line a night: steps taken over, champion changes, CPU seconds of all its processes, bytes that the home grew by
+and rows that were stored. Exits with 1 if the medians of nights 21 to 30 are more than 1.3 times those of nights 6 to
+15, per new row for the bytes, or if a process is left.
 """
 
 import json
@@ -19,7 +19,7 @@ from infra.settings import Settings
 from infra.storage.replay_store import ReplayStore
 from tests.command_line import LENIENT_GATE, SMALLER, TOY, changed, dreamgym
 from tests.logged import logged_rows, write_log
-from tests.run_session import at_work_on
+from tests.left_processes import processes_on
 
 _EARLY, _LATE = slice(5, 15), slice(20, 30)
 _BOUND = 1.3
@@ -28,7 +28,7 @@ _EPISODES_A_NIGHT = 2
 
 @dataclass(frozen=True)
 class Night:
-    """What a night cost."""
+    """Cost and result of a night."""
 
     num_steps: int
     num_taken_over: int
@@ -39,12 +39,12 @@ class Night:
 
     @property
     def bytes_per_row(self) -> float:
-        """Of the home's growth."""
+        """Growth of the home in bytes per new row."""
         return self.num_bytes / max(1, self.num_rows)
 
 
 def play_nights(number: int) -> list[Night]:
-    """Nights one after the other, each with two logged episodes more."""
+    """Run nights one after the other, each with two logged episodes more."""
     with tempfile.TemporaryDirectory() as folder:
         home, logs = Path(folder) / "home", Path(folder) / "logs"
         nights: list[Night] = []
@@ -53,7 +53,7 @@ def play_nights(number: int) -> list[Night]:
             write_log(logs / f"night-{count:02}.jsonl", logged_rows(_EPISODES_A_NIGHT, first))
             nights.append(_played(home, logs))
             _tell(count + 1, nights[-1])
-        left = at_work_on(home)
+        left = processes_on(home)
         print(f"processes left: {len(left)}")
         if left:
             raise SystemExit(1)
@@ -97,7 +97,7 @@ def _tell(number: int, night: Night) -> None:
 
 
 def is_level(nights: list[Night]) -> bool:
-    """Whether late nights cost no more than early ones."""
+    """Return whether late nights cost at most 1.3 times as much as early ones."""
     fine = True
     for what in ("cpu_s", "bytes_per_row"):
         early, late = (median(getattr(night, what) for night in nights[part]) for part in (_EARLY, _LATE))

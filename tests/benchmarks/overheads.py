@@ -1,4 +1,4 @@
-"""What orchestration and tracking cost: shares, not rates."""
+"""Cost of orchestration and tracking, as shares instead of rates."""
 
 import json
 import os
@@ -9,14 +9,14 @@ from pathlib import Path
 
 
 def slowdown_without_mlflow() -> float:
-    """Time of a training step while MLflow is away over that while it is there."""
+    """Return the time of a training step while MLflow is away over that while it is there."""
     from tests.benchmarks.tracking_away import slowdown
 
     return slowdown()
 
 
 def of_a_cycle() -> float:
-    """Share of a default cycle's wall time that is orchestration, tracking and storage."""
+    """Return the share of a default run's wall time that is orchestration, tracking and storage."""
     with tempfile.TemporaryDirectory() as home:
         command = [Path(sys.executable).with_name("dreamgym"), "run", "textworld-tiny", "--json"]
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Retrieval of the five nearest while somebody stores more: queries per second, one at a time."""
+"""Queries per second for the five nearest vectors, one at a time, while another thread stores more."""
 
 import sys
 import tempfile
@@ -18,37 +18,37 @@ _SMALL, _LARGE = 100_000, 1_000_000
 
 
 def ours() -> list[float]:
-    """Our index, 100,000 vectors."""
+    """Measure our index with 100,000 vectors."""
     return _ours(_SMALL)
 
 
 def ours_large() -> list[float]:
-    """Our index, a million vectors."""
+    """Measure our index with a million vectors."""
     return _ours(_LARGE)
 
 
 def lancedb() -> list[float]:
-    """LanceDB's brute force, 100,000 vectors."""
+    """Measure LanceDB's brute force with 100,000 vectors."""
     return _lancedb(_SMALL)
 
 
 def lancedb_large() -> list[float]:
-    """LanceDB's brute force, a million vectors."""
+    """Measure LanceDB's brute force with a million vectors."""
     return _lancedb(_LARGE)
 
 
 def faiss() -> list[float]:
-    """FAISS HNSW, 100,000 vectors."""
+    """Measure FAISS HNSW with 100,000 vectors."""
     return _faiss(_SMALL)
 
 
 def faiss_large() -> list[float]:
-    """FAISS HNSW, a million vectors."""
+    """Measure FAISS HNSW with a million vectors."""
     return _faiss(_LARGE)
 
 
 def vectors(count: int, seed: int = 0) -> np.ndarray:
-    """Clustered unit vectors, as states of tasks are."""
+    """Return clustered unit vectors, as states of tasks are."""
     rng = np.random.default_rng(seed)
     centres = np.random.default_rng(0).normal(size=(2_000, SIZE)).astype(np.float32)
     raw = centres[rng.integers(0, 2_000, count)] + 0.5 * rng.standard_normal((count, SIZE), dtype=np.float32)
@@ -56,7 +56,7 @@ def vectors(count: int, seed: int = 0) -> np.ndarray:
 
 
 def queries_near(stored: np.ndarray) -> np.ndarray:
-    """Vectors near stored ones, none of them stored."""
+    """Return vectors near stored ones, none of them stored."""
     rng = np.random.default_rng(1)
     noisy = stored[:NUM_QUERIES] + rng.normal(scale=0.2 / np.sqrt(SIZE), size=(NUM_QUERIES, SIZE))
     return (noisy / np.linalg.norm(noisy, axis=1, keepdims=True)).astype(np.float32)
@@ -77,7 +77,7 @@ def _ours(count: int) -> list[float]:
 
 
 def _faiss(count: int) -> list[float]:
-    """As it comes, but for a search that is as wide as our least recall needs."""
+    """Measure FAISS with its defaults, except a search just wide enough for our minimum recall."""
     import faiss
 
     stored = vectors(count)
@@ -99,7 +99,7 @@ def _lancedb(count: int) -> list[float]:
         stored,
         lambda q: table.search(q).metric("cosine").limit(5).to_arrow(),
         lambda rows: table.add(_arrow(rows)),
-        nullcontext(),  # it needs no lock
+        nullcontext(),  # LanceDB needs no lock
     )
 
 
@@ -110,7 +110,7 @@ def _arrow(rows: np.ndarray) -> Any:
 
 
 def _recall(stored: np.ndarray, search: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Share of the five nearest that are found."""
+    """Return the share of the five nearest that are found."""
     queries = queries_near(stored)
     exact = np.argsort(-queries @ stored.T, axis=1)[:, :5]
     return float(np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, search(queries), strict=True)]))
@@ -122,7 +122,7 @@ def _measured(
     add: Callable[[np.ndarray], object],
     lock: AbstractContextManager[object] | None = None,
 ) -> list[float]:
-    """One over the median time of a query, five times; a query waits for a write if it must."""
+    """Return one over the median time of a query, five times; a query waits for a write if a lock is needed."""
     queries, alone = queries_near(stored), lock or Lock()
 
     def seconds(query: np.ndarray) -> float:

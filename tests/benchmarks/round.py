@@ -1,8 +1,9 @@
-"""A whole round: policy, experience model, retrieval, reward, update. Rounds per second.
+"""Rounds per second of a whole round: policy, experience model, retrieval, reward, update.
 
-32 episodes of five turns, eight of each task. Each turn the policy is shown a task of 30 tokens and a state of 120 and acts
-with 8; the experience model is shown these, the action and one retrieved demonstration, and writes 40 tokens. What they
-write has no meaning, with random weights: states follow from actions by chance, and every other episode of a task succeeds.
+32 episodes of five turns, eight of each task. Each turn the policy is shown a task of 30 tokens and a state of 120 and
+acts with 8; the experience model is shown these, the action and one retrieved demonstration, and writes 40 tokens. With
+random weights the text has no meaning: states follow from actions by chance, and every other episode of a task
+succeeds.
 """
 
 import statistics
@@ -27,11 +28,14 @@ TASK, STATE, ACTION, WRITTEN = 30, 120, 8, 40
 NUM_STORED = 20_000
 _REPEATS, _KL = 3, 0.01
 _SURENESS = 100
-"""Of the policy: 40 of 160 situations differ. In a round of the default recipe 200 to 240 of 1,500 do."""
+"""Factor of the policy's logits, with which 40 of 160 situations differ.
+
+In a round of the default recipe 200 to 240 of 1,500 do.
+"""
 
 
 def tasks() -> list[AgentTask]:
-    """All that are dreamt."""
+    """Return all tasks that are dreamt."""
     instructions = [text(TASK, f"task {number}") for number in range(NUM_TASKS)]
     return [
         AgentTask(one, one, "train", "family", initial_state=text(STATE, one))
@@ -41,7 +45,7 @@ def tasks() -> list[AgentTask]:
 
 
 def stored() -> tuple[np.ndarray, list[str]]:
-    """Vectors and demonstrations of the replay store."""
+    """Return the vectors and demonstrations of the replay store."""
     size = 3 * HashingEncoder().num_dimensions
     vectors = np.random.default_rng(0).standard_normal((NUM_STORED, size), dtype=np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -49,7 +53,7 @@ def stored() -> tuple[np.ndarray, list[str]]:
 
 
 def ours() -> list[float]:
-    """Our rollout, experience model, index and trainer."""
+    """Measure our rollout, experience model, index and trainer."""
     from models.experience.experience_model import DreamOptions, ExperienceModel
     from models.experience.predictors import LocalPredictor
     from models.experience.retrieval import IndexedTransition, ReplayIndex
@@ -79,7 +83,7 @@ def ours() -> list[float]:
 
 
 class _Dream:
-    """An experience model is asked, and its word counts for nothing."""
+    """Environment that queries an experience model and ignores its predictions."""
 
     def __init__(self, model) -> None:
         self._model = model
@@ -110,7 +114,7 @@ class _Dream:
 
 
 def glued() -> list[float]:
-    """TRL, transformers and LanceDB put together with as little as it takes; in float32 or bfloat16, whichever is faster."""
+    """Measure TRL, transformers and LanceDB with minimal glue, in float32 or bfloat16, whichever is faster."""
     return max((_glued(torch.float32), _glued(torch.bfloat16)), key=statistics.median)
 
 
@@ -144,7 +148,7 @@ def _glued(dtype: torch.dtype) -> list[float]:
 
 
 def _memory() -> Callable[[list[AgentTask], list[str], list[str]], list[str]]:
-    """What LanceDB finds nearest, all queries of a turn at once."""
+    """Return a function that finds the nearest demonstrations with LanceDB, for all queries of a turn at once."""
     import lancedb
     import pyarrow as pa
 
@@ -163,7 +167,7 @@ def _memory() -> Callable[[list[AgentTask], list[str], list[str]], list[str]]:
 
 
 def written(policy: Any, prompts: Sequence[list[int]], num_tokens: int, *, greedy: bool) -> list[list[int]]:
-    """What transformers writes after prompts, which are padded on the left."""
+    """Return the tokens that transformers generates after prompts, which are padded on the left."""
     longest = max(map(len, prompts))
     ids = torch.tensor([[0] * (longest - len(prompt)) + prompt for prompt in prompts])
     mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
@@ -171,7 +175,7 @@ def written(policy: Any, prompts: Sequence[list[int]], num_tokens: int, *, greed
 
 
 def _from_disk() -> Any:
-    """The network from a folder, where TRL looks for the reference that the KL term holds on to."""
+    """Return the network loaded from a folder, where TRL looks for the reference of the KL term."""
     from transformers import AutoModelForCausalLM
 
     folder = tempfile.mkdtemp()

@@ -1,7 +1,7 @@
-"""Ratios against what people use today, in one run, interleaved, each contestant in its own process.
+"""Ratios of our rates to those of common tools, in one session, interleaved, each contestant in its own process.
 
-    make bench              the table, and the overhead of a default cycle: an hour
-    make bench CYCLE=       without the cycle
+    make bench              the table, and the overhead of a default run: an hour
+    make bench CYCLE=       the table alone
     make bench ROWS="update episodes"   only what these modules of tests/benchmarks measure
 
 Exits with 1 below a floor, and refuses to measure on a loaded machine.
@@ -27,7 +27,7 @@ MAX_OVERHEAD = 0.05
 MAX_SLOWDOWN = 1.05
 AIMED_GROWTH, MAX_GROWTH = 1.3, 1.6
 _WIDTH = 132
-"""Of the table, also where it goes into a file."""
+"""Width of the table, also where it goes into a file."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ ROWS = (
 
 
 def measure(module: str, function: str) -> Any:
-    """One contestant, once, in a fresh process."""
+    """Run one contestant, once, in a fresh process, and return its result."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks.contestant", module, function],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "OMP_WAIT_POLICY": "ACTIVE"},  # the fastest for everybody on an idle machine
+        env={**os.environ, "OMP_WAIT_POLICY": "ACTIVE"},  # fastest for every contestant on an idle machine
     )
     if done.returncode:
         raise SystemExit(f"{module}.{function} failed:\n{done.stderr[-4000:]}")
@@ -75,7 +75,7 @@ def measure(module: str, function: str) -> Any:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure what is asked for; return the exit code."""
+    """Measure the requested rows; return the exit code."""
     if os.getloadavg()[0] > 0.5 * (os.cpu_count() or 1):
         Console().print(f"the machine is busy (load {os.getloadavg()[0]:.1f}): ratios would mean nothing")
         return 1
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _compare(rows: Sequence[Row]) -> bool:
-    """Print the table; whether something is below its floor."""
+    """Print the table; return whether a ratio is below its floor."""
     table = Table("what", "against", "ours", "theirs", "ratio", "95% interval", "aim", "floor")
     below = False
     for row in rows:
@@ -112,7 +112,7 @@ def _number(rate: float) -> str:
 
 
 def _pairs(row: Row) -> Iterator[tuple[list[float], list[float]]]:
-    """Rates of both, who take turns to begin."""
+    """Yield the rates of both contestants, which take turns to begin."""
     for number in range(row.num_pairs):
         order = (row.ours, row.theirs) if number % 2 == 0 else (row.theirs, row.ours)
         measured = {name: measure(row.module, name) for name in order}
@@ -120,7 +120,10 @@ def _pairs(row: Row) -> Iterator[tuple[list[float], list[float]]]:
 
 
 def ratio_of(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> tuple[float, float, float]:
-    """Ratio of the median rates with its 95% interval, by a bootstrap over pairs of processes and repeats in each."""
+    """Return the ratio of the median rates with its 95% interval.
+
+    The interval is a bootstrap over pairs of processes and the repeats in each.
+    """
     rng = np.random.default_rng(0)
 
     def drawn() -> float:
@@ -133,7 +136,7 @@ def ratio_of(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> tuple[
 
 
 def _middle(processes: Sequence[Sequence[float]]) -> float:
-    """Median over processes of the median of each."""
+    """Return the median over processes of the median of each."""
     return statistics.median(float(np.median(rates)) for rates in processes)
 
 

@@ -1,4 +1,4 @@
-"""Single-turn rollouts: groups of equal prompts, tokens per second."""
+"""Tokens per second of single-turn rollouts: groups of equal prompts."""
 
 import statistics
 from typing import Any
@@ -11,14 +11,14 @@ PROMPT, COMPLETION, GROUP, NUM_GROUPS = 128, 64, 8, 4
 
 
 def prompts() -> list[list[int]]:
-    """One prompt per group, repeated for its members."""
+    """Return one prompt per group, repeated for its members."""
     generator = torch.Generator().manual_seed(1)
     groups = torch.randint(1, NUM_WORDS, (NUM_GROUPS, PROMPT), generator=generator).tolist()
     return [prompt for prompt in groups for _ in range(GROUP)]
 
 
 def ours() -> list[float]:
-    """The torch engine."""
+    """Measure the torch engine."""
     from models.generation.torch_engine import Sessions, engine_weights
     from schemas.sampling import Sampling
 
@@ -33,7 +33,7 @@ def ours() -> list[float]:
 
 
 def transformers() -> list[float]:
-    """Hugging Face generate with its default cache, in float32 or bfloat16, whichever is faster here."""
+    """Measure Hugging Face generate with its default cache, in float32 or bfloat16, whichever is faster here."""
     return max((_generate(torch.float32), _generate(torch.bfloat16)), key=statistics.median)
 
 
@@ -49,7 +49,7 @@ def _generate(dtype: torch.dtype) -> list[float]:
 def generate(
     model: Any, ids: torch.Tensor, mask: torch.Tensor, num_tokens: int, *, greedy: bool = False
 ) -> torch.Tensor:
-    """So many tokens after each prompt, [B, num_tokens]; prompts are padded on the left."""
+    """Return `num_tokens` tokens after each prompt, [B, num_tokens]; prompts are padded on the left."""
     with torch.inference_mode():
         whole = model.generate(
             ids,

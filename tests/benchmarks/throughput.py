@@ -1,6 +1,6 @@
-"""Steps per second of an environment and of its dream, 1 to 64 episodes at a time: `make throughput` after a cycle.
+"""Steps per second of an environment and of its dream, 1 to 64 episodes at a time: `make throughput` after a run.
 
-Both are told the actions of the cycle's own logs; beginning an episode counts in.
+Both are given the actions of the run's own logs; the time to begin an episode is included.
 """
 
 import itertools
@@ -24,7 +24,7 @@ from tasks.running.artifacts import get_trajectories
 from tasks.running.device import use_threads
 
 Episode = tuple[AgentTask, list[str]]
-"""A task and the actions to take."""
+"""Task and the actions to take."""
 
 _AT_ONCE = (1, 4, 16, 64)
 _SECONDS = 20.0
@@ -32,7 +32,7 @@ _WARM_UP_SECONDS = 3.0
 
 
 def main(name: str | None = None) -> None:
-    """Print the table for a cycle; without its id, for the latest."""
+    """Print the table for a run; without its id, for the latest."""
     summary = find_run(name)
     served = dream_of(summary, Display())
     use_threads()
@@ -54,7 +54,7 @@ def _steps_per_second(world: Environment, episodes: Sequence[Episode], num_slots
 
 
 def _play(world: Environment, episodes: Sequence[Episode], num_slots: int, seconds: float) -> float:
-    """Steps per second; an episode that has ended, or whose logged actions have, makes room for the next."""
+    """Return the steps per second; an episode that ends, or runs out of logged actions, makes room for the next."""
     following, left = itertools.cycle(episodes), {slot: deque[str]() for slot in range(num_slots)}
     num_steps, started = 0, time.perf_counter()
     while time.perf_counter() - started < seconds:

@@ -1,4 +1,4 @@
-"""What a training step takes longer while MLflow is away."""
+"""Slowdown of a training step while MLflow is away."""
 
 import statistics
 import tempfile
@@ -17,7 +17,7 @@ _OUTAGE_S = 40
 
 
 def slowdown() -> float:
-    """Median step while MLflow is away over that while it is there; by turns, two minutes of each."""
+    """Return the median step time while MLflow is away over that while it is there; by turns, two minutes of each."""
     step, port = our_update(), free_port()
     there, away = [], []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
@@ -36,7 +36,7 @@ def slowdown() -> float:
 
 
 def _logged(step: Callable[[], object], tracker: Tracker) -> Callable[[], None]:
-    """A step that logs what it measured."""
+    """Return a step that logs what it measured."""
     number = 0
 
     def work() -> None:
@@ -49,7 +49,7 @@ def _logged(step: Callable[[], object], tracker: Tracker) -> Callable[[], None]:
 
 
 def _seconds(work: Callable[[], None]) -> list[float]:
-    """Of each call, for a while."""
+    """Return the seconds of each call, called repeatedly for the length of an outage."""
     took, until = [], time.monotonic() + _OUTAGE_S
     while time.monotonic() < until:
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""One GRPO update of four groups: logical tokens per second."""
+"""Logical tokens per second of one GRPO update of four groups."""
 
 import tempfile
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from tests.benchmarks.single_turn import COMPLETION, GROUP, PROMPT, prompts
 
 
 def ours() -> list[float]:
-    """Our trainer."""
+    """Measure our trainer."""
     return rates(our_update(), len(prompts()) * (PROMPT + COMPLETION))
 
 
 def our_update() -> Callable[[], object]:
-    """What it does in a round."""
+    """Return a function that does one round of training with our trainer."""
     from models.methods.groups import ScoredGroup
     from models.methods.objective import GrpoOptions, group_advantages
     from models.training.policy_trainer import GrpoTrainer
@@ -41,7 +41,7 @@ def _completions(rows: list[list[int]]) -> list[list[int]]:
 
 
 def trl() -> list[float]:
-    """TRL's trainer: its own loss, bf16 autocast, AdamW."""
+    """Measure TRL's trainer: its own loss, bf16 autocast, AdamW."""
     rows = prompts()
     trainer = trl_trainer(network(), len(rows), beta=0.0)
     batch = padded_batch(rows, _completions(rows))
@@ -49,7 +49,7 @@ def trl() -> list[float]:
 
 
 def trl_trainer(model: Any, batch_size: int, **options: Any) -> Any:
-    """A trainer that is ready to take steps."""
+    """Return a TRL trainer that is ready to take steps."""
     import trl
     from datasets import Dataset
 
@@ -80,7 +80,7 @@ def trl_trainer(model: Any, batch_size: int, **options: Any) -> Any:
 
 
 def padded_batch(rows: list[list[int]], completions: list[list[int]]) -> dict[str, torch.Tensor]:
-    """As TRL has it: prompts padded on the left; completions are of one length."""
+    """Return a batch as TRL expects it: prompts padded on the left, completions of one length."""
     longest = max(map(len, rows))
     ones = torch.ones(len(rows), len(completions[0]), dtype=torch.long)
     return {
@@ -94,7 +94,7 @@ def padded_batch(rows: list[list[int]], completions: list[list[int]]) -> dict[st
 
 
 def trl_step(trainer: Any, batch: dict[str, torch.Tensor]) -> None:
-    """An update."""
+    """Take one update step."""
     with trainer.accelerator.autocast():
         loss = trainer._compute_loss(trainer.model, dict(batch))
     loss.backward()

@@ -1,4 +1,4 @@
-"""A whole cycle that trains adapters alone, on two ranks: every model of it is the backbone with a few weights beside it."""
+"""Run that trains adapters alone, on two ranks: every model of it is the backbone plus a few weights."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Dreams beside training: rounds are dreamt ahead, episodes move on to newer weights, and nothing is staler than allowed."""
+"""Dreams in parallel with training: rounds are prefetched, episodes move on to newer weights, staleness is bounded."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The command line, end to end, on a small recipe: it learns, resumes after kill -9, and refuses bad input."""
+"""Command line, end to end, on a small recipe: it learns, resumes after kill -9, and refuses bad input."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from tasks.running.pins import SHIPPED
 from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, dreamgym_here, environment
 from tests.free_ports import free_ports
 from tests.logged import logged_rows
-from tests.run_session import at_work_on
+from tests.left_processes import processes_on
 from tests.tracked import of_the_cycles_own_run
 
 SMALL = [
@@ -43,7 +43,7 @@ SMALL = [
 
 
 def started_in_a_terminal_of_its_own(home: Path, *arguments: str) -> subprocess.Popen[str]:
-    """So that a signal reaches all its processes, as Ctrl-C does."""
+    """Start a command in its own session, so that a signal reaches all its processes as Ctrl-C does."""
     return subprocess.Popen(
         [COMMAND, *arguments],
         env=environment(home),
@@ -162,7 +162,7 @@ def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(
         time.sleep(share * summary["results"]["seconds"])
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        assert at_work_on(tmp_path) == [], "what it started ends, too: Prefect's server"
+        assert processes_on(tmp_path) == [], "what it started ends, too: Prefect's server"
     resumed = dreamgym(tmp_path, *command)
     assert resumed.returncode == 0, resumed.stderr
     lineage = json.loads(resumed.stdout)["lineage"]
@@ -186,7 +186,7 @@ def test_ctrl_c_ends_a_run_soon_and_truthfully_and_it_can_go_on(tmp_path, prefec
     assert process.returncode == 1
     assert "run the same command again" in said
     assert statuses(tmp_path) == {"KILLED"}
-    assert at_work_on(tmp_path) == []
+    assert processes_on(tmp_path) == []
     to_ingest = ("run", "textworld-tiny", *small(), "--only", "ingest")
     resumed = dreamgym_here(tmp_path, *to_ingest, PREFECT_API_URL=prefect_server)
     assert resumed.returncode == 0, resumed.stderr
@@ -194,14 +194,14 @@ def test_ctrl_c_ends_a_run_soon_and_truthfully_and_it_can_go_on(tmp_path, prefec
 
 
 def statuses(home: Path) -> set[str]:
-    """Of all MLflow runs that there are by now."""
+    """Return the statuses of all MLflow runs so far."""
     with closing(sqlite3.connect(home / "mlflow.db")) as database, suppress(sqlite3.OperationalError):
         return {status for (status,) in database.execute("select status from runs")}
     return set()
 
 
 def flow_run_states(home: Path) -> list[str]:
-    """Of all of Prefect's runs that there are by now."""
+    """Return the states of all of Prefect's flow runs so far."""
     (home / "prefect").mkdir(exist_ok=True)
     with closing(sqlite3.connect(home / "prefect" / "prefect.db")) as database, suppress(sqlite3.OperationalError):
         return [state for (state,) in database.execute("select state_type from flow_run")]
@@ -209,7 +209,7 @@ def flow_run_states(home: Path) -> list[str]:
 
 
 def losses(home: Path) -> dict[tuple[str, int], float]:
-    """Every loss that MLflow holds, by stage and step."""
+    """Return every loss that MLflow holds, by stage and step."""
     with closing(sqlite3.connect(home / "mlflow.db")) as database:
         rows = database.execute(
             "select runs.name, metrics.step, metrics.value from metrics join runs using (run_uuid) "
@@ -324,7 +324,7 @@ def test_bad_input_is_named_and_exits_with_2(tmp_path, arguments, message):
 
 @pytest.mark.e2e
 def test_what_cannot_fit_is_refused_before_anything_starts(tmp_path):
-    """A network of 90 billion weights, of which only the configuration is there."""
+    """The network has 90 billion weights; only its configuration is there."""
     shutil.copytree(SHIPPED / "textworld-tiny", tmp_path / "huge", ignore=shutil.ignore_patterns("*.safetensors"))
     file = tmp_path / "huge" / "config.json"
     wide = {"hidden_size": 16384, "intermediate_size": 57344, "num_hidden_layers": 32, "layer_types": None}
@@ -394,7 +394,7 @@ def test_the_pages_of_what_is_stored_come_up_and_leave_nothing_however_they_end(
 
 
 def answer(url: str) -> str:
-    """What a server says, once it is there."""
+    """Return what a server answers, once it is there."""
     deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         with suppress(URLError, ConnectionError, TimeoutError), urlopen(url, timeout=10) as page:

@@ -1,4 +1,4 @@
-"""The dream out: others play, and train, in the experience model of a cycle."""
+"""Served dream: other programs play, and train, in the experience model of a run."""
 
 import json
 import signal
@@ -43,7 +43,7 @@ def home(tmp_path_factory, prefect_server) -> Path:
 
 @contextmanager
 def serving(home: Path, token: str, *arguments: str) -> Iterator[str]:
-    """The address of a served dream, which ends well at Ctrl-C."""
+    """Yield the address of a served dream, and check that it ends well at Ctrl-C."""
     port = free_port()
     told = {**environment(home), "DREAMGYM_SERVE_TOKEN": token}
     process = subprocess.Popen([COMMAND, "serve", *arguments, "--port", str(port)], env=told)
@@ -93,13 +93,13 @@ def test_64_of_openenvs_own_clients_dream_at_once_to_the_end(home):
 
 
 def experience_model(home: Path) -> str:
-    """The start of the digest of the latest cycle's."""
+    """Return the start of the digest of the latest run's experience model."""
     shown = json.loads(dreamgym_here(home, "show", "--json").stdout)
     return shown["lineage"]["experience_model"]["__reference__"]["sha256"][:12]
 
 
 def connected(url: str):
-    """A connection, as soon as there is somebody."""
+    """Return a connection, as soon as the server accepts one."""
     deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         with suppress(OSError):

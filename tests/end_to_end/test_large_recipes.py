@@ -1,4 +1,4 @@
-"""Recipes of models that are too large for this machine, with a small random one of the same architecture in their place."""
+"""Recipes of models too large for this machine, with a small random one of the same architecture in their place."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ CORPUS = ["- fridge: closed, in the kitchen\n- you: carry nothing\n open fridge 
 
 
 def byte_level_tokenizer() -> PreTrainedTokenizerFast:
-    """One that knows none of our markers, as a pretrained model's does."""
+    """Return a tokenizer that knows none of our markers, as a pretrained model's does."""
     words = Tokenizer(models.BPE())
     words.pre_tokenizer, words.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
@@ -28,7 +28,7 @@ def byte_level_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def in_its_place(folder: Path, kind: str) -> tuple[str, ...]:
-    """Changes that put a small random network of an architecture in place of a recipe's."""
+    """Return changes that put a small random network of an architecture in place of a recipe's."""
     tokenizer = byte_level_tokenizer()
     network = tiny_network(kind=kind, vocab_size=len(tokenizer) + 8)  # Qwen2's tokenizer adds a token of its own
     LanguageModel(network, tokenizer, PromptFormat(tokenizer)).save(folder / kind)

@@ -1,4 +1,4 @@
-"""Nights of scheduled retraining: more logs are a reason to run, what a night left behind the next one reads, nothing is lost."""
+"""Nights of scheduled retraining: more logs cause a run, each night reads what the last one left, nothing is lost."""
 
 import json
 import os
@@ -32,7 +32,7 @@ NIGHT = (
     "ingest.from_store=true",
     "experience.start_from=last",
 )
-"""A recipe that reads all that earlier nights leave behind."""
+"""Changes for a recipe that reads all that earlier nights leave behind."""
 
 
 def night(home: Path) -> list[str]:
@@ -66,7 +66,7 @@ def history(home: Path) -> list[dict]:
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory, prefect_server) -> tuple[Path, Path, dict, dict]:
-    """A home after two nights, a copy of it between them, and what they came to."""
+    """Return a home after two nights, a copy of it from between them, and the record of each night."""
     home = tmp_path_factory.mktemp("nights") / "home"
     write_log(home.parent / "logs" / "monday.jsonl", logged_rows(6))
     first = run(home, prefect_server)

@@ -1,4 +1,7 @@
-"""Shards of dreams and the experience model on a Ray cluster of two nodes, of which one dies amid a round; S3 on loopback."""
+"""Shards of dreams and the experience model on a Ray cluster of two nodes, one of which dies amid a round.
+
+S3 is served on loopback.
+"""
 
 import json
 import subprocess
@@ -68,7 +71,7 @@ def test_a_node_dies_amid_a_round_and_all_is_as_without_a_cluster(tmp_path, stor
 
 
 def kill_amid_a_round(nodes: Nodes, running: subprocess.Popen[str]) -> None:
-    """As soon as both nodes dream: the experience model is fitted by one alone."""
+    """Kill the second node once both dream: the experience model is fitted by one alone."""
     while running.poll() is None and nodes.num_busy() < 2:
         time.sleep(0.1)
     time.sleep(1)

@@ -1,4 +1,4 @@
-"""Nights on the server stack: a worker runs them on an interval schedule, each with more logs, and one with nothing new."""
+"""Nights on the server stack: a worker runs them on an interval schedule, each with more logs, one with nothing new."""
 
 import json
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def asked(layout: Layout, method: str, path: str, **json) -> dict | list:
 
 
 def schedule(layout: Layout, *, active: bool) -> None:
-    """Let the nightly deployment run every few seconds, or no more."""
+    """Let the nightly deployment run every few seconds, or not at all."""
     deployment = asked(layout, "GET", "deployments/name/retrain/nightly")["id"]
     for one in asked(layout, "GET", f"deployments/{deployment}/schedules"):
         asked(layout, "DELETE", f"deployments/{deployment}/schedules/{one['id']}")
@@ -50,7 +50,7 @@ def schedule(layout: Layout, *, active: bool) -> None:
 
 
 def ended(layout: Layout) -> list[dict]:
-    """Flow runs of the nightly deployment that ended in their turn, oldest first."""
+    """Return the flow runs of the nightly deployment that started and have ended, oldest first."""
     runs = asked(layout, "POST", "flow_runs/filter", deployments={"name": {"any_": ["nightly"]}}, sort="START_TIME_ASC")
     return [one for one in runs if one["state_type"] in ENDED and one["start_time"]]
 
@@ -73,7 +73,7 @@ def test_two_scheduled_nights_and_one_without_anything_new(deployed):
     wait(lambda: [one["status"] for one in listed(deployed)] == ["finished"] * 2)
     wait(lambda: len(completed(deployed)) > len(listed(deployed)))  # one had nothing new
     schedule(deployed, active=False)
-    first, second = listed(deployed)  # what had nothing new left no entry
+    first, second = listed(deployed)  # the run with nothing new left no entry
     assert first["trigger"] == second["trigger"] == "schedule"
     assert second["reasons"] == ["new: logs/tuesday.jsonl"]
     runs = ended(deployed)

@@ -1,4 +1,4 @@
-"""Tiny recipes of real environments, with models made of nothing but their logs: a whole cycle of each, of a few small games."""
+"""Tiny recipes of real environments, with models trained on their logs alone: one run of each, on a few small games."""
 
 import json
 

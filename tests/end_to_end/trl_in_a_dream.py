@@ -1,4 +1,4 @@
-"""TRL's GRPOTrainer plays and trains in the latest dream of this home, through environment_factory."""
+"""Play and train with TRL's GRPOTrainer in the latest dream of this home, through environment_factory."""
 
 import json
 import tempfile
@@ -19,17 +19,17 @@ _TEMPLATE = (
     "{% for c in m['tool_calls'] or [] %}{{ c['function']['name'] }} {{ c['function']['arguments'] }}{% endfor %}"
     "[end]{% endgeneration %}{% else %}{{ m['content'] }}[state]{% endif %}{% endfor %}"
 )
-"""A marker ends each message, so that no token reaches into the next."""
+"""Chat template with a marker at the end of each message, so that no token reaches into the next."""
 
 
 class InTheDream:
-    """A dream of one's own as TRL wants it: a tool that the policy calls."""
+    """Dream of one's own as TRL expects it: a tool that the policy calls."""
 
     def __init__(self) -> None:
         self._dream = gymnasium_dream()
 
     def reset(self, **_: Any) -> str:
-        """A task and its first state."""
+        """Return a task and its first state."""
         return self._dream.reset(seed=0)[0]
 
     def act(self, action: str) -> str:
@@ -44,13 +44,13 @@ class InTheDream:
 
 
 def call_of(words: Any, ids: list[int], **_: Any) -> dict[str, Any]:
-    """What the policy says, taken for a call of the tool."""
+    """Return what the policy writes as a call of the tool."""
     call = {"type": "function", "function": {"name": "act", "arguments": {"action": words.decode(ids)}}}
     return {"role": "assistant", "content": "", "tool_calls": [call]}
 
 
 def reward(completions: list[Any], **_: Any) -> list[float]:
-    """By chance, so that there is something to learn: of a dream that learnt so little nothing is won."""
+    """Return alternating rewards, so that there is something to learn: a dream that learnt so little is never won."""
     return [float(number % 2) for number, _ in enumerate(completions)]
 
 

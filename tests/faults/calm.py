@@ -1,4 +1,4 @@
-"""What is different between a cycle on the server stack that was disturbed and the same one undisturbed, elsewhere."""
+"""Comparison of a disturbed run on the server stack with the same run undisturbed on another home."""
 
 import json
 import subprocess
@@ -18,18 +18,21 @@ from tests.faults.outcome import Outcome
 from tests.integration.stack_home import running_stack
 
 Disturbance = Callable[[Layout, int, int, Random, Outcome], None]
-"""Runs the cycle of a seed on a stack and disturbs it, until so many tries are used up in all or it has ended."""
+"""Function that runs the recipe with a seed on a stack and disturbs it.
+
+It returns once the given number of tries is used up in all, or the run has ended.
+"""
 
 _TABLES = ("transitions", "agent_tasks", "evaluations")
 
 
 def cycle(seed: int) -> list[str]:
-    """Arguments of a cycle that takes less than a minute and makes nobody champion; other seeds are other cycles."""
+    """Return the arguments of a run that takes less than a minute and promotes nobody; another seed is another run."""
     return ["run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE, "gate.needs_approval=true", f"seed={seed}")]
 
 
 def disturbed(outcome: Outcome, num_tries: int, seed: int, disturb: Disturbance) -> Outcome:
-    """Disturb cycles from this seed on until as many tries are used up; each is compared with an undisturbed one."""
+    """Disturb runs from this seed on until `num_tries` are used up, and compare each with an undisturbed one."""
     rng = Random(0)
     with running_stack() as layout:
         while outcome.num_tries < num_tries:
@@ -40,9 +43,9 @@ def disturbed(outcome: Outcome, num_tries: int, seed: int, disturb: Disturbance)
 
 
 def begun(layout: Layout, seed: int, told: IO[str] | int) -> subprocess.Popen[bytes]:
-    """A process that works on the cycle of a seed, in a group of its own; what it tells goes where it is told to.
+    """Start a process that works on the run of a seed, in its own process group, with stderr sent to the given file.
 
-    It has imported everything and holds the cycle's lease, so that what happens to it now happens to its work.
+    It has imported everything and holds the run's lease, so that what happens to it now happens to its work.
     """
     blobs = open_blobs(settings_of(layout))
     num_leases = _num_leases(blobs)
@@ -59,12 +62,12 @@ def begun(layout: Layout, seed: int, told: IO[str] | int) -> subprocess.Popen[by
 
 
 def _num_leases(blobs: Blobs) -> int:
-    """How often any was taken."""
+    """Return how many leases have been taken so far."""
     return sum(key.endswith(".json") for key in blobs.keys("leases/"))
 
 
 def differences(layout: Layout, seed: int) -> list[str]:
-    """Of the disturbed cycle's data, weights and rows."""
+    """Return how the data, weights and rows of a disturbed run differ from those of an undisturbed one."""
     disturbed = _summary(layout.home, seed)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         quiet = _summary(Path(folder), seed)
@@ -78,7 +81,7 @@ def differences(layout: Layout, seed: int) -> list[str]:
 
 
 def _summary(home: Path, seed: int) -> dict[str, Any]:
-    """Of a finished cycle, which is run to its end if it is not."""
+    """Return the summary of a finished run; run it to its end first if it is not finished."""
     done = dreamgym(home, *cycle(seed), "--json")
     if done.returncode != 0:
         raise RuntimeError(f"dreamgym run: {done.stderr[-2000:]}")
@@ -91,14 +94,14 @@ def _digests(summary: dict[str, Any], name: str) -> list[str]:
 
 
 def _row_ids(settings: Settings, run_id: str) -> dict[str, list[str]]:
-    """Ids of the rows of each table; other cycles' evaluations are left out."""
+    """Return the row ids of each table, without the evaluations of other runs."""
     store = ReplayStore(settings)
     ids = {table: [row["row_id"] for row in store.read(table, columns=["row_id"])] for table in _TABLES}
     return {**ids, "evaluations": [one for one in ids["evaluations"] if one.startswith(run_id)]}
 
 
 def settings_of(layout: Layout) -> Settings:
-    """Of a process that uses this stack."""
+    """Return the settings of a process that uses this stack."""
     told = layout.client_environment()
     given = ("object_store", "replay_store", "s3_endpoint", "s3_access_key", "s3_secret_key")
     return Settings(home=layout.home, **{name: told[f"DREAMGYM_{name.upper()}"] for name in given})

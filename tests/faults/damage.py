@@ -1,4 +1,4 @@
-"""Stored bytes are flipped, cut off or deleted; whoever needs them must find out first."""
+"""Flip, cut off or delete stored bytes; every reader must find out before it uses them."""
 
 import os
 import random
@@ -24,7 +24,7 @@ _BACKBONE = Path(__file__).parents[2] / "models" / "backbones" / "textworld-tiny
 
 
 def check(num_tries: int) -> Outcome:
-    """As many damages, each to a file of what training or promotion rests on."""
+    """Damage `num_tries` files that training or promotion depends on, one at a time."""
     outcome = Outcome("a bit flipped, a file cut off or deleted", "found before a gradient step or a promotion")
     rng = random.Random(0)
     with own_home():
@@ -41,7 +41,7 @@ def check(num_tries: int) -> Outcome:
 
 
 def _store_everything() -> list[Callable[[], object]]:
-    """A checkpoint, trajectories and their rows, a gate and a ledger; and everyone who reads them."""
+    """Store a checkpoint, trajectories and their rows, a gate and a ledger, and return their readers."""
     policy, episodes = put_model(load_model(_BACKBONE)), [_episode(number) for number in range(8)]
     rows = rows_of(episodes, Provenance("recipe", 0), encoder_of(RetrievalRecipe().encoder, None))
     replay_store().upsert("transitions", rows, "logs")
@@ -61,7 +61,7 @@ def _store_everything() -> list[Callable[[], object]]:
 
 
 def _files() -> list[Path]:
-    """All of them but the ledger's marks, which are empty, and what LanceDB wrote before the version that is pinned."""
+    """Return all files but the ledger's empty marks and what LanceDB wrote before the pinned version."""
     kept = [Path(blobs().root) / key for key in blobs().keys("") if not key.startswith("ledger-marks")]
     table = Path(settings().replay_store_uri) / "transitions.lance"
     manifest = min(table.glob("_versions/*.manifest"))  # LanceDB counts down
@@ -81,7 +81,7 @@ def _read_ledger() -> None:
 
 
 def _found(readers: list[Callable[[], object]]) -> bool:
-    """By anyone, as in a process that has loaded nothing before."""
+    """Return whether any reader finds damage, as in a process that has loaded nothing before."""
     forget()
     for read in readers:
         try:

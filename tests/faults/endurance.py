@@ -1,4 +1,4 @@
-"""Many cycles in a row, deployed on one stack: what the servers hold afterwards, and what is left lying about."""
+"""Many deployed runs in a row on one stack: what the servers hold afterwards, and what is left over."""
 
 import json
 import os
@@ -20,10 +20,10 @@ from tests.faults.outcome import Outcome
 from tests.integration.stack_home import TEMPORARY, running_stack
 
 _NO_EVENTS = ("gate.min_outcome_agreement=0", "gate.max_dream_real_gap=1")
-"""The gate refuses, and no alarm is raised: nothing else starts meanwhile."""
+"""Changes with which the gate refuses and no alarm is raised, so that nothing else starts meanwhile."""
 _FLOW_RUN = "prefect.engine"
 _WORKSPACES, _TIDY_WITHIN_S = "prefect-workspace-attempt-*", 30
-"""Where a flow run's environment lies, passwords and all, while it lasts."""
+"""Folders of a flow run's environment, passwords included, and seconds within which they are removed."""
 _FEW = 5
 _MAX_GROWTH = 0.15
 _SPARE_FILES = 20
@@ -31,7 +31,7 @@ _SPARE_FILES = 20
 
 @dataclass(frozen=True)
 class Reading:
-    """What the stack's Python processes hold between two cycles."""
+    """Resources that the stack's Python processes hold between two runs."""
 
     num_processes: int
     num_files: int
@@ -40,7 +40,7 @@ class Reading:
 
     @classmethod
     def of(cls, layout: Layout) -> "Reading":
-        """The present one, once the worker has tidied up."""
+        """Take a reading, once the worker has tidied up."""
         ours, temporary = _processes(layout), layout.home / TEMPORARY
         deadline = time.monotonic() + _TIDY_WITHIN_S
         while list(temporary.glob(_WORKSPACES)) and time.monotonic() < deadline:
@@ -50,13 +50,13 @@ class Reading:
 
 
 def _processes(layout: Layout) -> list[psutil.Process]:
-    """Of the servers in Python and the worker, once the last flow run's is gone.
+    """Return the Python servers and the worker, once the last flow run's process is gone.
 
-    PostgreSQL and SeaweedFS fill caches of a size that they are told.
+    PostgreSQL and SeaweedFS are left out: they fill caches of a configured size.
     """
     supervisor = psutil.Process(int((layout.folder / "supervisor.pid").read_text()))
     while True:
-        with suppress(psutil.NoSuchProcess):  # one that ends just now
+        with suppress(psutil.NoSuchProcess):  # a process that ends just now
             commands = {one: one.cmdline() for one in supervisor.children(recursive=True)}
             if not any(_FLOW_RUN in command for command in commands.values()):
                 return [one for one, command in commands.items() if any("python" in part for part in command[:1])]
@@ -64,7 +64,10 @@ def _processes(layout: Layout) -> list[psutil.Process]:
 
 
 def check(num_cycles: int) -> Outcome:
-    """As many cycles, each of another seed, by the worker; few of them end with the experience model."""
+    """Run the recipe `num_cycles` times in the worker, with another seed each time.
+
+    If there are only a few runs, they end with the experience model.
+    """
     until = "evaluate" if num_cycles > _FEW else "experience"
     outcome = Outcome("cycles in a row on the server stack", "no process, file handle, lock or memory more than before")
     with running_stack() as layout:
@@ -96,7 +99,7 @@ def _run(layout: Layout, seed: int, until: str) -> None:
 
 
 def _growth(readings: list[Reading]) -> list[str]:
-    """From the first quarter on; before, servers load what they need."""
+    """Return what grew after the first quarter of the runs; before that, servers load what they need."""
     first, last = readings[len(readings) // 4], readings[-1]
     problems = []
     if last.num_processes > first.num_processes:

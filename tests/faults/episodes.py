@@ -1,4 +1,4 @@
-"""Many episodes in real environments that have processes of their own: what they hold afterwards, and what is left of them."""
+"""Many episodes in real environments with processes of their own: what these hold, and what is left of them."""
 
 import os
 import random
@@ -25,9 +25,9 @@ _MAX_GROWTH, _ENOUGH_READINGS = 0.25, 10
 _GONE_WITHIN_S = 30
 _KILLED_AT_STEP = 3
 _BY_CHANCE = 2
-"""Episodes that may fail by themselves."""
+"""Number of episodes that may fail by themselves."""
 _OURS = "STARTED_BY_TEST"
-"""A variable that whatever we start inherits, whoever it belongs to later."""
+"""Environment variable that every process we start inherits, whatever becomes its parent later."""
 _RECIPES = (
     AlfworldRecipe(),
     MiniwobRecipe(),
@@ -36,12 +36,12 @@ _RECIPES = (
 
 
 def check(num_episodes: int) -> Outcome:
-    """As many episodes in each environment, and one of the processes that play killed amid some in the middle.
+    """Play `num_episodes` in each environment, and kill one of the processes that play halfway through.
 
-    What that process played ends as a failure, and hardly anything else.
+    The episodes of that process end as failures, and hardly any others.
 
     Raises:
-        InputError: one of them cannot be played here.
+        InputError: one of the environments cannot be played here.
     """
     outcome = Outcome(
         "episodes in a row in ALFWorld, MiniWoB++ and ScienceWorld", "each ends, no process is left, memory is bounded"
@@ -50,7 +50,7 @@ def check(num_episodes: int) -> Outcome:
     if "ALFWORLD_DATA" not in os.environ and (found := place_of_games()):
         os.environ["ALFWORLD_DATA"] = str(found)
     for recipe in _RECIPES:
-        environment: Any = type(open_environment(recipe))(recipe)  # one of our own, since it is closed
+        environment: Any = type(open_environment(recipe))(recipe)  # an instance of our own, since it is closed
         readings, failed = list[int](), list[Trajectory]()
         starts = range(0, num_episodes, _AT_ONCE)
         for start in starts:
@@ -68,7 +68,7 @@ def check(num_episodes: int) -> Outcome:
 
 
 def _kill_one_amid(environment: Any) -> None:
-    """At the third step from now, of processes that hold games."""
+    """Kill one of the processes that hold games, at the third step from now."""
     step, numbers = environment.step, count(1)
 
     def killing(actions: Mapping[int, str]) -> dict[int, Step]:
@@ -81,7 +81,10 @@ def _kill_one_amid(environment: Any) -> None:
 
 
 def _too_few_or_many(name: str, failed: list[Trajectory]) -> list[str]:
-    """Than a process plays: all are as busy as each other, and an episode or two may have ended before."""
+    """Return a problem if no episode failed, or clearly more than one process plays.
+
+    All processes play equally many, and an episode or two may have ended before.
+    """
     played = -(-_AT_ONCE // settings().environment_processes)
     if 0 < len(failed) <= played + _BY_CHANCE:
         return []
@@ -95,9 +98,10 @@ def _played(environment: Any, start: int) -> list[Trajectory]:
 
 
 def _playing() -> set[psutil.Process]:
-    """All that we started, orphans too, but multiprocessing's bookkeeper, which lives as long as we do.
+    """Return all processes that we started, orphans included, except multiprocessing's resource tracker.
 
-    A page's process writes its title over its variables, and is known by its parents.
+    The tracker lasts as long as this process. A web page's process writes its title over its variables, and is
+    recognised by its parents.
     """
     found = set[psutil.Process]()
     for process in psutil.process_iter():
@@ -113,7 +117,7 @@ def _is_ours(process: psutil.Process) -> bool:
 
 
 def _held() -> int:
-    """Bytes of all processes that play."""
+    """Return the bytes that all processes that play hold."""
     held = 0
     for process in _playing():
         with suppress(psutil.Error):
@@ -122,7 +126,7 @@ def _held() -> int:
 
 
 def _growth(name: str, readings: list[int]) -> list[str]:
-    """Of the most in the last half over the most in the first; of a few readings nobody can say."""
+    """Return a problem if the maximum of the last half exceeds that of the first; a few readings show nothing."""
     if len(readings) < _ENOUGH_READINGS:
         return []
     half = len(readings) // 2

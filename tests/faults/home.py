@@ -1,4 +1,4 @@
-"""A home of its own for each fault."""
+"""Home of its own for each fault."""
 
 import os
 import tempfile
@@ -10,7 +10,7 @@ from tests.fresh import HOME_VARIABLE, reset_context
 
 @contextmanager
 def own_home() -> Iterator[str]:
-    """A folder on which every door opens while it lasts."""
+    """Yield a temporary folder that is the home of this process meanwhile."""
     before = os.environ.get(HOME_VARIABLE)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         open_doors_on(home)
@@ -21,7 +21,7 @@ def own_home() -> Iterator[str]:
 
 
 def open_doors_on(home: str | None) -> None:
-    """Let every door of this process open on a home, or on the default one."""
+    """Set the home of this process, or return to the default one."""
     os.environ.pop(HOME_VARIABLE, None)
     if home is not None:
         os.environ[HOME_VARIABLE] = home

@@ -1,4 +1,4 @@
-"""A server goes away in the middle of a cycle and comes back: the cycle goes on, or says what is missing and is resumed."""
+"""Outage of a server in the middle of a run: the run goes on, or says what is missing and is resumed."""
 
 import subprocess
 import sys
@@ -12,13 +12,13 @@ from tests.faults.calm import begun, disturbed
 from tests.faults.outcome import Outcome
 
 _AWAY_S = {"prefect": 15, "postgres": 15, "s3": 60, "mlflow": 120}
-"""Which server of the stack, and for how long."""
+"""Seconds that each server of the stack is away."""
 _FEW, _BRIEFLY_S = 5, 10
-"""A few outages are brief."""
+"""Number of outages up to which each is brief, and the seconds that a brief one lasts at most."""
 
 
 def check(num_outages: int) -> Outcome:
-    """As many outages, of one server after the other, in cycles of other seeds."""
+    """Cause `num_outages` outages, of one server after the other, in runs of different seeds."""
     outcome = Outcome(
         "Prefect, PostgreSQL, S3 or MLflow goes away in a cycle",
         "it ends, or fails cleanly and is resumed: no row lost or twice, same data and weights",
@@ -27,7 +27,10 @@ def check(num_outages: int) -> Outcome:
 
 
 def _disturb(layout: Layout, seed: int, num_outages: int, rng: Random, outcome: Outcome) -> None:
-    """Run a cycle, again if it fails, with a server away now and then, until the outages are used up or it ended."""
+    """Run a recipe, again if it fails, with a server away now and then.
+
+    Return once the outages are used up, or the run has ended.
+    """
     longest_s = _BRIEFLY_S if num_outages <= _FEW else max(_AWAY_S.values())
     while outcome.num_tries < num_outages:
         with tempfile.TemporaryFile("w+") as told:
@@ -46,7 +49,7 @@ def _disturb(layout: Layout, seed: int, num_outages: int, rng: Random, outcome: 
 
 
 def _take_away(layout: Layout, server: str, seconds: float) -> None:
-    """Until it is healthy again."""
+    """Stop a server for some seconds, and wait until it is healthy again."""
     configuration = str(layout.folder / "supervisor.conf")
     command = [sys.executable, "-m", "supervisor.supervisorctl", "-c", configuration, "stop", server]
     subprocess.run(command, capture_output=True, check=True)
@@ -62,7 +65,7 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
 
 
 def _untidy(told: str, code: int) -> list[str]:
-    """What is wrong with how a cycle failed: it should have said so in one line."""
+    """Return a problem if a failed run did not give its reason in one line."""
     last = told.strip().splitlines()[-1] if told.strip() else ""
     if code == 1 and last.startswith("error: ") and "Traceback" not in told:
         return []

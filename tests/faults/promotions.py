@@ -1,4 +1,4 @@
-"""Eight processes promote at once, against the same champion, some of them roll back."""
+"""Eight processes promote at once against the same champion; one of them rolls back instead."""
 
 import multiprocessing
 from queue import Queue
@@ -20,7 +20,7 @@ NUM_PROCESSES = 8
 
 
 def check(num_rounds: int) -> Outcome:
-    """As many rounds, each begun by all processes together."""
+    """Run `num_rounds` rounds, each begun by all processes together."""
     outcome = Outcome("8 promotions and rollbacks at once", "one winner per fence; ledger and alias agree")
     with own_home() as home:
         _begin("main")
@@ -44,7 +44,7 @@ def check(num_rounds: int) -> Outcome:
 
 
 def _problems(before: int, winners: list[str]) -> list[str]:
-    """Whether the ledger holds exactly what the winners were told, and the alias points where it says."""
+    """Return the mismatches between the reported winners, the ledger's entries and the registry's champion."""
     history = ledger().history()
     written = [entry.by for entry in history.entries[before:]]
     problems = [] if sorted(written) == sorted(winners) else [f"told {winners}, written {written}"]
@@ -54,7 +54,7 @@ def _problems(before: int, winners: list[str]) -> list[str]:
 
 
 def _overtook(history: History, number: int) -> bool:
-    """Whether an entry promoted a policy that was judged against another champion than the one it replaced.
+    """Return whether an entry promoted a policy that was judged against another champion than the one it replaced.
 
     Two may replace the same champion in one round: the first was rolled back in between.
     """
@@ -70,7 +70,7 @@ def _digest(policy: Reference | None) -> str:
 
 
 def _compete(home: str, number: int, num_rounds: int, start, told: "Queue[str]") -> None:
-    """In each round: promote a policy of my own that was judged against today's champion, or roll back."""
+    """Promote a new policy that was judged against the present champion, or roll back, once in each round."""
     open_doors_on(home)
     _begin(f"process {number}")
     for round in range(num_rounds):

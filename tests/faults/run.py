@@ -19,11 +19,11 @@ FAULTS: dict[str, tuple[Callable[[int], Outcome], int, int]] = {
     "outages": (outages.check, 4, 40),
     "cycles in a row": (endurance.check, 2, 20),
 }
-"""How a fault is injected, and how often: in the tests, and in full."""
+"""Check that injects each fault, with its number of tries in the tests and in full."""
 
 
 def check_few(name: str) -> None:
-    """As often as the tests do; raises unless everything held."""
+    """Inject a fault as often as the tests do; raise AssertionError unless the promise always held."""
     check, few, _ = FAULTS[name]
     outcome = check(few)
     assert not outcome.broken, "\n".join(outcome.broken)
@@ -31,7 +31,7 @@ def check_few(name: str) -> None:
 
 
 def main(large: bool) -> int:
-    """The table; 1 if a promise did not hold."""
+    """Print the table; return 1 if a promise did not hold."""
     table = Table(title="Faults injected for real, and what must hold")
     for heading in ("fault", "must hold", "tries", "held"):
         table.add_column(heading, justify="left" if heading in ("fault", "must hold") else "right", overflow="fold")

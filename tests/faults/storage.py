@@ -1,4 +1,4 @@
-"""An S3-compatible store that fails: now and then, for a while, and after it did what it was asked."""
+"""S3-compatible store that fails: it refuses some requests, or carries them out and loses the answer."""
 
 import random
 import tempfile
@@ -23,7 +23,7 @@ _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>reduce your request rate</Me
 
 
 class Weather:
-    """What happens to requests: each is passed on, refused, or passed on and its answer lost."""
+    """Fate of requests: each is passed on, refused, or passed on with its answer lost."""
 
     def __init__(self, seed: int) -> None:
         self.rng, self.refused_share, self.lost_share = random.Random(seed), 0.0, 0.0
@@ -42,7 +42,7 @@ class Weather:
 
 @contextmanager
 def weathered(target: str, weather: Weather) -> Iterator[str]:
-    """The address of a server that passes requests on to another, as the weather lets it."""
+    """Yield the address of a server that passes requests on to `target`, as `weather` decides."""
     lock, client = threading.Lock(), httpx.Client(timeout=30)
 
     class Handler(BaseHTTPRequestHandler):
@@ -91,14 +91,14 @@ def _refused(rng: random.Random) -> tuple[int, dict[str, str], bytes]:
 
 
 def check_errors(num_tries: int) -> Outcome:
-    """Objects, a ledger and a table, while one request in five is refused."""
+    """Write objects, a ledger and a table while one request in five is refused."""
     outcome = Outcome("S3 answers 500, 503 or SlowDown to one request in five", "everything is written once")
     _in_weather(outcome, num_tries, refused=0.2, lost=0.0)
     return outcome
 
 
 def check_lost_answers(num_tries: int) -> Outcome:
-    """The same, while the answer to one request in five is lost after it was carried out."""
+    """Write the same while the answer to one request in five is lost after it was carried out."""
     outcome = Outcome("S3 does what it is asked, and its answer is lost", "everything is written once")
     _in_weather(outcome, num_tries, refused=0.0, lost=0.2)
     return outcome
@@ -137,7 +137,7 @@ def _write_one_of_each(objects: ObjectStore, ledger: Ledger, table: ReplayStore,
 
 
 def quarantined(number: int) -> dict[str, object]:
-    """A row of the smallest table."""
+    """Return a row of the smallest table."""
     from schemas.tables import QUARANTINE_SCHEMA
 
     blank = {field.name: "" if str(field.type) == "string" else 0 for field in QUARANTINE_SCHEMA}

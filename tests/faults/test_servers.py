@@ -1,4 +1,4 @@
-"""The faults of the server stack in small numbers; `make faults` injects many."""
+"""Faults of the server stack in small numbers; `make faults` injects many."""
 
 import pytest
 

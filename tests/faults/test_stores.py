@@ -1,4 +1,4 @@
-"""The faults of stores in small numbers; `make faults` injects many."""
+"""Faults of the stores in small numbers; `make faults` injects many."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Plays an ALFWorld game and prints what is seen: with what is done once, or as TextWorld comes."""
+"""Play an ALFWorld game and print what is seen: with our caches, or with TextWorld unpatched."""
 
 import random
 import sys

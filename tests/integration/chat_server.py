@@ -1,4 +1,4 @@
-"""A chat model on loopback that knows three questions by what they are to be answered with, and fails on purpose."""
+"""Chat model on loopback that knows three questions by the answer they require, and fails on purpose."""
 
 import json
 import threading
@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class ChatServer(ThreadingHTTPServer):
-    """Answers until it is told otherwise; every so many requests fail first."""
+    """Server that answers, unless configured otherwise; the first of every `fail_every` requests fails."""
 
     daemon_threads = True
 
@@ -19,10 +19,10 @@ class ChatServer(ThreadingHTTPServer):
         self.num_at_once = self.most_at_once = 0
         self.one_at_a_time = threading.Condition()
         self.company_s = 0.0
-        """How long the first wait at most until somebody else asks, too."""
+        """Maximum seconds that the first request waits for another one."""
         self.fail_every, self.num_requests = fail_every, 0
         self.page = b""
-        """Of a server of another kind, which is sent in place of answers."""
+        """Page of a server of another kind, which is sent in place of answers."""
 
     @property
     def url(self) -> str:
@@ -53,7 +53,7 @@ class ChatServer(ThreadingHTTPServer):
 
 
 def _imagined(given: dict) -> dict:
-    """Taking succeeds, eating makes gone, and all else changes nothing."""
+    """Return a prediction: taking succeeds, eating makes gone, and all else changes nothing."""
     verb, _, thing = given["action"].partition(" ")
     changes = {thing: None} if verb == "eat" else {}
     return {"reasoning": f"[next] {verb}", "changes": changes, "outcome": "success" if verb == "take" else "continue"}

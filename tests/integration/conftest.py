@@ -1,4 +1,4 @@
-"""What several integration tests stand on."""
+"""Fixtures that several integration tests use."""
 
 import subprocess
 
@@ -17,7 +17,7 @@ from tests.fresh import use_home
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A home of its own, on which every door opens."""
+    """Give the test a home of its own."""
     use_home(tmp_path, monkeypatch)
     yield tmp_path
     use_home(tmp_path, monkeypatch)
@@ -25,20 +25,20 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def in_a_cycle(home):
-    """A cycle of its own, at work in a home of its own."""
+    """Set the context of a run in a home of its own."""
     forget()
     set_run_context(RunContext("kept", "recipe", Tracker(settings(), "kept", {}), Display(Console(quiet=True))))
 
 
 @pytest.fixture
 def policy(in_a_cycle):
-    """What the shipped backbone says, kept in a cycle of its own."""
+    """Store the shipped backbone in a run of its own, and return its reference."""
     return put_model(load_model(SHIPPED / "textworld-tiny"))
 
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of its own that is soon full."""
+    """Yield the folder of a file system that is soon full."""
     folder = tmp_path / "small"
     folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], check=False)

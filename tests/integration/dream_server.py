@@ -1,4 +1,4 @@
-"""A server of an environment in this process, as long as a test needs it; and the environment of OpenEnv's own client."""
+"""Server of an environment in this process, for as long as a test needs it; and OpenEnv's own client."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ _CLIENT = "openenv-core==0.3.0"
 
 @contextmanager
 def serving(served: Served, limits: Limits | None = None, token: str = "") -> Iterator[str]:
-    """Its address. It pings nobody: only its own limits end a session."""
+    """Yield the server's address. It sends no pings: only its own limits end a session."""
     app = app_of(served, limits or Limits(), token)
     config = uvicorn.Config(app, port=0, log_level="warning", access_log=False, ws_ping_interval=None)
     server = uvicorn.Server(config)
@@ -39,7 +39,7 @@ def serving(served: Served, limits: Limits | None = None, token: str = "") -> It
 
 
 def play_with_openenv(url: str, episodes: list[dict]) -> list[dict]:
-    """What OpenEnv's own client sees of these episodes, played at once."""
+    """Return what OpenEnv's own client sees of these episodes, played at once."""
     script = Path(__file__).with_name("openenv_client.py")
     asked = json.dumps({"url": url, "episodes": episodes})
     done = subprocess.run([_python(), script], input=asked, capture_output=True, text=True, timeout=300, check=False)
@@ -48,7 +48,7 @@ def play_with_openenv(url: str, episodes: list[dict]) -> list[dict]:
 
 
 def _python() -> Path:
-    """Of an environment that has the client, which is made on first use: its pins fight ours."""
+    """Return the Python of a virtual environment with the client, created on first use: its pins conflict with ours."""
     home = user_cache_path("dreamgym") / "clients" / _CLIENT
     if not (home / "made").exists():
         venv.create(home, with_pip=True, clear=True)

@@ -1,4 +1,4 @@
-"""A fine-tuning in a process of its own; prints the steps that it logged, and the digest of what it came to."""
+"""Run a fine-tuning in this process; print the steps that it logged, and the digest of its result."""
 
 import json
 

@@ -10,7 +10,7 @@ from infra.environments.single_games import Outcome
 
 
 class Counting:
-    """Counts its steps; says in whose process it is; does as it is told."""
+    """Game that counts its steps, shows its process id, and fails on request."""
 
     def reset(self, which: str) -> Seen:
         self.name, self.num_steps = str(which), 0
@@ -27,14 +27,14 @@ class Counting:
         return self._seen("success" if action == "win" else "continue")
 
     def close(self) -> None:
-        """It holds nothing."""
+        """Do nothing, since the game holds nothing."""
 
     def _seen(self, outcome: Outcome = "continue") -> Seen:
         return Seen(f"{self.name} {self.num_steps}", (str(os.getpid()),), outcome=outcome)
 
 
 class NeverThere:
-    """Makes games, and hangs the process that is to know it."""
+    """Factory of games that hangs the process that unpickles it."""
 
     def __call__(self) -> Counting:
         return Counting()
@@ -44,7 +44,7 @@ class NeverThere:
 
 
 class CountingGames(OpenedGames):
-    """Counts of one family."""
+    """Counting games of one family."""
 
     def which(self, task):
         return (task.task_id,)

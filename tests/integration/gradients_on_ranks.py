@@ -21,11 +21,11 @@ from schemas.records import Tokens
 from tests.unit.tiny import tiny_network
 
 EXAMPLES = [Example.of((list(range(1, 9 + n)), False), (list(range(20, 24 + 3 * n)), True)) for n in range(3)]
-"""Of other lengths and shares of targets; three, so that two ranks have unequal shares."""
+"""Examples of different lengths and shares of targets; three, so that two ranks have unequal shares."""
 
 
 def groups() -> list[ScoredGroup]:
-    """Three of other lengths, so that one rank repeats one."""
+    """Return three groups of different lengths, so that one rank repeats one."""
     return [
         ScoredGroup(
             [
@@ -39,7 +39,10 @@ def groups() -> list[ScoredGroup]:
 
 
 def losses_and_gradients(kind: str, training: TrainingRecipe) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
-    """Of a fine-tuning's batch, and of a round of GRPO, whose update subtracts the gradients themselves."""
+    """Return the losses and the updated weights of a fine-tuning batch and of a round of GRPO.
+
+    The optimizer is SGD with a learning rate of 1, so that an update subtracts the gradients themselves.
+    """
     losses, states = {}, {}
     for name, work in (("sft", _sft), ("grpo", _grpo)):
         network = tiny_network(kind=kind)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Stands in for a Python with vLLM, and answers completions as a file beside it says, one line for each: what no real
-server does when it is told to."""
+"""Stand-in for a Python with vLLM that answers completions as a file next to it says, one line for each.
+
+It misbehaves on request, as no real server does.
+"""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""OpenEnv's own client, in an environment of its own: plays what standard input says, all at once, and prints what it saw.
+"""OpenEnv's own client, in an environment of its own: play the episodes of standard input and print what was seen.
+
+All episodes are played at once.
 
 in:  {"url": ..., "episodes": [{"reset": {...}, "actions": [...]}, ...]}
 out: by episode [[observation, reward, done] of the reset and of each step], then the session's state

@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes on this machine: two raylets, each with an address of its own on loopback."""
+"""Ray cluster of two nodes on this machine: two raylets, each with an address of its own on loopback."""
 
 import os
 import signal
@@ -16,24 +16,27 @@ from tests.free_ports import free_port
 
 _RAY = Path(sys.executable).with_name("ray")
 _AS_OTHERS = {"RAY_worker_niceness": "0"}
-"""Ray's workers stand back behind all others (15), and on a busy machine get a thirtieth of a core: they seem to hang."""
+"""Variables that give Ray's workers a normal priority.
+
+By default (15) they give way to all others, and on a busy machine get a thirtieth of a core: they seem to hang.
+"""
 _HEAD, _SECOND = "127.0.0.3", "127.0.0.2"
 
 
 @dataclass
 class Nodes:
-    """The head, and one that may die."""
+    """Head node, and a second one that may die."""
 
     address: str
     folder: str
 
     def num_busy(self) -> int:
-        """Nodes of which a worker is at a call; what a worker has forked bears its title, too."""
+        """Return the number of nodes with a worker in a call; processes that a worker forks have its title, too."""
         raylets = [self._raylet(address) for address in (_HEAD, _SECOND)]
         return sum(any(map(_is_at_work, raylet.children())) for raylet in raylets)
 
     def kill_second(self) -> None:
-        """Its raylet and all that runs under it, at once."""
+        """Kill the second node's raylet and all that runs under it, at once."""
         raylet = self._raylet(_SECOND)
         for process in (raylet, *raylet.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
@@ -61,7 +64,7 @@ def _is_raylet_of(process: psutil.Process, address: str, folder: str) -> bool:
 
 @contextmanager
 def two_nodes(**settings: str) -> Iterator[Nodes]:
-    """The cluster while it lasts, with these settings on both nodes."""
+    """Yield a running cluster, with these settings on both nodes."""
     port = free_port(_HEAD)
     address, one_cpu = f"{_HEAD}:{port}", ("--num-cpus", "1", "--object-store-memory", "100000000")
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:

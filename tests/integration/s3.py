@@ -1,6 +1,6 @@
-"""An S3-compatible server on loopback: moto, one request at a time, for it checks a condition and writes in two steps.
+"""S3-compatible server on loopback: moto, one request at a time, for it checks a condition and writes in two steps.
 
-Only whole requests are let in: a connection that a client keeps without asking anything would shut out all others.
+Only whole requests are let in: an idle connection that a client holds open would shut out all others.
 """
 
 import logging
@@ -17,7 +17,7 @@ from werkzeug.serving import make_server
 
 @contextmanager
 def s3_server(bucket: str, secret: str = "secret") -> Iterator[str]:
-    """Its address while it runs, with one empty bucket; keys are "key" and the secret."""
+    """Yield the address of a server with one empty bucket; its keys are "key" and the secret."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     application = _one_by_one(DomainDispatcherApplication(create_backend_app))
     server = make_server("127.0.0.1", 0, application, threaded=True)

@@ -1,4 +1,4 @@
-"""A small shop that speaks the protocol of AgentGym's WebShop server: nine products, in three colours and two sizes each."""
+"""Small shop with the protocol of AgentGym's WebShop server: nine products, in three colours and two sizes each."""
 
 import json
 import threading
@@ -18,7 +18,7 @@ PRODUCTS = {f"b0000000{i}{j}": f"{stuff} {kind}" for i, kind in enumerate(KINDS)
 
 
 def goal(number: int) -> tuple[str, str, str]:
-    """What goal a number is: a product, a colour, a size."""
+    """Return the product, colour and size that a goal number stands for."""
     return list(PRODUCTS.values())[number % 9], COLOURS[number % 3], SIZES[number % 2]
 
 
@@ -83,7 +83,7 @@ class _Session:
 
 
 class ShopServer(ThreadingHTTPServer):
-    """On loopback; sessions in `lost` are answered with an error."""
+    """Server on loopback; sessions in `lost` are answered with an error."""
 
     daemon_threads = True
 
@@ -91,7 +91,7 @@ class ShopServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.sessions: dict[int, _Session] = {}
         self.lost: set[int] = set()
-        self.run_session = threading.Lock()
+        self.lock = threading.Lock()
 
     @property
     def url(self) -> str:
@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def shop() -> Iterator[ShopServer]:
-    """One that is open."""
+    """Yield a running shop."""
     with ShopServer() as server:
         threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
         yield server

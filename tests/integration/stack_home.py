@@ -1,4 +1,4 @@
-"""A home for a server stack in a test: a short path that the database's user may enter, and free ports."""
+"""Home for a server stack in a test: a short path that the database's user may enter, and free ports."""
 
 import shutil
 import tempfile
@@ -15,7 +15,7 @@ TEMPORARY = "temporary"
 
 @contextmanager
 def stack_home() -> Iterator[Path]:
-    """A folder directly under the temporary one; pytest's own are closed to other users."""
+    """Yield a folder directly under the temporary one; pytest's own are closed to other users."""
     folder = Path(tempfile.mkdtemp(prefix="dreamgym-"))
     folder.chmod(0o755)
     try:
@@ -26,7 +26,7 @@ def stack_home() -> Iterator[Path]:
 
 @contextmanager
 def running_stack(**settings: str) -> Iterator[Layout]:
-    """A stack of its own, up while it lasts; its worker has these settings. Temporary files lie in its home."""
+    """Yield a running stack, whose worker has these settings. Temporary files lie in its home."""
     with stack_home() as home:
         (home / TEMPORARY).mkdir()
         told = {"TMPDIR": str(home / TEMPORARY), **settings}
@@ -39,7 +39,7 @@ def running_stack(**settings: str) -> Iterator[Layout]:
 
 
 def port_options() -> list[str]:
-    """A port for each server; the object server uses the seven above its own, too."""
+    """Return options with a port for each server; the object server uses the seven above its own, too."""
     servers = ("prefect", "mlflow", "postgres", "s3")
     ports = zip(servers, free_ports(len(servers), in_a_row=8), strict=True)
     return [part for name, port in ports for part in (f"--{name}-port", str(port))]

@@ -1,4 +1,4 @@
-"""A stand-in for BrowserGym: a shop with a cart, told as Chrome's accessibility tree, that takes BrowserGym's calls."""
+"""Stand-in for BrowserGym: a shop with a cart, given as Chrome's accessibility tree, that takes BrowserGym's calls."""
 
 import re
 from typing import Any
@@ -7,14 +7,14 @@ import gymnasium
 
 
 def _node(bid: str | None, role: str, name: str, value: str = "", **properties: bool) -> dict[str, Any]:
-    """As Chrome tells it and BrowserGym marks it."""
+    """Return a node as Chrome reports it and BrowserGym marks it."""
     told = [{"name": key, "value": {"type": "boolean", "value": on}} for key, on in properties.items()]
     node = {"role": {"value": role}, "name": {"value": name}, "value": {"value": value}, "properties": told}
     return node if bid is None else {**node, "browsergym_id": bid}
 
 
 class Shop(gymnasium.Env[Any, Any]):
-    """Search for a thing, then put it into the cart."""
+    """Shop in which a lamp is searched for, then put into the cart."""
 
     observation_space = gymnasium.spaces.Dict()
     action_space = gymnasium.spaces.Text(500)

@@ -1,4 +1,4 @@
-"""Other people's environments behind our port: Gymnasium's, and OpenEnv servers'."""
+"""External environments behind our port: Gymnasium's, and OpenEnv servers'."""
 
 from dataclasses import replace
 from threading import Thread
@@ -29,7 +29,7 @@ def in_gymnasium() -> gymnasium.Env:
 
 
 class Told(gymnasium.Env):
-    """It says its seed, and ends as it is told: `terminated 0.5`, say."""
+    """Environment that shows its seed, and ends as the action says: `terminated 0.5`, say."""
 
     observation_space = action_space = gymnasium.spaces.Text(99)
 
@@ -55,7 +55,7 @@ def served() -> Served:
 
 
 def played(environment, actions: list[str]) -> list[tuple[float, bool, Failure | None]]:
-    """Rewards, ends and failures of one episode."""
+    """Return the rewards, ends and failures of one episode."""
     (task,) = environment.tasks("train", 1)
     environment.reset({0: task})
     steps = [environment.step({0: action})[0] for action in actions]
@@ -114,7 +114,7 @@ def test_what_gymnasium_does_not_know_and_what_is_no_text_is_said_at_once():
 
 @pytest.fixture
 def games():
-    """On a server, as other games are."""
+    """Yield an environment whose games run on an OpenEnv server."""
     with serving(served()) as url:
         environment = open_environment(PluginRecipe(name="openenv", options={"url": url}))
         yield environment

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.integration
 
 ALL = AlfworldRecipe()
 LOOK: tuple[AlfworldFamily, ...] = ("look_at_obj_in_light",)
-"""In bedrooms, which are small: their games begin within a second."""
+"""Family of games in bedrooms, which are small: they begin within a second."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A backbone that is made of logs alone: it knows their words, and has learnt from them."""
+"""Backbone that is built from logs alone: it knows their words, and has learnt from them."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The adapter to BrowserGym, on a stand-in of ours that speaks as it does; the real benchmarks need websites."""
+"""Adapter to BrowserGym, on a stand-in of ours that speaks as it does; the real benchmarks need websites."""
 
 from pathlib import Path
 
@@ -68,7 +68,7 @@ THIRTEEN = (
     ),
     *("focus('a')", "clear('a')", "drag_and_drop('a', 'b')", "upload_file('a', '/files/cv.pdf')"),
 )
-"""The paper's calls, click in two ways."""
+"""The paper's calls, with click in two forms."""
 
 
 def test_the_papers_thirteen_calls_are_known():

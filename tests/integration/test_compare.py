@@ -1,4 +1,4 @@
-"""Comparison of cycles: what differs and nothing else, paired on the tasks that they share, safe to open."""
+"""Comparison of runs: it shows only what differs, is paired on the tasks they share, and is safe to open."""
 
 import pytest
 

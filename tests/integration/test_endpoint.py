@@ -1,4 +1,4 @@
-"""Teacher, experience model and task generator at an endpoint: a real HTTP server on loopback that misbehaves on purpose."""
+"""Teacher, experience model and task generator at an endpoint: an HTTP server on loopback that fails on purpose."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What becomes of a question when the server that it is put to dies, hangs, or answers nonsense."""
+"""Requests to a server that dies, hangs, or answers nonsense."""
 
 import shutil
 import time
@@ -18,7 +18,7 @@ FINE = [Sampled([7, 0], [-0.5, -0.25], ended=True, weight_version="w")]
 
 
 class Tried:
-    """A served role with a plan of what its servers do, one completion after the other."""
+    """Served role with a plan of what its servers do, one completion after the other."""
 
     def __init__(self, folder: Path) -> None:
         self.python = folder / "python"

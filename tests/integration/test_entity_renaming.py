@@ -1,4 +1,4 @@
-"""Aliases: whose tasks get them, and that the same draw gives the same."""
+"""Entity renaming: the tasks that get new names, and that the same draw gives the same names."""
 
 from dataclasses import replace
 

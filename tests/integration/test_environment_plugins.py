@@ -1,4 +1,4 @@
-"""Environments that other packages bring: by an entry point, pinned to the version that is installed."""
+"""Environments from other packages: found by an entry point, pinned to the version that is installed."""
 
 import subprocess
 import sys
@@ -97,7 +97,7 @@ def test_a_name_that_nobody_brings_and_a_version_that_is_not_there_are_refused()
 
 @pytest.fixture
 def installed(tmp_path) -> Path:
-    """A package of somebody else's, as pip leaves it."""
+    """Write a third-party package as pip leaves it, and return its folder."""
     (tmp_path / "diggers.py").write_text(_PACKAGE)
     about = tmp_path / "diggers-1.2.dist-info"
     about.mkdir()

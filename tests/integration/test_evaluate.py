@@ -1,4 +1,4 @@
-"""How a policy is measured: which episodes are played, and what becomes of them."""
+"""Evaluation of a policy: the episodes that are played, and how they are counted and stored."""
 
 from itertools import cycle as repeat
 
@@ -16,7 +16,7 @@ THRICE = EvaluationRecipe(temperature=1.0, episodes_per_task=3)
 
 
 def end_at_once(monkeypatch, outcomes) -> None:
-    """Let every episode in TextWorld end with its first step: the next of these outcomes, again and again."""
+    """Make every episode in TextWorld end at its first step, with the next of these outcomes, repeated endlessly."""
     coming = repeat(outcomes)
 
     def play(episode, _action):

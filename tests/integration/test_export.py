@@ -1,4 +1,4 @@
-"""A policy taken out as a Hugging Face folder: transformers loads it, whole or not at all, and it is what was stored."""
+"""Export of a policy as a Hugging Face folder: whole or not at all, loaded by transformers, equal to the stored one."""
 
 import hashlib
 import json
@@ -51,7 +51,7 @@ def success(real: float, dream: float, steps: int = 0) -> dict:
 
 @pytest.fixture
 def stored(home):
-    """A run with three different policies, the last with adapters; the second is champion."""
+    """Store a run with three different policies, the last with adapters; the second is champion."""
     forget()
     start = put_model(load_model(SHIPPED / "textworld-tiny"))
     dream = put_model(changed(get_model(start, TrainingRecipe())))
@@ -74,7 +74,7 @@ def stored(home):
 
 
 def changed(model):
-    """What training might make of it."""
+    """Change a model as training might."""
     for name, weight in model.network.named_parameters():
         if weight.requires_grad and ("lora_B" in name or "norm" in name):
             torch.nn.init.normal_(weight, std=0.1, generator=torch.Generator().manual_seed(0))

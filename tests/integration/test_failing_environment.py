@@ -1,4 +1,4 @@
-"""A real environment that fails: its episodes are played anew, and what it did not let a policy show is not held against it."""
+"""Real environment that fails: its episodes are played anew, and do not count against a policy."""
 
 import pytest
 
@@ -18,7 +18,7 @@ TWICE = EvaluationRecipe(temperature=1.0, episodes_per_task=2)
 
 
 def fail(monkeypatch, num_times: int) -> None:
-    """Let the first so many steps in TextWorld raise."""
+    """Make the first `num_times` steps in TextWorld raise."""
     rightly, failures = CookingEnvironment._play, iter(range(num_times))
 
     def play(episode, action):

@@ -1,4 +1,4 @@
-"""Logs from elsewhere: the command, what it takes and refuses, and that a conversion goes on where it was cut off."""
+"""Logs from elsewhere: the command, what it takes and refuses, and a conversion that resumes where it was cut off."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ SUCCEEDED = LogMapping(constants={"success": True})
 
 
 def chat(number: int, *, success: bool = True, num_turns: int = 2) -> dict:
-    """An episode as a chat: a corridor that is walked to its end."""
+    """Return an episode as a chat: a corridor that is walked to its end."""
     messages = [{"role": "user", "content": f"corridor {number}, door 0"}]
     for turn in range(num_turns):
         messages += [{"role": "assistant", "content": "go on"}, {"role": "user", "content": f"door {turn + 1}"}]
@@ -134,7 +134,7 @@ def test_what_is_broken_in_a_file_is_named_and_the_rest_is_taken(tmp_path):
 
 
 def span(trace: str, **attributes: str) -> dict:
-    """A model's call, of what was sent and answered as JSON."""
+    """Return the span of a model's call, with what was sent and answered as JSON."""
     told = [{"key": f"gen_ai.{name}.messages", "value": {"stringValue": said}} for name, said in attributes.items()]
     return {"traceId": trace, "attributes": told}
 
@@ -144,7 +144,7 @@ def export(*spans: dict) -> dict:
 
 
 def calls(number: int, num_turns: int) -> list[dict]:
-    """The same episodes as `chat` makes, as exports of a model's calls, each of which is sent all that was said before."""
+    """Return the episode of `chat` as exports of a model's calls, each of which is sent all messages so far."""
     said = [
         {"role": one["role"], "parts": [{"type": "text", "content": one["content"]}]}
         for one in chat(number, num_turns=num_turns)["messages"]
@@ -314,14 +314,14 @@ def chats_for_memory(num_episodes: int) -> list[dict]:
 
 
 def calls_for_memory(num_episodes: int) -> list[dict]:
-    """The first call of each, and at the end of the log its last."""
+    """Return the first call of each episode, and at the end of the log the last of each."""
     all_calls = [calls(n, 20) for n in range(num_episodes)]
     return [one[0] for one in all_calls] + [one[-1] for one in all_calls]
 
 
 @pytest.mark.parametrize("log_for_memory", [chats_for_memory, calls_for_memory])
 def test_memory_is_bounded(tmp_path, log_for_memory):
-    """A log four times as long takes about as much."""
+    """Ingesting a log four times as long takes about as much memory."""
 
     def peak_kb(num_episodes: int) -> float:
         log = log_of(tmp_path / f"{num_episodes}.jsonl", log_for_memory(num_episodes))
@@ -340,7 +340,7 @@ def test_memory_is_bounded(tmp_path, log_for_memory):
 
 
 def as_chat(episode: Trajectory) -> dict:
-    """An episode as another agent's log would tell it."""
+    """Return an episode as another agent's log would record it."""
     messages = [{"from": "human", "value": episode.turns[0].state}]
     for turn in episode.turns:
         messages += [{"from": "gpt", "value": f"Action: {turn.action}"}, {"from": "human", "value": turn.step.state}]

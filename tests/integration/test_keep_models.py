@@ -1,4 +1,4 @@
-"""Models in the store: with adapters, the weights beneath are stored once, and what comes back is what was put."""
+"""Models in the store: base weights of adapters are stored once, and a model comes back as it was stored."""
 
 import json
 
@@ -24,7 +24,7 @@ def backbone(home):
 
 
 def changed_adapters(reference):
-    """What training might make of a stored model."""
+    """Return a stored model with adapters changed as training might."""
     model = get_model(reference, LORA)
     for name, weight in model.network.named_parameters():
         if "lora_B" in name:
@@ -33,7 +33,7 @@ def changed_adapters(reference):
 
 
 def from_the_store(reference):
-    """And not from memory."""
+    """Return the model as loaded from the store, and not from memory."""
     forget()
     return get_frozen_model(reference)
 

@@ -1,4 +1,4 @@
-"""The lease: one at a time, a dead holder is succeeded at once, a silent one after a while, and it notices."""
+"""Lease: one holder at a time; a dead one is succeeded at once, a silent one after a while, and it notices."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""The ledger on a folder and on S3: one writer per fence, and no damage goes unseen."""
+"""Ledger on a folder and on S3: one writer per fence, and no damage goes unseen."""
 
 import multiprocessing
 import time
@@ -51,7 +51,7 @@ def test_the_store_of_a_ledger_creates_a_key_once(store):
 
 
 class Forgetful(FolderBlobs):
-    """Accepts every creation, as some S3-compatible servers do."""
+    """Store that accepts every creation, as some S3-compatible servers do."""
 
     def create(self, key, content):
         self.write(key, content)
@@ -59,7 +59,7 @@ class Forgetful(FolderBlobs):
 
 
 class Hasty(FolderBlobs):
-    """Looks first and writes then: right in turn, wrong in a race."""
+    """Store that looks first and writes then: right in turn, wrong in a race."""
 
     def create(self, key, content):
         if self.holds(key):
@@ -76,7 +76,7 @@ def test_a_store_that_lets_two_create_one_key_is_refused(tmp_path, store_of):
 
 
 def append_when_it_is_my_turn(store: Settings, by: str, times: int, won) -> None:
-    """Promote `times` times, each time on condition that nobody else did since we looked."""
+    """Try to promote `times` times, each time only if no other entry was added since the last look."""
     ledger = Ledger(open_blobs(store))
     for _ in range(times):
         seen = len(ledger.history().entries)

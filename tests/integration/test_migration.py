@@ -1,4 +1,4 @@
-"""A replay store of the first schema version, on a real LanceDB: its rows stay, and its logs are named by their ids."""
+"""Replay store of the first schema version, on a real LanceDB: its rows stay, and its logs are named by their ids."""
 
 import lancedb
 import pyarrow as arrow
@@ -29,7 +29,7 @@ def logged(name: str, *actions: str) -> Trajectory:
 
 
 def first_version_rows(trajectory: Trajectory) -> list[dict]:
-    """As the first version wrote them: named by content, and without a run."""
+    """Return rows as the first version wrote them: named by content, and without a run."""
     name = trajectory_id(trajectory)
     rows = rows_of([trajectory], Provenance("r", 0), HashingEncoder())
     old = [{**row, "trajectory_id": name, "row_id": f"{name}/{row['turn']}", "schema_version": 1} for row in rows]

@@ -38,12 +38,12 @@ def pages():
 
 
 def browsers(of: int | None = None) -> list[psutil.Process]:
-    """All that belongs to browsers of a process, ours if none is named; their helpers come and go while we look."""
+    """Return all processes of a process's browsers, by default ours; helpers come and go while we look."""
     return [process for process in psutil.Process(of).children(recursive=True) if "chrom" in name_of(process)]
 
 
 def name_of(process: psutil.Process) -> str:
-    """The process's name; none where it is gone already."""
+    """Return the process's name, or an empty string if it is already gone."""
     try:
         return process.name()
     except psutil.NoSuchProcess:
@@ -152,7 +152,7 @@ def test_a_browser_that_dies_or_hangs_fails_its_episodes_and_the_next_ones_go_on
     assert (step.failure, step.done, step.success) == (Failure.ENVIRONMENT, True, False)
     assert "EnvironmentUnavailable" in step.reasoning
     failures = []
-    for _ in range(settings().environment_processes):  # each of which has lost its browser, and is replaced
+    for _ in range(settings().environment_processes):  # each process has lost its browser, and is replaced
         pages.reset({0: task})
         failures.append(pages.step({0: 'type [7] "a"'})[0].failure)
     assert failures[-1] is None

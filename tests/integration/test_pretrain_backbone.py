@@ -1,4 +1,4 @@
-"""`make backbone` on a plan of seconds: from games and nothing else to a folder that a recipe can name."""
+"""`make backbone` on a plan of seconds: from games alone to a folder that a recipe can name."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Games in processes of their own: what one of them does is no other's harm, and nothing is left of them."""
+"""Games in processes of their own: a game that fails harms no other, and nothing is left of the processes."""
 
 import subprocess
 import sys
@@ -67,7 +67,7 @@ def test_one_that_is_found_dead_is_as_one_that_dies(two):
 
 
 def test_one_that_hangs_before_it_can_answer_at_all_is_ended(two):
-    two.reset({0: "a"})  # so that multiprocessing's bookkeeper is there, too
+    two.reset({0: "a"})  # so that multiprocessing's resource tracker is there, too
     before = set(psutil.pids())
     hanging = Processes(NeverThere(), 1, timeout_s=2.0)
     assert said(hanging.reset({0: "a"})) == {0: "no answer for 2 s"}

@@ -1,4 +1,4 @@
-"""Promotion on a real MLflow registry and a real ledger: who becomes champion, who stays, who comes back."""
+"""Promotion on a real MLflow registry and a real ledger: becoming, staying and returning as champion."""
 
 import contextlib
 import sqlite3
@@ -43,7 +43,7 @@ def policy(name: str) -> Reference:
 
 
 def judged(candidate: Reference, champion: Reference | None = None, objection: str = "", worse: str = "") -> dict:
-    """A gate as the task makes it, recorded."""
+    """Record and return a gate as the task produces it."""
     report = {
         "candidate": candidate.sha256,
         "champion": champion.sha256 if champion else "",

@@ -1,4 +1,4 @@
-"""Promoting and rolling back by command: quick where a verdict is known, and never without a champion by mistake."""
+"""Promotion and rollback by command: quick where a verdict is known, and never without a champion by mistake."""
 
 import os
 import pty
@@ -26,14 +26,14 @@ QUIET = Display(Console(quiet=True))
 
 @pytest.fixture
 def tracker(home):
-    """Of a cycle at work."""
+    """Return the tracker of a run in progress."""
     tracker = Tracker(settings(), "cycle-1", {})
     set_run_context(RunContext("cycle-1", "recipe", tracker, QUIET))
     return tracker
 
 
 def judged(name: str, champion: Reference | None = None, objection: str = "", run_id: str = "cycle-1") -> dict:
-    """Summary of a cycle whose gate was recorded."""
+    """Return the summary of a run whose gate was recorded."""
     policy = objects().put_json({"weights": objects().put(name.encode(), "file").sha256}, "model")
     report = {
         "candidate": policy.sha256,
@@ -148,7 +148,7 @@ def test_a_rollback_to_a_run_brings_its_champion_back(home, tracker):
 
 
 def answered(home, answer: str) -> int:
-    """Exit code of a rollback at a terminal at which somebody types this."""
+    """Return the exit code of a rollback at a terminal at which this answer is typed."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [COMMAND, "rollback", "--reason", "to try"],

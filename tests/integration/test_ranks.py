@@ -1,4 +1,4 @@
-"""Several ranks train what one would: the same losses, gradients and weights; and a dead one ends them all."""
+"""Training on several ranks: the same losses, gradients and weights as on one; a dead rank ends them all."""
 
 import json
 from contextlib import suppress
@@ -29,7 +29,10 @@ TWO = Settings(num_ranks=2, num_threads=2)
 FULL, LORA = TrainingRecipe(), TrainingRecipe(lora_rank=4)
 NUM_UPDATES = 40
 NOISE = 2e-4
-"""Without the optimiser's state it is 1e-3, as one of two cores or another rounds 3e-5."""
+"""Maximum distance of equal weights: without the optimizer's state it is 1e-3.
+
+Rounding differs by 3e-5 between one core and two.
+"""
 
 
 @pytest.mark.parametrize(
@@ -47,7 +50,7 @@ def test_two_ranks_have_the_losses_and_gradients_of_one(tmp_path, kind, training
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """Of a job, with the files of its model; a tokenizer is needed to load it, whichever."""
+    """Return the folder of a job with the files of its model; loading needs a tokenizer, whichever it is."""
     backbone = load_model(Path(__file__).parents[2] / "models" / "backbones" / "textworld-tiny")
     backbone.network = tiny_network(num_hidden_layers=1, vocab_size=len(backbone.tokenizer))
     backbone.save(tmp_path / rank.MODEL)
@@ -66,7 +69,7 @@ def by_ranks(folder: Path, on_line=lambda line: None) -> dict[str, torch.Tensor]
 
 
 def by_one(folder: Path, checkpoints: Path, until=NUM_UPDATES) -> dict[str, torch.Tensor]:
-    """In this process, as far as until."""
+    """Train in this process up to the update `until`, and return the weights."""
     network = load_model(folder / rank.MODEL).network
     make_trainable(network, FULL, seed=0)
 
@@ -80,7 +83,10 @@ def by_one(folder: Path, checkpoints: Path, until=NUM_UPDATES) -> dict[str, torc
 
 
 def distance(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> float:
-    """Mean absolute difference of the weights; other shapes round otherwise in bfloat16, which Adam makes much of."""
+    """Return the mean absolute difference of the weights.
+
+    Other shapes round otherwise in bfloat16, which Adam amplifies.
+    """
     return float(torch.cat([(found[name] - expected[name]).abs().flatten() for name in expected]).mean())
 
 

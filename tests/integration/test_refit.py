@@ -1,4 +1,4 @@
-"""What a refit plays for real: train tasks whose dreams err, with the present policy, every step counted."""
+"""Real episodes of a refit: train tasks whose dreams err, with the present policy, every step counted."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ RECIPE = Recipe(name="refit", environment={"num_train_tasks": 4, "max_steps": 3}
 
 
 def dreamt(episode: Trajectory, *, wrong: bool) -> Trajectory:
-    """A dream that holds for real, or grants success at its first step."""
+    """Return a dream that holds for real, or one that grants success at its first step."""
     turns = list(episode.turns)
     if wrong:
         turns[0] = replace(turns[0], step=replace(turns[0].step, done=True, success=True, state="- a: b"))
@@ -25,7 +25,7 @@ def dreamt(episode: Trajectory, *, wrong: bool) -> Trajectory:
 
 @pytest.fixture
 def dreams(policy) -> Reference:
-    """Of four tasks, of which one is dreamt wrongly, and a generated one."""
+    """Store dreams of four tasks, one of them wrong, and of a generated task."""
     real = open_environment(RECIPE.environment)
     tasks = real.tasks("train", 4)
     episodes = collect(real, tasks, [0.0], 0, RECIPE.environment.max_steps)

@@ -1,4 +1,4 @@
-"""A registered policy through MLflow's own ways in: it downloads, loads, and computes what was stored."""
+"""Registered policy through MLflow's own interfaces: it downloads, loads, and computes what was stored."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ IDS = torch.arange(1, 40)[None]
 
 @pytest.fixture
 def tracked_at(home):
-    """Let this process's MLflow be where the project's is, as MLFLOW_TRACKING_URI would."""
+    """Yield a function that points this process's MLflow to an address, as MLFLOW_TRACKING_URI would."""
 
     def track(address: str) -> None:
         mlflow.set_tracking_uri(address)
@@ -39,7 +39,7 @@ def tracked_at(home):
 
 @pytest.fixture
 def embedded(home, tracked_at):
-    """MLflow on SQLite, in home."""
+    """Use MLflow on SQLite, in this home."""
     tracked_at(f"sqlite:///{home / 'mlflow.db'}")
     forget()
 

@@ -62,7 +62,7 @@ def test_a_state_is_what_is_in_sight_and_not_what_could_be_done(science):
 
 
 def test_a_focus_is_remembered_and_decides(science):
-    """What is moved to the box without it wins nothing."""
+    """Moving an object to the box without a focus on it wins nothing."""
     (task,) = science.tasks("train", 1)
     outcomes = []
     for forgetful in (False, True):
@@ -98,7 +98,7 @@ def test_a_java_machine_that_dies_fails_its_episodes_and_the_next_ones_go_on(sci
     step = science.step({0: "look around"})[0]
     assert (step.failure, step.done) == (Failure.ENVIRONMENT, True)
     failures = []
-    for _ in range(settings().environment_processes):  # each of which has lost its machine, and is replaced
+    for _ in range(settings().environment_processes):  # each process has lost its Java machine, and is replaced
         science.reset({0: task})
         failures.append(science.step({0: "look around"})[0].failure)
     assert failures[-1] is None
@@ -143,7 +143,7 @@ def test_every_experiment_has_the_tasks_that_a_recipe_asks_for(science):
 
 
 def test_chance_is_a_games_own(science):
-    """Animals wander; a game beside another is what it is alone."""
+    """Animals wander; a game played in parallel with another is the same as alone."""
     animals = ScienceworldEnvironment(ScienceworldRecipe(families=("find-animal", "grow-fruit")))
     one, other = animals.tasks("train", 2)
     alone = [animals.reset({0: one})[0], *(animals.step({0: "wait1"})[0].state for _ in range(6))]

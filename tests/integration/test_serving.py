@@ -1,4 +1,4 @@
-"""The dream out: many play in one environment, and none of them is harmed by, or sees anything of, another."""
+"""Served dream: many clients play in one environment, and none is harmed by, or sees anything of, another."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ COOKING = CookingRecipe()
 
 
 class Counting:
-    """Counts each slot's steps, and does as it is told."""
+    """Environment that counts each slot's steps, and fails or waits on request."""
 
     def __init__(self) -> None:
         self.counts: dict[int, int] = {}
@@ -63,14 +63,14 @@ class Counting:
 
 
 class Wordy(Counting):
-    """A few of its states fill what lies between two ends of a connection, compressed as they are."""
+    """Environment of long states: a few fill the buffers between two ends of a connection, compressed as they are."""
 
     def reset(self, tasks):
         return dict.fromkeys(super().reset(tasks), random.Random(0).randbytes(1_000_000).hex())
 
 
 class BegunOnce(Counting):
-    """Begins one episode and no other."""
+    """Environment that begins one episode and no other."""
 
     def reset(self, tasks):
         if self.tasks:
@@ -92,7 +92,7 @@ def url() -> Iterator[str]:
 
 
 def talk(url: str, *messages: object, **options) -> list[dict]:
-    """What one client hears in answer to messages, each of which must have one soon."""
+    """Return what one client receives for messages, each of which must be answered soon."""
 
     async def talking() -> list[dict]:
         heard = []
@@ -337,7 +337,7 @@ def test_what_it_tells_of_itself_over_http_is_what_is_said_and_heard(url):
 
 
 def finish(run_id: str, **lineage: str) -> None:
-    """Keep the record of a run that made what has these digests."""
+    """Save the record of a run that produced artifacts with these digests."""
     made = {name: Reference("", digest, "model") for name, digest in lineage.items()}
     finished_run(run_id, lineage=plain(made))
 

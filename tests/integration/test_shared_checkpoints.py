@@ -1,4 +1,4 @@
-"""A machine that dies amid a fine-tuning has left its checkpoint in the bucket, and another goes on with it."""
+"""Shared checkpoints: a machine dies amid a fine-tuning, and another goes on from its checkpoint in the bucket."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def ended(training: subprocess.Popen[str]) -> dict:
 
 
 def num_updates_kept(bucket: Blobs) -> int:
-    """Of the latest checkpoint."""
+    """Return the number of updates of the latest checkpoint, or 0."""
     return max((int(Path(key).name[:8]) for key in bucket.keys(CHECKPOINTS)), default=0)
 
 

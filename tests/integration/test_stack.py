@@ -1,4 +1,4 @@
-"""The server stack, really up: healthy, closed to strangers, and a deployed cycle runs on it."""
+"""Real server stack: healthy, closed to strangers, and able to run a deployed recipe."""
 
 import json
 import os
@@ -39,7 +39,7 @@ BEHIND = (
     "POST /1,01f2867d78",
     "DELETE /1,01f2867d78",
 )
-"""What the parts of the object server do, or tell, where anybody may ask them."""
+"""Requests that servers behind the gateway would answer if anyone could reach them."""
 CANARY = "a-key-that-nobody-may-see"
 
 
@@ -100,7 +100,7 @@ def test_strangers_are_kept_out(layout):
 
 
 def test_nobody_gets_round_the_gateway(layout):
-    """The parts behind it neither tell nor do anything for one who has no part in their keys."""
+    """Servers behind it reveal and do nothing for a client without a part in their keys."""
     refusals = {said for port in object_server.ports(layout)[1:] for said in map(partial(answer_of, port), BEHIND)}
     assert refusals <= {"not HTTP", 400, 401, 404}
 
@@ -153,7 +153,7 @@ def deployed(layout):
 
 
 def asked(layout, method: str, path: str, **json) -> dict:
-    """What Prefect's API says."""
+    """Return the answer of Prefect's API."""
     login = (USER, layout.passwords["prefect"])
     answer = httpx.request(method, f"{layout.prefect_url}/api/{path}", auth=login, json=json)
     answer.raise_for_status()
@@ -188,7 +188,7 @@ def test_a_deployed_cycle_waits_for_a_persons_word_and_is_promoted_in_their_name
 
 
 def set_off(layout, deployment: str) -> str:
-    """The flow run that an event started."""
+    """Return the path of the flow run that an event started."""
     while True:
         if found := asked(layout, "POST", "flow_runs/filter", deployments={"name": {"any_": [deployment]}}):
             return f"flow_runs/{found[0]['id']}"
@@ -196,7 +196,7 @@ def set_off(layout, deployment: str) -> str:
 
 
 def refused(layout, run: str, **answer) -> str:
-    """Why Prefect does not take an answer; its form is there a moment after the run was suspended."""
+    """Return why Prefect rejects an answer; its form is there a moment after the run was suspended."""
     while True:
         said = asked(layout, "POST", f"{run}/resume", run_input=answer)
         assert said["status"] == "REJECT"
@@ -206,7 +206,7 @@ def refused(layout, run: str, **answer) -> str:
 
 
 def state_after(layout, run: str, *passing: str) -> dict:
-    """The state of a flow run once it is none of these any more."""
+    """Return the state of a flow run once it has left these states."""
     while True:
         state = asked(layout, "GET", run)["state"]
         if state["type"] not in passing:
@@ -229,7 +229,7 @@ def test_what_a_worker_made_is_taken_over_here(deployed):
 
 
 def test_passwords_are_in_private_files_only(deployed):
-    """After all that the tests above have done: not in logs, databases, objects, the home, or what processes were called with."""
+    """After all tests above, no password is in logs, databases, objects, the home or commands."""
     assert all(is_private(deployed.folder / name, deployed.home) for name in PRIVATE)
     places = {
         "commands": str([one.info["cmdline"] for one in psutil.process_iter(["cmdline"])]).encode(),
@@ -265,7 +265,7 @@ def dumped(layout, database: str) -> bytes:
 
 
 def objects_of(layout) -> dict[str, bytes]:
-    """Everything in the store: objects, tables, artifacts."""
+    """Return everything in the store by key: objects, tables, artifacts."""
     keys = {"aws_access_key_id": USER, "aws_secret_access_key": layout.passwords["s3"], "region_name": "us-east-1"}
     store = boto3.client("s3", endpoint_url=layout.s3_url, **keys)
     pages = store.get_paginator("list_objects_v2").paginate(Bucket=BUCKET)
@@ -274,13 +274,13 @@ def objects_of(layout) -> dict[str, bytes]:
 
 
 def files_of(layout) -> list[Path]:
-    """Of the home, but what only we may read, and what the object store keeps in its own ways."""
+    """Return the files of the home, but private ones and what the object store writes in its own format."""
     files = [path for path in layout.home.rglob("*") if path.is_file() and not is_private(path, layout.home)]
     return [path for path in files if not path.is_relative_to(layout.folder / "s3")]
 
 
 def is_private(path: Path, home: Path) -> bool:
-    """Whether nobody else may read a file, or enter a folder that it lies in."""
+    """Return whether no other user may read a file, or enter a folder that it lies in."""
     within = [one for one in (path, *path.parents) if one.is_relative_to(home)]
     return any(stat.S_IMODE(one.stat().st_mode) & 0o077 == 0 for one in within)
 

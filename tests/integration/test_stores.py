@@ -1,4 +1,4 @@
-"""The object store, the replay store and tracking, real ones, with faults."""
+"""Real object store, replay store and tracking, with faults."""
 
 import json
 import multiprocessing
@@ -273,7 +273,7 @@ def test_what_is_logged_later_to_runs_that_ended_leaves_their_ends_alone(tmp_pat
 
 
 def ends_of(tracker: Tracker) -> dict[str, tuple[str, int | None]]:
-    """Status and end of every run, by id."""
+    """Return the status and end of every MLflow run, by id."""
     runs = tracker.client.search_runs([tracker.experiment_id])
     return {run.info.run_id: (run.info.status, run.info.end_time) for run in runs}
 

@@ -1,4 +1,4 @@
-"""Sampled rollouts in a real MLflow: an episode is a trace that says what was seen, retrieved, done and answered."""
+"""Sampled rollouts in a real MLflow: an episode is a trace of what was seen, retrieved, done and answered."""
 
 import pytest
 from mlflow import MlflowClient

@@ -1,4 +1,4 @@
-"""Versioned tasks on a real Prefect: what was made is found again, unless it was damaged."""
+"""Versioned tasks on a real Prefect: results are found again, unless they were damaged."""
 
 from pathlib import Path
 

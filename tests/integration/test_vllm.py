@@ -46,7 +46,7 @@ def shipped() -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def other(shipped) -> LanguageModel:
-    """The same architecture with other weights."""
+    """Return a model of the same architecture with other weights."""
     model = load_model(SHIPPED / "textworld-tiny", random_init=True)
     assert model.num_parameters == shipped.num_parameters
     return model
@@ -121,7 +121,10 @@ def test_greedy_episodes_are_those_of_the_torch_engine_but_where_two_tokens_are_
 
 
 def first_difference(ours: Trajectory, theirs: Trajectory) -> tuple[list[int], int, int] | None:
-    """Where two episodes part: the tokens before, and the next one of each."""
+    """Return where two episodes part: the tokens before, and the next one of each.
+
+    None if they do not part.
+    """
     for one, other in zip(ours.tokens, theirs.tokens, strict=False):
         for i, (our_token, their_token) in enumerate(zip(one.ids, other.ids, strict=False)):
             if our_token != their_token:
@@ -210,7 +213,7 @@ def test_the_whole_loop_runs_through_vllm_though_a_server_dies(tmp_path):
 
 
 def _kill_first_server(home: Path) -> None:
-    """The policy's, as soon as the second one starts."""
+    """Kill the policy's server as soon as the second one starts."""
     while not (home / "engines" / "vllm-experience-model.log").exists():
         time.sleep(0.5)
     servers = [one for one in psutil.process_iter(["cmdline", "environ", "create_time"]) if _is_server(one, home)]

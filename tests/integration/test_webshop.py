@@ -1,4 +1,4 @@
-"""WebShop's protocol against a small shop that speaks it; the real one was never here."""
+"""WebShop's protocol against a small shop that speaks it; the real server was not available."""
 
 import socket
 

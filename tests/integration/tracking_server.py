@@ -1,4 +1,4 @@
-"""A real MLflow server that can be killed and started again on the same database."""
+"""Real MLflow server that can be killed and started again on the same database."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ import httpx
 
 @contextmanager
 def mlflow_server(home: Path, port: int) -> Iterator[None]:
-    """Up while it lasts, then killed."""
+    """Run the server while the context lasts, then kill it."""
     command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", "127.0.0.1", "--port", str(port)]
     told = {
         **os.environ,

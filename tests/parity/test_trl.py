@@ -1,6 +1,6 @@
-"""Our GRPO loss and gradients against TRL 1.16's own, on the same batch: 1e-6 and 1e-5.
+"""Parity of our GRPO loss and gradients with TRL 1.16's own, on the same batch: 1e-6 and 1e-5.
 
-What decides parity: sample standard deviation plus 1e-4, logits over temperature before the log-softmax,
+Parity depends on: sample standard deviation plus 1e-4, logits over temperature before the log-softmax,
 observation tokens attended but not trained, and TRL's bias-corrected KL switched off.
 """
 
@@ -22,7 +22,7 @@ REWARDS = [[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 1.0]]
 
 
 def completions() -> list[list[tuple[list[int], list[bool]]]]:
-    """Two groups of four completions of uneven length, with holes where the environment answered."""
+    """Return two groups of four completions of uneven length, with holes where the environment answered."""
     generator = torch.Generator().manual_seed(4)
     groups = []
     for _ in PROMPTS:
@@ -36,7 +36,7 @@ def completions() -> list[list[tuple[list[int], list[bool]]]]:
 
 
 def sampled_logprobs(ids: list[int]) -> list[float]:
-    """As some engine might have found these tokens."""
+    """Return log-probabilities of these tokens as some engine might have found them."""
     return [-3.0 - 0.05 * id for id in ids]
 
 
@@ -106,7 +106,7 @@ def trl_loss(network, reference, old, options, groups, tmp_path):
 
 
 def their_importance(batch, options):
-    """As TRL computes it where it generates."""
+    """Return the importance ratios as TRL computes them where it generates."""
     mask = batch["completion_mask"] * batch["tool_mask"]
     gaps = (batch["old_per_token_logps"] - batch["sampling_per_token_logps"]) * mask
     if options.importance_correction == "sequence":

@@ -16,7 +16,7 @@ EXAMPLES = [Example.of(([5, 6, 7], False), ([8, 9, number], True)) for number in
 
 
 def adapted(kind="qwen3"):
-    """Adapters as training leaves them: the way up is no longer zero."""
+    """Return a network with adapters as training leaves them: the B matrices are no longer zero."""
     network = trainable_copy(tiny_network(kind=kind), TrainingRecipe(lora_rank=4, lora_alpha=8), seed=0)
     for name, weight in network.named_parameters():
         if "lora_B" in name:

@@ -28,7 +28,7 @@ def test_kappa_where_there_is_only_one_outcome():
 
 
 def independent(chance: float, count: int) -> Outcomes:
-    """Two coins, as often in each cell as they are expected to be."""
+    """Return the outcomes of two coins, as often in each cell as expected."""
     shares = (chance**2, chance * (1 - chance), chance * (1 - chance), (1 - chance) ** 2)
     return Outcomes(*(round(count * share) for share in shares))
 

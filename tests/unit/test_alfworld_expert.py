@@ -1,4 +1,4 @@
-"""What the expert of ALFWorld does with its hands full of the wrong thing."""
+"""ALFWorld's expert when it holds the wrong object."""
 
 import pytest
 

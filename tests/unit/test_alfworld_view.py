@@ -1,4 +1,4 @@
-"""How a room of ALFWorld is written as a state, and what is remembered of it."""
+"""State text of a room of ALFWorld, and what is remembered of it."""
 
 import pytest
 
@@ -26,7 +26,7 @@ KNOWN = {"desk 1": "unseen", "drawer 2": "unseen", "drawer 10": "pen 2", "safe 1
 
 
 def heard(*said: str) -> dict[str, str]:
-    """What is known of where one has been, and of things."""
+    """Return what is known of visited places, and of objects, after these observations."""
     memory = Memory(PLACES)
     for one in said:
         memory.hear(one)

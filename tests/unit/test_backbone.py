@@ -1,4 +1,4 @@
-"""Backbones that cannot be what they say are refused before anything is done with them."""
+"""Backbones that cannot be what they claim are refused before they are used."""
 
 import pytest
 from transformers import AutoTokenizer

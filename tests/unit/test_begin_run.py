@@ -1,4 +1,4 @@
-"""When a run is begun, resumed, or has no reason; on real stores, without playing anything."""
+"""Begin or resume a run, or find no reason for one; on real stores, without playing anything."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

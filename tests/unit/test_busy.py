@@ -1,4 +1,4 @@
-"""How threads wait: asleep where others are at work."""
+"""Wait policy of threads: asleep where other processes compute."""
 
 import os
 import subprocess

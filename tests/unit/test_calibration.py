@@ -11,7 +11,7 @@ TASK = AgentTask("t", "do it", "valid", "f")
 
 
 class Counter:
-    """A real environment that counts its steps and is won by `win`."""
+    """Real environment that counts its steps and is won by `win`."""
 
     def reset(self, tasks):
         self.num_steps = dict.fromkeys(tasks, 0)
@@ -27,7 +27,7 @@ class Counter:
 
 
 def dreamt(*turns: tuple[str, str, bool], failure: Failure | None = None) -> Trajectory:
-    """An episode of (action, dreamt state, dreamt success)."""
+    """Return an episode of (action, dreamt state, dreamt success)."""
     return Trajectory(
         TASK, "dream", [Turn("", a, Step(s, float(won), done=won, success=won)) for a, s, won in turns], failure=failure
     )
@@ -70,7 +70,7 @@ def test_a_replay_in_which_the_environment_failed_says_nothing_of_its_dream():
 
 
 class Foretells:
-    """An experience model whose predictions the test has written."""
+    """Experience model whose predictions the test has written."""
 
     def __init__(self, *steps: Step):
         self.predict = lambda _situations: list(steps)

@@ -1,4 +1,4 @@
-"""When training in the dream stops, and which of its policies becomes the candidate."""
+"""End of training in the dream, and choice of the candidate among its policies."""
 
 from types import SimpleNamespace
 from unittest.mock import MagicMock
@@ -16,7 +16,7 @@ def policy(name: str) -> Reference:
 
 @pytest.fixture
 def train(monkeypatch):
-    """Training in the dream where round n makes policy n, and calibrations are what the test says."""
+    """Return a function that trains in the dream: round n makes policy n, and the test gives the calibrations."""
 
     def run(calibrations: dict[str, tuple[float, float]], **dream) -> tuple[flow.Lineage, MagicMock]:
         def evaluated(_recipe, _made, _name, who, _split, _num_tasks, _round):

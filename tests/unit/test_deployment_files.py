@@ -1,4 +1,4 @@
-"""Compose file and deployments: pinned, closed to the outside, without passwords, and about settings that exist."""
+"""Compose file and deployments: pinned, closed to the outside, without passwords, with settings that exist."""
 
 import asyncio
 import importlib
@@ -95,7 +95,7 @@ def test_kubernetes_knows_every_field(manifest):
 
 @pytest.fixture(scope="module")
 def job():
-    """The job that a Kubernetes worker makes of our template for a flow run."""
+    """Return the job that a Kubernetes worker creates from our template for a flow run."""
     template = json.loads((KUBERNETES / "job-template.json").read_text())
     with temporary_settings({PREFECT_API_URL: "http://prefect:4200/api"}):
         configuration = asyncio.run(KubernetesWorkerJobConfiguration.from_template_and_values(template, {}))

@@ -1,4 +1,4 @@
-"""Everything is computed where the weights are. The meta device stands in for a GPU: it refuses to meet the CPU's tensors.
+"""Everything is computed where the weights are. The meta device stands in for a GPU: it refuses the CPU's tensors.
 
 Where there is a GPU, what it computes is compared with what a CPU does.
 """
@@ -48,14 +48,14 @@ def test_an_update_of_the_policy_goes_to_the_weights(network):
 
 
 def surrogate(network: Any) -> torch.Tensor:
-    """Of GROUP, as of a first update."""
+    """Return the surrogate objective of GROUP, as in a first update."""
     logprobs = action_logprobs(weights_of(network, torch.float32), [GROUP], temperature=0.8)
     advantages = token_advantages([GROUP]).to(logprobs.device)
     return ((logprobs - logprobs.detach()).exp() * advantages).sum()
 
 
 def gradients_of(network: Any) -> list[torch.Tensor]:
-    """Of an update of the policy and of fine-tuning, of all that is trained."""
+    """Return the gradients of all trained weights, of an update of the policy and of fine-tuning."""
     surrogate(network).backward()
     sft_loss(network, [Example.of(([1, 2], False), ([3, 4], True))], torch.float32).backward()
     return [weight.grad.cpu() for weight in network.parameters() if weight.requires_grad]

@@ -1,4 +1,4 @@
-"""The encoders of retrieval; the sentence-transformers one on a model that is made here."""
+"""Encoders of retrieval; the sentence-transformers one on a model that is created here."""
 
 import shutil
 
@@ -20,7 +20,7 @@ TEXTS = ["take carrot", "fry carrot", "counter"]
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
-    """A folder with a tiny BERT, mean-pooled, as sentence-transformers saves it."""
+    """Return a folder with a tiny BERT, mean-pooled, as sentence-transformers saves it, and its network."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 

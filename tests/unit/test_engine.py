@@ -12,7 +12,7 @@ from tests.unit.tiny import tiny_network, true_logprobs
 
 
 def exact(network) -> Weights:
-    """In float32, so that a test can be exact."""
+    """Return the weights in float32, so that a test can be exact."""
     return weights_of(network, torch.float32)
 
 

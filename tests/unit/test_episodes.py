@@ -1,4 +1,4 @@
-"""Which logged episodes are one, and which stored ones are recalled."""
+"""Logged episodes that count as one, and stored episodes that are recalled."""
 
 from dataclasses import replace
 

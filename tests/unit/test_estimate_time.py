@@ -1,4 +1,4 @@
-"""The time that matrix products take, by hand."""
+"""Estimated time of matrix products, by hand."""
 
 import pytest
 
@@ -14,7 +14,7 @@ LONGEST = Lengths(turn_prompt=90, action=10, situation=200)
 
 
 def seconds(monkeypatch, **changes) -> dict[str, float]:
-    """On a machine that does one operation per weight in a second."""
+    """Return the estimate for a machine that does one operation per weight in a second."""
     config = tiny_network().config
     monkeypatch.setattr(estimate_time, "_speed", lambda where: float(num_weights(config)))
     recipe = Recipe(name="r", **changes)

@@ -1,4 +1,4 @@
-"""What a training is estimated to take of memory, against what it takes."""
+"""Estimated memory of training, against the memory it takes."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ def config(num_hidden_layers=6):
 
 
 def taken(training: TrainingRecipe) -> int:
-    """By real tensors on a CPU, at most."""
+    """Return the peak bytes that real tensors take on a CPU."""
     network = tiny_network(num_hidden_layers=6)
     make_trainable(network, training, seed=0)
     batch = [Example.of(([1] * PROMPT, False), ([1] * TARGET, True))] * NUM_ROWS
@@ -48,7 +48,7 @@ def test_weights_and_what_belongs_to_each_of_them_are_counted():
 
 def test_sampling_takes_weights_in_bfloat16_and_a_cache():
     numbers = sum(weight.numel() for weight in tiny_network(num_hidden_layers=6).parameters())
-    keys_and_values = 2 * 6 * 2 * 8  # of a token: layers, heads, head size
+    keys_and_values = 2 * 6 * 2 * 8  # per token: keys and values, layers, heads, head size
     assert of_sampling(config(), 3, 100, torch.bfloat16) == Footprint(2 * numbers, 0, 0, 3 * 100 * keys_and_values * 2)
 
 

@@ -1,4 +1,4 @@
-"""The gate: what passes, what is refused and why, by hand and for any outcomes."""
+"""Gate: what passes, what is refused and why, by hand and for any outcomes."""
 
 from dataclasses import replace
 

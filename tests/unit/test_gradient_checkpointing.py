@@ -1,4 +1,4 @@
-"""Activations that are computed anew: the same gradients, and less kept for the backward pass."""
+"""Activations that are recomputed: the same gradients, and less memory for the backward pass."""
 
 import pytest
 import torch
@@ -26,7 +26,7 @@ def update(network):
 
 
 def bytes_kept(loss, network) -> int:
-    """For the backward pass, which is run."""
+    """Return the bytes saved for the backward pass, which is run."""
     kept: dict[int, int] = {}
 
     def note(tensor: torch.Tensor) -> torch.Tensor:

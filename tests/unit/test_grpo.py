@@ -67,7 +67,7 @@ def correction(kind: str, **options) -> GrpoOptions:
 
 
 OLD, SAMPLED = torch.tensor([-1.0, -2.0, -1.0]), torch.tensor([-1.0 - math.log(3), -2.0 + math.log(2), -1.0])
-"""Tokens that the old policy finds three times, half and just as likely as their sampler did."""
+"""Log-probabilities of tokens that the old policy finds 3, 1/2 and 1 times as likely as their sampler did."""
 
 
 def test_importance_of_tokens_by_hand():
@@ -141,7 +141,7 @@ def test_truncated_episodes_can_be_left_out_of_the_loss_but_not_of_the_mean():
 
 
 def test_a_group_whose_episodes_are_all_masked_is_left_out_whatever_it_was_granted():
-    # shaped returns: nobody succeeded or ended, and they differ all the same
+    # shaped returns: no episode succeeded or ended, and they differ all the same
     cut_off = [replace(episode(reward), truncated=True) for reward in (0.2, 0.7)]
     assert informative_groups([cut_off], GrpoOptions(mask_truncated=True)) == (
         [],

@@ -1,4 +1,4 @@
-"""An interrupt is never lost."""
+"""Interrupts are never lost."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a person reads when something fails that we know of."""
+"""Message of a known error: one line, and an exit code."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who is champion after which decisions."""
+"""Champion after a sequence of decisions."""
 
 from hypothesis import given
 from hypothesis import strategies as st

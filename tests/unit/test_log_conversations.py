@@ -1,4 +1,4 @@
-"""How conversations and traces become turns: hand-made ones of each kind, and what is refused of them."""
+"""Conversion of conversations and traces to turns: hand-made ones of each kind, and what is refused of them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which names on a page of MiniWoB++ may be replaced."""
+"""Names on a page of MiniWoB++ that may be replaced."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How a page of MiniWoB++ is written as a state, and what is taken for an action on it."""
+"""State text of a page of MiniWoB++, and what is taken for an action on it."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""An environment whose package is not here says which one, and how to get it."""
+"""Environment whose package is missing: it says which one, and how to get it."""
 
 import sys
 

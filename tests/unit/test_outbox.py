@@ -1,4 +1,4 @@
-"""The outbox delivers in order, again and again, and ends when it is told to."""
+"""Outbox: it delivers in order, again and again, and ends when it is closed."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Rows without padding between them compute what each of them computes alone, forwards and backwards."""
+"""Rows without padding between them: each computes the same as alone, forwards and backwards."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def assert_alike(ours: torch.Tensor, theirs: torch.Tensor) -> None:
 
 
 def alone(network, rows: list[list[int]]) -> torch.Tensor:
-    """Logits of transformers' own forward pass, one row at a time."""
+    """Return the logits of transformers' own forward pass, one row at a time."""
     return torch.cat([network(torch.tensor([row])).logits[0] for row in rows])
 
 

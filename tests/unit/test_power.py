@@ -1,4 +1,4 @@
-"""Power of the gate: against simulated nights, and what is suggested."""
+"""Power of the gate: against simulated nights, and the advice that is given."""
 
 from statistics import fmean
 

@@ -1,4 +1,4 @@
-"""Which precision is chosen on which device."""
+"""Precision that is chosen on each device."""
 
 import pytest
 import torch

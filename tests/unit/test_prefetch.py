@@ -1,4 +1,4 @@
-"""Work that is begun ahead of its turn, and how a terminal shows stages side by side."""
+"""Prefetched work, and a terminal that shows stages in parallel."""
 
 import io
 import threading

@@ -11,7 +11,7 @@ def test_the_time_left_leaves_out_what_was_done_before(monkeypatch):
     monkeypatch.setattr("infra.tracking.progress.time", SimpleNamespace(monotonic=lambda: next(seconds)))
     written = StringIO()
     with Display(Console(file=written)).stage("experience model") as report:
-        report(100, 200, "loss 1")  # five seconds after it began, taken over from a run that was cut off
+        report(100, 200, "loss 1")  # five seconds after it began, resumed from a run that was cut off
         report(110, 200, "loss 2")
         report(150, 200, "loss 3")
     # 10 in 20 s: 90 more take 180; 50 in 40 s: 50 more take 40

@@ -79,7 +79,7 @@ def test_an_unparsable_prediction_is_a_failure_and_not_a_reward(text):
 
 
 class Scripted:
-    """A predictor that writes what the test gives it."""
+    """Predictor that writes what the test gives it."""
 
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts
@@ -89,7 +89,7 @@ class Scripted:
 
 
 def situations(count: int) -> list[TransitionQuery]:
-    """No two alike."""
+    """Return different situations."""
     return [replace(SITUATION, history=(f"go {number}",)) for number in range(count)]
 
 
@@ -137,7 +137,7 @@ def test_the_dream_refuses_what_is_no_line_of_text_without_asking_the_model(acti
 
 
 class Fridge:
-    """States that list what they accept: the fridge never opens, and a carrot can be taken."""
+    """Admissible actions of states with a fridge that never opens and a carrot that can be taken."""
 
     def accepts(self, state: str, action: str) -> bool | None:
         return {"open fridge": False, "take carrot": True}.get(action)
@@ -147,7 +147,7 @@ class Fridge:
 
 
 def dreamt(predictor: Scripted, *actions: str, num_votes: int = 1) -> list[Step]:
-    """What a dream that heeds its lists answers to each of some actions, in episodes of their own."""
+    """Return what a dream that respects its states' lists answers to some actions, in episodes of their own."""
     dream = Dream(ExperienceModel(predictor, None, DreamOptions(num_votes=num_votes), Fridge()))
     dream.reset(dict.fromkeys(range(len(actions)), replace(TASK, initial_state=SITUATION.state)))
     return list(dream.step(dict(enumerate(actions))).values())

@@ -1,4 +1,4 @@
-"""Which errors say that a server is away."""
+"""Errors that mean that a server is away."""
 
 import httpx
 import pytest

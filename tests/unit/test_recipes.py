@@ -1,4 +1,4 @@
-"""Every shipped recipe is valid, is called as its file is, and can be planned."""
+"""Every shipped recipe is valid, is named as its file is, and can be planned."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where a dream errs, and what of it is played for real."""
+"""Errors of a dream, and the share of it that is played for real."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What a policy is shown while it plays, on the shipped backbone and real games."""
+"""Prompts of a policy while it plays, on the shipped backbone and real games."""
 
 import pytest
 
@@ -67,7 +67,7 @@ def test_under_aliases_only_the_policy_hears_other_names(model, remember_episode
 
 
 class Speaker:
-    """An engine whose every answer is one sentence."""
+    """Engine whose every answer is one sentence."""
 
     num_prefilled = num_sampled = 0
 

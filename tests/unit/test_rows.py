@@ -1,4 +1,4 @@
-"""Rows of the replay store: what makes two episodes one, and what a failed one says."""
+"""Rows of the replay store: when two episodes are one, and the rows of a failed one."""
 
 import pytest
 

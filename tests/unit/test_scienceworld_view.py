@@ -1,4 +1,4 @@
-"""ScienceWorld's text as a state, what is remembered of a game, and its traces, by hand; no Java."""
+"""State text of ScienceWorld, what is remembered of a game, and its traces, by hand; no Java."""
 
 import pytest
 

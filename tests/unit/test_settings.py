@@ -1,4 +1,4 @@
-"""Settings: a home that is set to nothing is the usual one, and what does not exist is named."""
+"""Settings: an empty home is the default one, and a setting that does not exist is named."""
 
 import pytest
 

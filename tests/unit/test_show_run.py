@@ -1,4 +1,4 @@
-"""What a run says when it ends."""
+"""Message of a run when it ends."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The cooking environment against TextWorld's own engine."""
+"""Cooking environment against TextWorld's own engine."""
 
 import random
 
@@ -52,7 +52,7 @@ def test_wrong_cooking_loses(environment):
 
 
 def test_the_state_carries_what_decides_whether_an_action_is_possible(environment):
-    """What is admissible can be told from the state alone: equal states allow equal actions."""
+    """Equal states allow equal actions, so the state alone says what is admissible."""
     rng = random.Random(0)
     allowed: dict[tuple[str, str], list[str]] = {}
     for task in environment.tasks("train", 12):

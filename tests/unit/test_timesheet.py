@@ -1,10 +1,10 @@
-"""What a cycle has cost, over the processes that worked on it."""
+"""Cost of a run, over all processes that worked on it."""
 
 from infra.tracking.costs import CostTracker
 
 
 class Clock:
-    """It stands still unless it is told otherwise."""
+    """Clock that stands still unless the test moves it."""
 
     now = 1000.0
 

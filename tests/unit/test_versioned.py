@@ -1,4 +1,4 @@
-"""What decides whether a versioned task runs again, and what does not."""
+"""Changes that make a versioned task run again, and changes that do not."""
 
 import shutil
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_where_an_input_lies_and_what_was_noted_of_it_changes_nothing():
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """A copy of the rooms whose files a test may change."""
+    """Copy the rooms, so that a test may change their files."""
     for room in ("schemas", "models", "infra", "tasks", "flows"):
         shutil.copytree(import_closure.ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("backbones"))
     monkeypatch.setattr(import_closure, "ROOT", tmp_path)

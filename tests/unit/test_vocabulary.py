@@ -1,4 +1,4 @@
-"""A tokenizer of logs' own words: what is often named is one token, and nothing is lost."""
+"""Tokenizer of the logs' own words: what is often named is one token, and nothing is lost."""
 
 from hypothesis import given
 from hypothesis import strategies as st

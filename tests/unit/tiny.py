@@ -1,4 +1,4 @@
-"""A tiny network for tests, made on the spot."""
+"""Tiny random networks for tests."""
 
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
@@ -33,6 +33,6 @@ def tiny_network(seed: int = 0, kind: str = "qwen3", vocab_size: int = 64, num_h
 
 
 def true_logprobs(network, ids: list[int]) -> torch.Tensor:
-    """Of every token after each of these, by the network's own forward pass."""
+    """Return the log-probabilities of every token after each of these, by the network's own forward pass."""
     with torch.no_grad():
         return torch.log_softmax(network(torch.tensor([ids])).logits[0].float(), -1)

@@ -1,4 +1,4 @@
-"""Who is at work on a home, for tests of what outlives what."""
+"""Processes that run on a home, for tests of what outlives what."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import psutil
 
 
-def at_work_on(home: Path) -> list[list[str]]:
-    """Command lines of the processes on a home."""
+def processes_on(home: Path) -> list[list[str]]:
+    """Return the command lines of the processes whose DREAMGYM_HOME is this home."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
