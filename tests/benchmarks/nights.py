@@ -18,8 +18,8 @@ from statistics import median
 from infra.settings import Settings
 from infra.storage.replay_store import ReplayStore
 from tests.command_line import LENIENT_GATE, SMALLER, TOY, changed, dreamgym
-from tests.logged import logged_rows, write_log
 from tests.left_processes import processes_on
+from tests.logged import logged_rows, write_log
 
 _EARLY, _LATE = slice(5, 15), slice(20, 30)
 _BOUND = 1.3

@@ -23,8 +23,8 @@ from schemas.tables import SCHEMA_VERSION
 from tasks.running.pins import SHIPPED
 from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, dreamgym_here, environment
 from tests.free_ports import free_ports
-from tests.logged import logged_rows
 from tests.left_processes import processes_on
+from tests.logged import logged_rows
 from tests.tracked import of_the_cycles_own_run
 
 SMALL = [
