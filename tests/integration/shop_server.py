@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, path: str, asked: dict[str, Any]) -> None:
         try:
-            with self.server.run_session:
+            with self.server.lock:
                 status, answer = 200, self.server.answer(path, asked)
         except (KeyError, ValueError) as error:
             status, answer = 500, repr(error)
