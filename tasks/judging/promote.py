@@ -139,10 +139,10 @@ def promote(candidate: Reference, report: Reference, by: str, *, again: bool = F
 
 
 def is_open(candidate: Reference, report: Reference) -> bool:
-    """Return whether a judged candidate awaits a decision: it is not champion, and was not declined or rolled back."""
+    """Return whether a judged candidate awaits a decision: it was not promoted, declined or rolled back."""
     history = ledger().history()
-    is_champion = history.champion is not None and history.champion.sha256 == candidate.sha256
-    return not is_champion and candidate.sha256 not in history.withdrawn and report.sha256 not in history.declined
+    is_decided = is_in_force(candidate) or candidate.sha256 in history.withdrawn
+    return not is_decided and report.sha256 not in history.declined
 
 
 def decline(candidate: Reference, report: Reference, by: str, reason: str) -> None:

@@ -157,6 +157,7 @@ def test_a_person_is_asked_once_about_a_judgement():
     assert is_open(b, second)
     promote(b, second, "ann")
     assert not is_open(b, second), "it is champion"
+    assert not is_open(a, judged(a, b)["report"]), "it was promoted, though another champion succeeded it"
     roll_back("ann", "b is rude")
     assert not is_open(b, second), "it was rolled back"
 
