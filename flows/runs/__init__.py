@@ -1,0 +1,1 @@
+"""Runs: begin, resume, find, list and explain executions of recipes."""
