@@ -1,1 +1,1 @@
-"""Runs: begin, resume, find, list and explain executions of recipes."""
+"""Stored runs: find, list and explain them; the key that decides whether a new one begins."""
