@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from flows.runs.find_run import CHAMPION, find_champions_run, find_run
-from infra.storage.blobs import open_blobs
 from infra.promotion.ledger import Ledger
-from infra.storage.run_records import records
 from infra.settings import settings
+from infra.storage.blobs import open_blobs
+from infra.storage.run_records import records
 from schemas.errors import InputError
 from schemas.plain import restored
 from schemas.policies import GATES, PolicyName

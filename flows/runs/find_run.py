@@ -1,9 +1,9 @@
 """Find a run by its id, the start of its id, `@latest` or `@champion`."""
 
-from infra.storage.blobs import open_blobs
 from infra.promotion.ledger import Ledger
-from infra.storage.run_records import records
 from infra.settings import settings
+from infra.storage.blobs import open_blobs
+from infra.storage.run_records import records
 from schemas.errors import InputError
 from schemas.plain import restored
 from schemas.policies import GATES

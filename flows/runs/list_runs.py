@@ -5,10 +5,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from infra.storage.blobs import open_blobs
 from infra.promotion.ledger import Ledger
-from infra.storage.run_records import records
 from infra.settings import settings
+from infra.storage.blobs import open_blobs
+from infra.storage.run_records import records
 from schemas.ledger import Decision, History
 from schemas.plain import restored
 from schemas.runs import Record

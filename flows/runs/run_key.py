@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from schemas.recipes.digests import changed_fields
 from schemas.recipes.recipe import Recipe, flat_fields
 from schemas.runs import RunKey
+from tasks.logs.files import log_files
 from tasks.running.cache_key import code_and_packages
 from tasks.running.device import number_settings
-from tasks.logs.files import log_files
 from tasks.running.pins import folder_digest, pin_encoder
 
 _LOGS = "logs/"
