@@ -59,9 +59,8 @@ def _fields_of(sections: list[str]) -> list[str]:
     kinds: list[type[BaseModel]] = [Recipe]
     for name in sections:
         found = [kind.model_fields[name].annotation for kind in kinds if name in kind.model_fields]
-        kinds = [
-            one for annotation in found for one in _sections_in(annotation)
-        ] or kinds  # a name of a kind is no field
+        inner = [section for annotation in found for section in _sections_in(annotation)]
+        kinds = inner or kinds  # pydantic names the kind of a section, too, which is no field
     return [name for kind in kinds for name in kind.model_fields]
 
 

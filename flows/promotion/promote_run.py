@@ -7,6 +7,7 @@ policies are imported only if a policy has to be judged again.
 import getpass
 import socket
 
+from flows.runs.find_run import candidates_of
 from infra.orchestration.prefect_server import is_server_named
 from infra.storage.run_records import record_of, save_record
 from infra.tracking.progress import Display
@@ -117,9 +118,7 @@ def roll_back_champion(reason: str, run: Record | None = None) -> str:
     Raises:
         InputError: there is no champion, or no policy of the run was champion before it.
     """
-    made = restored(run["lineage"]) if run else {}
-    to = {made[one.key].sha256 for one in GATES if one.key in made} if run else None
-    back = roll_back(person(), reason, to).policy
+    back = roll_back(person(), reason, candidates_of(run) if run else None).policy
     return f"champion is {back.sha256[:12]} again" if back else "there is no champion any more"
 
 

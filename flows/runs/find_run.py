@@ -76,8 +76,10 @@ def _of_champion(stored: list[Record]) -> Record:
 
 def find_champions_run(champion: Reference, stored: list[Record]) -> Record | None:
     """Return the latest of these runs that produced this policy, in the dream or for real; None if none did."""
-    for record in reversed(stored):
-        made = restored(record.get("lineage", {}))
-        if any(one.key in made and made[one.key].sha256 == champion.sha256 for one in GATES):
-            return record
-    return None
+    return next((record for record in reversed(stored) if champion.sha256 in candidates_of(record)), None)
+
+
+def candidates_of(record: Record) -> set[str]:
+    """Return the digests of the policies of a run that a gate may judge."""
+    made = restored(record.get("lineage", {}))
+    return {made[one.key].sha256 for one in GATES if one.key in made}

@@ -20,7 +20,7 @@ class OpenedGames(GamesInProcesses):
     def __init__(
         self, make: Callable[[], Game], families: Sequence[str], *, games_per_process: int, at_once: int = 32
     ) -> None:
-        """See GamesInProcesses. Up to `at_once` games are opened at a time, in slots that no episode uses."""
+        """Open up to `at_once` games at a time, in slots that no episode uses; see GamesInProcesses for the rest."""
         super().__init__(make, games_per_process=games_per_process)
         self._families, self._at_once = families, at_once
         self._first: dict[str, Seen] = {}
