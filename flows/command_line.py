@@ -93,10 +93,12 @@ def _run(recipe: "Recipe", until: Stage, *, again: bool) -> dict[str, Any]:
     Prefect's server starts in parallel to the imports; if nothing is new, it ends with the command.
     """
     _open_prefect()
+    from flows.planning.require_methods import require_methods
     from flows.running.begin_run import begin_run
     from infra.tracking.progress import Display
     from schemas.runs import Trigger
 
+    require_methods(recipe)
     display = Display()
     begun = begin_run(recipe, until, Trigger.HAND, display.say, again=again)
     if not begun.nothing_new:
@@ -155,9 +157,11 @@ def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) 
         seconds_last_time,
         seen_by_the_gate,
     )
+    from flows.planning.require_methods import require_methods
     from infra.engines.endpoint import require_endpoint
     from infra.settings import settings
 
+    require_methods(loaded)
     plan, seconds, left, seen = plan_of(loaded), seconds_last_time(loaded), foresee(loaded), seen_by_the_gate(loaded)
     estimate = estimate_of(loaded, plan)
     if as_json:
@@ -170,6 +174,15 @@ def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) 
         print_plan(loaded, plan, seconds, estimate, left, seen)
     require_endpoint(settings(), loaded.endpoint_models)
     require_memory(loaded, estimate)
+
+
+@app.command()
+def methods(as_json: AsJson = False) -> None:
+    """List the methods that a recipe can name, by port."""
+    from flows.planning.list_methods import known_methods, print_methods
+
+    known = known_methods()
+    print_json(known) if as_json else print_methods(known)
 
 
 @app.command()
@@ -422,7 +435,10 @@ def deploy(recipe: RecipeName, changes: Changes = None) -> None:
 
     loaded = load_recipe(recipe, changes or [])
     _embed()
+    from flows.planning.require_methods import require_methods
     from flows.services.deploy import deploy as register
+
+    require_methods(loaded)
 
     register(loaded)
 

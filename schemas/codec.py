@@ -28,6 +28,7 @@ def _trajectory(plain: dict[str, Any]) -> Trajectory:
         failure=_failure(plain["failure"]),
         truncated=plain["truncated"],
         source=plain["source"],
+        group_id=plain.get("group_id", ""),
         episode_id=plain.get("episode_id", ""),
     )
 

@@ -1,6 +1,6 @@
 """Records that flow between rooms: agent tasks, steps, trajectories, references.
 
-A *group* is a list of trajectories of one agent task that were rolled out together.
+A *group* is a list of trajectories that are compared with each other; each carries the group's id.
 """
 
 from dataclasses import dataclass, field, replace
@@ -94,6 +94,8 @@ class Trajectory:
     """True if the episode reached the step limit before it was done."""
     source: str = ""
     """Origin of the actions: expert, noisy expert 0.4, start policy, an imported file."""
+    group_id: str = ""
+    """Id of the group that the episode was rolled out in, to be compared; empty if it was not."""
     episode_id: str = ""
     """Name of a logged episode, stable when the episode grows; empty: it is named by its content."""
 

@@ -21,13 +21,13 @@ TOY = (
     "environment.num_valid_tasks=4",
     "environment.num_test_tasks=8",
     "ingest.episodes_per_task=2",
-    "experience.num_refit_episodes=6",
+    "experience.num_on_policy_episodes=6",
     "start.num_demonstrations=6",
     "start.sft.epochs=2",
     "dream.num_rounds=2",
     "dream.calibrate_every=1",
-    "grpo.groups_per_round=4",
-    "grpo.group_size=4",
+    "rl.groups_per_round=4",
+    "rl.group_size=4",
     "real.num_rounds=1",
 )
 """Changes for a recipe that learns nothing, but goes through every stage."""
@@ -37,11 +37,11 @@ SMALLER = (
     "environment.num_valid_tasks=2",
     "environment.num_test_tasks=3",
     "environment.max_steps=5",
-    "experience.num_refit_episodes=2",
+    "experience.num_on_policy_episodes=2",
     "experience.max_new_tokens=24",
     "start.num_demonstrations=2",
     "dream.num_rounds=1",
-    "grpo.groups_per_round=2",
+    "rl.groups_per_round=2",
 )
 """Changes for a recipe that is smaller than the toy, for long states or slow environments."""
 

@@ -6,12 +6,12 @@ from prefect import flow
 
 from flows.loop.evaluate_and_judge import evaluate_and_judge_fine_tuned, held_out, promote_if_allowed
 from flows.loop.lineage import Lineage, evaluated, log, show_rollouts
+from flows.loop.rounds import observe, real_round, rollout_metrics
 from schemas.errors import GateRefused, IntegrityError
-from schemas.recipes.recipe import GrpoRecipe, Recipe
+from schemas.recipes.recipe import Recipe, RlRecipe
 from schemas.records import Reference
 from tasks.judging.promote import is_in_force
 from tasks.learning.train_policy import train_policy
-from tasks.playing.play_real_groups import play_real_groups
 from tasks.running.pins import with_encoder_pinned
 
 _ROUNDS_OF_THE_BASELINE = 10
@@ -19,9 +19,9 @@ _ROUNDS_OF_THE_BASELINE = 10
 
 
 def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
-    """Train the dream-trained policy for a few rounds of GRPO in the real environment, judge it, and offer it."""
+    """Train the dream-trained policy for a few rounds in the real environment, judge it, and offer it."""
     first = made.references["dream"]
-    policy, num_steps = train_for_real(recipe, recipe.real_grpo, made, first, recipe.real.num_rounds)
+    policy, num_steps = train_for_real(recipe, recipe.real_rl, made, first, recipe.real.num_rounds)
     made.references["sim_to_real"], made.real_interactions["sim_to_real"] = policy, num_steps
     evaluate_and_judge_fine_tuned(recipe, made)
     if made.promoted and policy.sha256 != first.sha256:
@@ -62,33 +62,24 @@ def real_only(recipe: Recipe, references: dict[str, Any]) -> dict[str, Any]:
     """
     made, recipe = Lineage(references=references), with_encoder_pinned(recipe)
     num_rounds = _ROUNDS_OF_THE_BASELINE * recipe.real.num_rounds
-    policy, num_steps = train_for_real(recipe, recipe.grpo, made, references["start"], num_rounds)
+    policy, num_steps = train_for_real(recipe, recipe.rl, made, references["start"], num_rounds)
     return {**held_out(recipe, made, "real_only", policy, 0), "real_interactions": num_steps}
 
 
 def train_for_real(
-    recipe: Recipe, grpo: GrpoRecipe, made: Lineage, first: Reference, num_rounds: int
+    recipe: Recipe, rl: RlRecipe, made: Lineage, first: Reference, num_rounds: int
 ) -> tuple[Reference, int]:
-    """Train by GRPO in the real environment; return the best policy on valid tasks and the total number of steps."""
+    """Train in the real environment; return the best policy on valid tasks and the total number of steps."""
     policy = best = first
     best_success, num_steps = success_on_valid(recipe, made, first, 0) if num_rounds else 0.0, 0
     for round in range(num_rounds):
-        groups = play_real_groups(
-            made.references["pool"],
-            made.entropies,
-            policy,
-            recipe.play,
-            recipe.curriculum,
-            grpo,
-            "real rollouts",
-            round,
-        )
-        show_rollouts("real training", groups, round)
-        num_steps += int(groups.notes["num_transitions"])
-        trained = train_policy(policy, first, groups, grpo, recipe.training, "real", round)
+        groups = real_round(recipe, made.references["pool"], made.curriculum, policy, round)
+        show_rollouts("real training", groups[0], round)
+        num_steps += sum(int(part.notes["num_transitions"]) for part in groups)
+        trained = train_policy(policy, first, groups, rl, recipe.training, "real", round)
         policy = trained["policy"]
-        made.entropies |= trained["entropies"]
-        log("real training", trained["metrics"], round)
+        observe(recipe, made, groups)
+        log("real training", trained["metrics"] | rollout_metrics(groups), round)
         if (round + 1) % recipe.dream.calibrate_every == 0 or round + 1 == num_rounds:
             success = success_on_valid(recipe, made, policy, round + 1)
             if success >= best_success:

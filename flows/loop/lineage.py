@@ -20,8 +20,8 @@ class Lineage:
     evaluations: dict[str, Any] = field(default_factory=dict)
     rounds: list[dict[str, Any]] = field(default_factory=list)
     calibrations: list[dict[str, Any]] = field(default_factory=list)
-    entropies: dict[str, float] = field(default_factory=dict)
-    """Latest reward entropy by task id."""
+    curriculum: dict[str, Any] = field(default_factory=dict)
+    """State of the curriculum."""
     fidelity: dict[str, float] = field(default_factory=dict)
     gate: dict[str, Any] = field(default_factory=dict)
     real_gate: dict[str, Any] = field(default_factory=dict)
@@ -40,15 +40,22 @@ class Lineage:
         """Everything but the references, so that a finished run can be continued."""
         return {name: getattr(self, name) for name in _MEASURED}
 
+    @property
+    def entropies(self) -> dict[str, float]:
+        """Latest reward entropy by task id."""
+        return self.curriculum.get("entropies", {})
+
     @classmethod
     def of_finished(cls, references: dict[str, Any]) -> "Lineage":
         """Return the lineage of a finished run, including its measurements."""
         measured = restored(objects().get_json(references["measured"])) if "measured" in references else {}
+        if "entropies" in measured:  # as runs before the curriculum was a method stored it
+            measured["curriculum"] = {"entropies": measured.pop("entropies")}
         return cls(references=dict(references), **measured)
 
 
 _MEASURED = (
-    *("evaluations", "rounds", "calibrations", "entropies", "fidelity", "gate", "real_gate", "versions", "promoted"),
+    *("evaluations", "rounds", "calibrations", "curriculum", "fidelity", "gate", "real_gate", "versions", "promoted"),
     "real_interactions",
 )
 

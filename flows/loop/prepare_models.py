@@ -32,7 +32,7 @@ def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
     start = starting_policy(recipe, made, backbone, demonstrations)
     refit = recipe.experience
     played = play_policy(
-        start, recipe.real_play, refit.num_refit_episodes, refit.refit_temperatures, recipe.grpo.renamed_share
+        start, recipe.real_play, refit.num_on_policy_episodes, refit.on_policy_temperatures, recipe.rl.entity_renaming
     )
     own = annotate(played, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, start.sha256)
     experience = [*demonstrations, own]
@@ -40,7 +40,7 @@ def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
     if warning := cut_off(model, refit.max_new_tokens):
         run_context().display.say(warning)
     made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
-    made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.grpo.temperature)
+    made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.rl.temperature)
     log("experience model fidelity", made.fidelity)
 
 

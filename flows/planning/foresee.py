@@ -58,8 +58,9 @@ def _reason(
 ) -> str:
     """Return why a step would run again; empty if it would not."""
     parts = stored["step_tasks"][step["task"]]
-    now = [code_and_packages(parts["module"]), code_and_packages(parts["module"], recipe.environment)]
-    if parts["code"] not in [code for code, _ in now]:  # with the environment's own code if the step received it
+    received: tuple[list[Any], ...] = ([], [recipe.environment], [recipe])
+    now = [code_and_packages(parts["module"], sections) for sections in received]
+    if parts["code"] not in [code for code, _ in now]:  # with environment and methods if the step received them
         return "its code changed"
     if (parts["code"], parts["packages"]) not in now:
         return "a package has another version"
@@ -86,7 +87,7 @@ def _sections(recipe: Recipe) -> Iterator[Any]:
     """Yield every section that the flow may pass to a step."""
     yield from (getattr(recipe, name) for name in type(recipe).model_fields)
     yield from (recipe.play, recipe.real_play, recipe.experience.as_fitted, recipe.backbone.scratch or recipe.backbone)
-    yield from (recipe.real_grpo, recipe.evaluation.without_dreams)
+    yield from (recipe.real_rl, recipe.rl.rollouts, recipe.evaluation.without_dreams)
 
 
 def _plain_inputs(recipe: Recipe) -> dict[str, Any]:

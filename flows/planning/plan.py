@@ -17,9 +17,12 @@ _UNKNOWN_START = 0.5
 
 def plan_of(recipe: Recipe) -> dict[str, int]:
     """Return counts of what a run would do, from the recipe alone; episodes are counted at their maximum length."""
-    environment, grpo = recipe.environment, recipe.grpo
-    episodes_per_round = grpo.groups_per_round * grpo.group_size
-    logged, own = environment.num_train_tasks * recipe.ingest.episodes_per_task, recipe.experience.num_refit_episodes
+    environment, rl = recipe.environment, recipe.rl
+    episodes_per_round = rl.groups_per_round * rl.group_size
+    logged, own = (
+        environment.num_train_tasks * recipe.ingest.episodes_per_task,
+        recipe.experience.num_on_policy_episodes,
+    )
     num_calibrations = 1 + -(-recipe.dream.num_rounds // recipe.dream.calibrate_every)
     num_evaluated = 3 * environment.num_test_tasks + (num_calibrations + 1) * environment.num_valid_tasks
     return {
@@ -28,7 +31,7 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
         "dream_rounds": recipe.dream.num_rounds,
         "dreamt_episodes": recipe.dream.num_rounds * episodes_per_round,
         "max_dreamt_steps": recipe.dream.num_rounds * episodes_per_round * environment.max_steps,
-        "policy_updates": (recipe.dream.num_rounds + recipe.real.num_rounds) * grpo.updates_per_round,
+        "policy_updates": (recipe.dream.num_rounds + recipe.real.num_rounds) * rl.updates_per_round,
         "real_training_episodes": recipe.real.num_rounds * episodes_per_round,
         "max_real_training_steps": recipe.real.num_rounds * episodes_per_round * environment.max_steps,
         "real_evaluation_episodes": num_evaluated * recipe.evaluation.episodes_per_task,

@@ -20,6 +20,7 @@ from flows.loop.results import (
 )
 from flows.loop.run_session import note_flow_run, run_session
 from flows.planning.check_services import require_services
+from flows.planning.require_methods import require_methods
 from flows.promotion.promote_run import announce_promotion
 from flows.running.begin_run import Begun, begin_run, has_reached
 from flows.running.run_note import note_of
@@ -50,6 +51,7 @@ def run_recipe(
         trigger: Cause that starts the run.
         again: Run the next seed without another reason.
     """
+    require_methods(recipe)
     require_services(recipe)
     return work_on(begin_run(recipe, until, trigger, display.say, again=again), until, display)
 

@@ -22,7 +22,7 @@ def run_key(recipe: Recipe) -> RunKey:
         InputError: the folder of a model does not exist.
         IntegrityError: a shipped backbone does not match its digest.
     """
-    code, packages = code_and_packages("flows.loop.cycle", recipe.environment)
+    code, packages = code_and_packages("flows.loop.cycle", [recipe])
     named = {"backbone": folder_digest(recipe.backbone), "encoder": pin_encoder(recipe.retrieval).revision or ""}
     logs = {f"{_LOGS}{name}": sha256 for name, sha256 in log_files(recipe.ingest.path).items()}
     fields = flat_fields(changed_fields(recipe))

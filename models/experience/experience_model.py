@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from models.experience.predictors import Predictor
+from models.methods.judges import Judge
 from models.text.prompts import TransitionQuery, has_markers, last_actions
 from schemas.errors import InputError
 from schemas.ports import AdmissibleActions, Demonstrations
+from schemas.recipes.recipe import ExperienceRecipe
 from schemas.records import AgentTask, Failure, Step
 from schemas.state_text import apply_changes
 
@@ -21,24 +23,7 @@ _PREDICTION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DreamOptions:
-    """Settings of the experience model's predictions."""
-
-    num_demonstrations: int = 1
-    """k of Eq. 4; 0 dreams without retrieval."""
-    history_length: int = 1
-    """Number of earlier actions shown."""
-    temperature: float = 0.0
-    """Sampling temperature; 0 takes the likeliest transition."""
-    num_votes: int = 1
-    """Number of predictions, including the first, that must all agree on a dreamt success before it counts: pessimism
-    where the model disagrees with itself. A prediction that cannot be parsed, or refuses an action that its state
-    accepts, is no vote. 1 disables voting."""
-    num_retries: int = 3
-    """Maximum number of times a wrong prediction is sampled again. After that, an unparsable one counts as a failure,
-    and one that refuses an action that its state accepts stands."""
-    batch_size: int = 256
+_BATCH_SIZE = 256
 
 
 class ExperienceModel:
@@ -53,25 +38,30 @@ class ExperienceModel:
         self,
         predictor: Predictor,
         demonstrations: Demonstrations | None,
-        options: DreamOptions,
+        recipe: ExperienceRecipe,
+        num_demonstrations: int = 0,
         listed: AdmissibleActions | None = None,
+        judge: Judge | None = None,
     ) -> None:
         """Create a model that parses what a predictor writes.
 
         Args:
             predictor: Predictor that writes the predictions.
             demonstrations: Source of demonstrations; None leaves the model without grounding.
-            options: Settings of the predictions.
+            recipe: Temperature of the predictions, number of retries, and number of earlier actions shown.
+            num_demonstrations: k of Eq. 4; 0 predicts without retrieval.
             listed: Reader of the actions that a state accepts; None where states do not list them.
+            judge: Reviewer of the predictions; None takes them as they are.
         """
-        self._predictor, self._demonstrations, self.options = predictor, demonstrations, options
-        self._listed = listed
+        self._predictor, self._demonstrations, self.recipe = predictor, demonstrations, recipe
+        self._num_demonstrations = num_demonstrations
+        self._listed, self._judge = listed, judge
 
     def ground(self, situations: Sequence[TransitionQuery]) -> list[TransitionQuery]:
         """Return the situations with k retrieved demonstrations each, never from their own trajectory."""
-        if self._demonstrations is None or self.options.num_demonstrations == 0:
+        if self._demonstrations is None or self._num_demonstrations == 0:
             return list(situations)
-        found = self._demonstrations.retrieve(situations, self.options.num_demonstrations)
+        found = self._demonstrations.retrieve(situations, self._num_demonstrations)
         return [replace(s, demonstrations=tuple(demos)) for s, demos in zip(situations, found, strict=True)]
 
     def predict(self, situations: Sequence[TransitionQuery]) -> list[Step]:
@@ -89,16 +79,14 @@ class ExperienceModel:
         return _refused(self._listed.refused(state), "not listed")
 
     def _predicted(self, situations: list[TransitionQuery]) -> list[Step]:
-        steps = self._steps(situations, self.options.temperature)
+        steps = self._steps(situations, self.recipe.temperature)
         self._retry_wrong(situations, steps)
-        if self.options.num_votes > 1:
-            self._vote_on_successes(situations, steps)
-        return steps
+        return self._judge.review(situations, steps, self._sampled) if self._judge else steps
 
     def _retry_wrong(self, situations: list[TransitionQuery], steps: list[Step]) -> None:
         """Sample predictions again that cannot be parsed or refuse an accepted action, up to `num_retries` times."""
         wrong: Sequence[int] = range(len(steps))
-        for _ in range(self.options.num_retries):
+        for _ in range(self.recipe.num_retries):
             wrong = [i for i in wrong if self._is_wrong(situations[i], steps[i])]
             again = self._steps([situations[i] for i in wrong], temperature=1.0)
             for i, step in zip(wrong, again, strict=True):
@@ -109,21 +97,17 @@ class ExperienceModel:
         refuses = listed and listed.accepts(state, situation.action) and step.state == listed.refused(state)
         return bool(step.failure or refuses)
 
-    def _vote_on_successes(self, situations: list[TransitionQuery], steps: list[Step]) -> None:
-        """Replace a success with a sampled prediction that denies it, which says if the episode is lost or goes on."""
-        for _ in range(self.options.num_votes - 1):
-            claimed = [i for i, step in enumerate(steps) if step.success]
-            votes = self._steps([situations[i] for i in claimed], temperature=1.0)
-            for i, vote in zip(claimed, votes, strict=True):
-                if not (vote.success or self._is_wrong(situations[i], vote)):
-                    steps[i] = vote
+    def _sampled(self, situations: Sequence[TransitionQuery]) -> list[Step | None]:
+        """Predict a step per situation once more, at temperature 1; None where it is wrong."""
+        steps = self._steps(situations, temperature=1.0)
+        return [None if self._is_wrong(s, step) else step for s, step in zip(situations, steps, strict=True)]
 
     def _steps(self, situations: Sequence[TransitionQuery], temperature: float) -> list[Step]:
         """Predict a step per situation; at temperature 0, equal situations (frequent in groups) are predicted once."""
         asked = situations if temperature > 0 else list(dict.fromkeys(situations))
         steps: list[Step] = []
-        for start in range(0, len(asked), self.options.batch_size):
-            batch = asked[start : start + self.options.batch_size]
+        for start in range(0, len(asked), _BATCH_SIZE):
+            batch = asked[start : start + _BATCH_SIZE]
             texts = self._predictor.predict(batch, temperature)
             steps += [parse_prediction(s, text) for s, text in zip(batch, texts, strict=True)]
         if temperature > 0:
@@ -204,5 +188,5 @@ class Dream:
 
     def _situation(self, slot: int, action: str) -> TransitionQuery:
         episode = self._episodes[slot]
-        shown = last_actions(episode.actions, self._model.options.history_length)
+        shown = last_actions(episode.actions, self._model.recipe.history_length)
         return TransitionQuery(episode.task, episode.state, action, shown)

@@ -32,14 +32,19 @@ def shard(network: Any) -> None:
 
     They are gathered in float32, as they are, so that sharded training computes the same as a single rank.
     """
+    for module in (*network.model.layers, network):
+        shard_module(module)
+
+
+def shard_module(module: Any) -> None:
+    """Shard a module's own weights over all ranks, in place, as one block."""
     if num_ranks() == 1:
         return
-    for module in (*network.model.layers, network):
-        setattr(module, _METHOD, MethodType(_compute, module))
-        sharded = fully_shard(module)
-        sharded.set_gradient_divide_factor(1.0)  # a loss is the sum of the ranks' shares
-        sharded.set_force_sum_reduction_for_comms(True)
-        register_fsdp_forward_method(module, _METHOD)
+    setattr(module, _METHOD, MethodType(_compute, module))
+    sharded = fully_shard(module)
+    sharded.set_gradient_divide_factor(1.0)  # a loss is the sum of the ranks' shares
+    sharded.set_force_sum_reduction_for_comms(True)
+    register_fsdp_forward_method(module, _METHOD)
 
 
 def _compute(_: nn.Module, function: Callable[..., Any], *inputs: Any) -> Any:

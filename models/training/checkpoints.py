@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 from safetensors.torch import load, save
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.network.sharding import all_reduce_sum, distribute_like, full_tensor, rank
 
 SUFFIX = ".checkpoint"
-_WEIGHT, _SLOT = "weight.", "optimizer."
+_WEIGHT, _SLOT, _OWN = "weight.", "optimizer.", "own."
 
 
 class Checkpoints:
@@ -67,22 +67,28 @@ class Checkpoints:
             path.unlink(missing_ok=True)
 
 
-def state_of(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[str, Tensor]:
+def state_of(
+    network: Any, optimizer: torch.optim.Optimizer | None, own_network: nn.Module | None = None
+) -> dict[str, Tensor]:
     """Return a training's state: trained weights and the optimiser's state, as whole tensors in the CPU's memory.
 
     Every rank must call this; only the first gets the tensors, the others get empty ones.
     """
     trained = {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
     weights = {f"{_WEIGHT}{name}": _for_the_first(weight) for name, weight in trained.items()}
-    slots = optimizer_state(optimizer) if optimizer else {}
+    slots = optimizer_state(optimizer, own_network) if optimizer else {}
     return weights | {f"{_SLOT}{name}": tensor for name, tensor in slots.items()}
 
 
 def load_weights(network: Any, state: dict[str, Tensor]) -> None:
     """Load the weights of a training's state, on any number of ranks."""
+    _load(network, _under(_WEIGHT, state))
+
+
+def _load(network: Any, tensors: dict[str, Tensor]) -> None:
     weights = dict(network.named_parameters())
     with torch.no_grad():
-        for name, tensor in _under(_WEIGHT, state).items():
+        for name, tensor in tensors.items():
             weights[name].copy_(distribute_like(tensor.to(weights[name].device), weights[name]))
 
 
@@ -95,21 +101,31 @@ def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return the optimiser's state by index of the weight and name of the slot, on the first rank like `state_of`."""
+def optimizer_state(optimizer: torch.optim.Optimizer, own_network: nn.Module | None = None) -> dict[str, Tensor]:
+    """Return the optimiser's state by index of the weight and name of the slot, on the first rank like `state_of`.
+
+    The weights of a network that a loss owns are part of it.
+    """
     slots = optimizer.state_dict()["state"]
-    return {
+    own = own_network.named_parameters() if own_network else ()
+    return {f"{_OWN}{name}": _for_the_first(weight) for name, weight in own} | {
         f"{index}.{name}": _for_the_first(torch.as_tensor(value))
         for index, state in sorted(slots.items())  # every rank must gather in the same order
         for name, value in sorted(state.items())
     }
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+def load_optimizer(
+    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], own_network: nn.Module | None = None
+) -> None:
     """Load the result of `optimizer_state`, on any number of ranks."""
+    if own_network:
+        _load(own_network, _under(_OWN, tensors))
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
+        if key.startswith(_OWN):
+            continue
         index, name = key.split(".", 1)
         like = weights[int(index)]
         state.setdefault(int(index), {})[name] = (

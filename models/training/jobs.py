@@ -8,13 +8,13 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
-from models.methods.groups import ScoredGroup
-from models.methods.objective import GrpoOptions
+from models.methods.losses import open_loss
+from models.methods.streams import TrainingGroup
 from models.network.precision import matmul_dtype
 from models.training.checkpoints import Checkpoints, load_optimizer
-from models.training.policy_trainer import GrpoTrainer
+from models.training.policy_trainer import PolicyTrainer
 from models.training.sft import Example, SftProgress, fit, repeated
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.recipe import RlRecipe, TrainingRecipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +44,31 @@ class SftJob:
 
 @dataclass(frozen=True, slots=True)
 class PolicyUpdateJob:
-    """Round of GRPO on fresh groups, at least one."""
+    """Round of updates on fresh groups, at least one."""
 
-    groups: list[ScoredGroup]
-    options: GrpoOptions
+    groups: list[TrainingGroup]
+    options: RlRecipe
+    round: int
+    tokens_per_batch: int
 
     def run(
         self, network: Any, reference: Any, optimizer_state: dict[str, Tensor]
-    ) -> tuple[dict[str, float], torch.optim.Optimizer]:
+    ) -> tuple[dict[str, float], PolicyTrainer]:
         """Train in place.
 
         Args:
             network: Policy.
-            reference: Network that the KL term refers to.
+            reference: Reference policy.
             optimizer_state: State to continue from; empty to start afresh.
 
         Returns:
-            Metrics, and the optimiser.
+            Metrics, and the trainer with its optimiser.
         """
-        trainer = GrpoTrainer(network, reference, self.options, matmul_dtype(network.device))
-        load_optimizer(trainer.optimizer, optimizer_state)
-        return trainer.train(self.groups), trainer.optimizer
+        loss = open_loss(self.options.loss)
+        reference, dtype = reference if loss.needs_reference else None, matmul_dtype(network.device)
+        trainer = PolicyTrainer(network, reference, loss, self.options, self.tokens_per_batch, dtype)
+        load_optimizer(trainer.optimizer, optimizer_state, trainer.own_network)
+        return trainer.train(self.groups, self.round), trainer
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from torch import Tensor
 from torch.distributed._tools.mem_tracker import MemTracker
 from transformers import AutoModelForCausalLM
 
-from models.methods.groups import ScoredGroup
+from models.methods.losses import Loss
+from models.methods.streams import TrainingGroup, TrainingStream
 from models.network.trained_parameters import make_trainable
 from models.network.transformer import weights_of
-from models.training.policy_trainer import action_logprobs
+from models.training.policy_trainer import trained_logprobs
 from models.training.sft import Example, sft_loss
 from schemas.recipes.recipe import TrainingRecipe
 from schemas.records import Tokens
@@ -69,9 +70,9 @@ def of_fine_tuning(
 
 
 def of_update(
-    config: Any, training: TrainingRecipe, num_rows: int, prompt: int, action: int, dtype: torch.dtype
+    config: Any, training: TrainingRecipe, num_rows: int, prompt: int, action: int, dtype: torch.dtype, loss: Loss
 ) -> Footprint:
-    """Return the footprint of a GRPO update on streams that share only their first token; sharing more takes less.
+    """Return the footprint of a policy update on streams that share only their first token; sharing more takes less.
 
     Args:
         config: Configuration of the network, as in transformers.
@@ -80,15 +81,19 @@ def of_update(
         prompt: Number of tokens of each stream before the action.
         action: Number of sampled tokens of each stream.
         dtype: Dtype of the matrix products.
+        loss: Loss to minimise, whose own network counts too.
     """
     mask, zeros = [False] * prompt + [True] * action, [0.0] * (prompt + action)
-    streams = [Tokens([0, row, *[1] * (prompt + action - 2)], mask, zeros) for row in range(num_rows)]
-    group = ScoredGroup(streams, [1.0] * num_rows)
+    tokens = [Tokens([0, row, *[1] * (prompt + action - 2)], mask, zeros) for row in range(num_rows)]
+    group = TrainingGroup([TrainingStream(one, [1.0]) for one in tokens])
 
-    def loss(network: Any) -> Tensor:
-        return action_logprobs(weights_of(network, dtype), [group], temperature=1.0).sum()
+    def computed(network: Any) -> Tensor:
+        return trained_logprobs(weights_of(network, dtype), [group], temperature=1.0).sum()
 
-    return _of(config, training, loss)
+    policy, own = _of(config, training, computed), loss.network(config.hidden_size)
+    added = _num_bytes(own.parameters()) if own else 0
+    states = _STATES_OF_ADAM * added
+    return Footprint(policy.weights + added, policy.gradients + added, policy.optimizer + states, policy.activations)
 
 
 def _of(config: Any, training: TrainingRecipe, loss: Callable[[Any], Tensor]) -> Footprint:

@@ -1,112 +1,151 @@
-"""GRPO: rounds of updates of a policy on fresh groups (paper, Eq. 3).
+"""Rounds of updates of a policy on fresh groups, by the loss that the recipe names.
 
-Shapes: N action tokens of all groups, in the order of groups, streams and tokens.
+Shapes: N action tokens of all groups, in the order of groups, streams and tokens; M trained tokens likewise.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import accumulate, chain
+from operator import add
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from models.methods.groups import ScoredGroup, micro_batches, sampled_logprobs, stream_lengths, token_advantages
-from models.methods.objective import GrpoOptions, importance_weights, objective
+from models.methods.losses import Batch, Loss
+from models.methods.streams import TrainingGroup, micro_batches, num_units, pairs
 from models.network.head import target_logprobs
 from models.network.packed import forward_groups
 from models.network.sharding import all_reduce_sum, full_tensor, local_shards, with_full_parameters
 from models.network.transformer import Weights, weights_of
+from models.training.trained_tokens import TrainedTokens, num_marked, own_network_of
+from schemas.recipes.recipe import RlRecipe
 
 
-def action_logprobs(weights: Weights, groups: Sequence[ScoredGroup], temperature: float) -> Tensor:
-    """Return log-probabilities of all action tokens, [N], in order; equal streams are computed once."""
-    prefixes = [group.tokens[0].ids[: group.prefix_length] for group in groups]
-    suffixes = [[one.ids[group.prefix_length :] for one in group.distinct] for group in groups]
+def trained_logprobs(weights: Weights, groups: Sequence[TrainingGroup], temperature: float) -> Tensor:
+    """Return log-probabilities of all trained tokens, [M], in order; equal streams are computed once."""
+    return logprobs_and_hidden(weights, groups, temperature)[0]
+
+
+def logprobs_and_hidden(weights: Weights, groups: Sequence[TrainingGroup], temperature: float) -> tuple[Tensor, Tensor]:
+    """Return log-probabilities of all trained tokens, [M], and the hidden states they are predicted from, [M, hidden]."""
+    prefixes = [group.streams[0].tokens.ids[: group.prefix_length] for group in groups]
+    suffixes = [[one.tokens.ids[group.prefix_length :] for one in group.distinct] for group in groups]
     hidden = forward_groups(weights, prefixes, suffixes)
-    places, targets = _action_places(groups).to(weights.device).unbind(1)
-    logprobs = target_logprobs(weights, hidden[places], targets, temperature)
-    return logprobs.index_select(0, _computed_for(groups).to(weights.device))
+    places, targets = _trained_places(groups).to(weights.device).unbind(1)
+    chosen, twins = hidden[places], _computed_for(groups).to(weights.device)
+    logprobs = target_logprobs(weights, chosen, targets, temperature)
+    return logprobs.index_select(0, twins), chosen.index_select(0, twins)
 
 
-def _action_places(groups: Sequence[ScoredGroup]) -> Tensor:
-    """Return the predicting hidden state's index (see `forward_groups`) and the id of each distinct action token."""
+def _trained_places(groups: Sequence[TrainingGroup]) -> Tensor:
+    """Return the predicting hidden state's index (see `forward_groups`) and the id of each distinct trained token."""
     places: list[tuple[int, int]] = []
     prefix_end, next_place = 0, sum(group.prefix_length for group in groups)
     for group in groups:
         prefix_end += group.prefix_length
         for one in group.distinct:
-            own, actions = one.ids[group.prefix_length :], one.is_action[group.prefix_length :]
+            own, trained = one.tokens.ids[group.prefix_length :], one.is_trained[group.prefix_length :]
             before = [prefix_end - 1, *range(next_place, next_place + len(own) - 1)]
-            places += [(place, token) for place, token, action in zip(before, own, actions, strict=True) if action]
+            places += [(place, token) for place, token, wanted in zip(before, own, trained, strict=True) if wanted]
             next_place += len(own)
     return torch.tensor(places)
 
 
-def _computed_for(groups: Sequence[ScoredGroup]) -> Tensor:
-    """Return the index of each action token of all streams, [N], among those of distinct streams."""
+def _computed_for(groups: Sequence[TrainingGroup]) -> Tensor:
+    """Return the index of each trained token of all streams, [M], among those of distinct streams."""
     numbers: list[int] = []
     first = 0
     for group in groups:
-        counts = [sum(one.is_action) for one in group.distinct]
+        counts = [sum(one.is_trained) for one in group.distinct]
         starts = list(accumulate(counts, initial=first))
         numbers += chain(*(range(starts[twin], starts[twin + 1]) for twin in group.duplicate_of))
         first = starts[-1]
     return torch.tensor(numbers)
 
 
+_METRICS = {"rl": "loss"}
+"""Names of terms as metrics, where they differ."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Micro:
     """Groups that are computed at once."""
 
-    groups: list[ScoredGroup]
+    groups: list[TrainingGroup]
     share: float
     """Factor of the groups on this rank: 1, or 0 for a repeated micro-batch."""
-    old_logprobs_N: Tensor | None
+    old_logprobs_M: Tensor | None
     """Log-probabilities under the policy at the start of the round; None: that policy is the one being trained."""
 
 
-class GrpoTrainer:
-    """Trainer that updates a policy in place from scored groups; several ranks share the micro-batches."""
+class PolicyTrainer:
+    """Trainer that updates a policy in place from groups; several ranks share the micro-batches."""
 
-    def __init__(self, network: Any, reference: Any | None, options: GrpoOptions, dtype: torch.dtype) -> None:
+    def __init__(
+        self,
+        network: Any,
+        reference: Any | None,
+        loss: Loss,
+        options: RlRecipe,
+        tokens_per_batch: int,
+        dtype: torch.dtype,
+    ) -> None:
         """Create a trainer with its own optimiser.
 
         Args:
             network: Policy.
-            reference: Network that the KL term refers to; None for no KL term.
-            options: See GrpoOptions.
+            reference: Reference policy; None if the loss does not need it.
+            loss: Loss to minimise.
+            options: Number of updates, learning rate and its warm-up, and sampling temperature.
+            tokens_per_batch: Maximum number of tokens computed at a time.
             dtype: Dtype of the matrix products; weights and losses stay float32.
         """
-        self.network, self.options, self._dtype = network, options, dtype
-        self._reference = reference if options.kl_coefficient > 0 else None
+        self.network, self._loss, self.options, self._dtype = network, loss, options, dtype
+        self._reference, self._tokens_per_batch = reference, tokens_per_batch
+        self.own_network = own_network_of(loss, network)
         self.optimizer = torch.optim.AdamW(
-            network.parameters(), lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
+            self._parameters(), lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
         )
 
-    def train(self, groups: Sequence[ScoredGroup]) -> dict[str, float]:
-        """Run one round of updates on fresh groups; return metrics averaged over action tokens."""
-        size = math.ceil(len(groups) / self.options.updates_per_round)
-        minibatches = [groups[start : start + size] for start in range(0, len(groups), size)]
+    def _parameters(self) -> list[nn.Parameter]:
+        own = self.own_network.parameters() if self.own_network else ()
+        return [*self.network.parameters(), *own]
+
+    def train(self, groups: Sequence[TrainingGroup], draw: int = 0) -> dict[str, float]:
+        """Run one round of updates on fresh groups.
+
+        Args:
+            groups: Groups of the round.
+            draw: Number that decides which episodes a loss on pairs draws; of a round, for example.
+
+        Returns:
+            Metrics averaged over the units of the loss; none if there is nothing to train on.
+        """
+        whole = pairs(groups, draw) if self._loss.unit == "pair" else groups
+        units = [marked for marked in map(self._loss.marked, whole) if marked.streams]
+        if not units:
+            return {}
+        size = math.ceil(len(units) / self.options.updates_per_round)
+        minibatches = [units[start : start + size] for start in range(0, len(units), size)]
         prepared = [self._prepared(part, is_first=number == 0) for number, part in enumerate(minibatches)]
         updates = [self._update(part, batch) for part, batch in zip(minibatches, prepared, strict=True)]
-        return {key: sum(update[key] for update in updates) / len(updates) for key in updates[0]}
+        return {key: _mean_of_finite([update[key] for update in updates]) for key in updates[0]}
 
     @torch.no_grad()
-    def _prepared(self, groups: Sequence[ScoredGroup], *, is_first: bool) -> list[_Micro]:
+    def _prepared(self, groups: Sequence[TrainingGroup], *, is_first: bool) -> list[_Micro]:
         """Return this rank's micro-batches, with log-probabilities before the round from the same code and shapes."""
-        parts = local_shards(list(micro_batches(groups, self.options.tokens_per_batch)))
-        return [_Micro(part, share, None if is_first else self._logprobs(self.network, part)) for part, share in parts]
+        parts = local_shards(list(micro_batches(groups, self._tokens_per_batch)))
+        return [
+            _Micro(part, share, None if is_first else self._computed(self.network, part)[0]) for part, share in parts
+        ]
 
-    @torch.no_grad()
-    def _reference_logprobs(self, groups: list[ScoredGroup]) -> Tensor | None:
-        return None if self._reference is None else self._logprobs(self._reference, groups)
-
-    def _logprobs(self, network: Any, groups: list[ScoredGroup]) -> Tensor:
-        def compute() -> Tensor:
-            return action_logprobs(weights_of(network, self._dtype), groups, self.options.temperature)
+    def _computed(self, network: Any, groups: list[TrainingGroup]) -> tuple[Tensor, Tensor]:
+        def compute() -> tuple[Tensor, Tensor]:
+            return logprobs_and_hidden(weights_of(network, self._dtype), groups, self.options.temperature)
 
         return with_full_parameters(network, compute)
 
@@ -117,28 +156,50 @@ class GrpoTrainer:
         for group in self.optimizer.param_groups:
             group["lr"] = share * self.options.learning_rate
 
-    def _update(self, groups: Sequence[ScoredGroup], batch: list[_Micro]) -> dict[str, float]:
+    def _update(self, groups: Sequence[TrainingGroup], batch: list[_Micro]) -> dict[str, float]:
         """Take one optimiser step; the sum over micro-batches does not depend on how they were cut."""
-        num_tokens = sum(group.num_actions for group in groups)
+        counts = {"rl": num_units(groups, self._loss.unit), "entropy": num_units(groups, "token"), **num_marked(groups)}
         totals: dict[str, float] = defaultdict(float, kl=0.0)
         for micro in batch:
-            loss, sums = self._loss(micro)
-            (loss * (micro.share / num_tokens)).backward()
-            for key, value in {"loss": loss.item(), **sums}.items():
+            terms, sums = self._terms(micro)
+            reduce(add, (term * (micro.share / counts[name]) for name, term in terms.items())).backward()
+            for key, value in ({name: term.item() for name, term in terms.items()} | sums).items():
                 totals[key] += micro.share * value
-        self._warm_up()
-        norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.options.max_grad_norm)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        return {key: value / num_tokens for key, value in all_reduce_sum(totals).items()} | {
-            "grad_norm": full_tensor(norm).item()
-        }
+        means = {key: value / counts.get(key, counts["rl"]) for key, value in all_reduce_sum(totals).items()}
+        return {_METRICS.get(key, key): value for key, value in means.items()} | self._step()
 
-    def _loss(self, micro: _Micro) -> tuple[Tensor, dict[str, float]]:
-        reference = self._reference_logprobs(micro.groups)
-        logprobs = self._logprobs(self.network, micro.groups)
-        old = logprobs.detach() if micro.old_logprobs_N is None else micro.old_logprobs_N
-        advantages, sampled = (of(micro.groups).to(logprobs.device) for of in (token_advantages, sampled_logprobs))
-        importance, mismatch = importance_weights(old, sampled, stream_lengths(micro.groups), self.options)
-        loss, sums = objective(logprobs, old, reference, advantages, self.options, importance)
-        return loss, sums | mismatch
+    def _step(self) -> dict[str, float]:
+        """Move the weights by their gradients, unless these are not finite."""
+        self._warm_up()
+        norm = full_tensor(nn.utils.clip_grad_norm_(self._parameters(), self.options.max_grad_norm)).item()
+        is_finite = math.isfinite(norm)
+        if is_finite:
+            self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return {"grad_norm": norm, "nonfinite_updates": float(not is_finite)}
+
+    def _terms(self, micro: _Micro) -> tuple[dict[str, Tensor], dict[str, float]]:
+        """Return the summed terms of a micro-batch's loss by name, and sums to log."""
+        reference_M = self._reference_logprobs(micro.groups)
+        logprobs_M, hidden_MH = self._computed(self.network, micro.groups)
+        old_M = logprobs_M.detach() if micro.old_logprobs_M is None else micro.old_logprobs_M
+        tokens = TrainedTokens(micro.groups, logprobs_M.device)
+        batch = tokens.batch(logprobs_M, old_M, reference_M, hidden_MH, self.own_network)
+        rl, sums = self._own_loss(batch)
+        terms = ({} if rl is None else {"rl": rl}) | tokens.terms(logprobs_M, reference_M)
+        entropy = float(-batch.old_logprobs_N.sum())
+        return terms or {"rl": logprobs_M.sum() * 0.0}, sums | {"entropy": entropy}
+
+    def _own_loss(self, batch: Batch) -> tuple[Tensor | None, dict[str, float]]:
+        if self.own_network is None:
+            return self._loss.rl(batch)
+        return with_full_parameters(self.own_network, self._loss.rl, batch)
+
+    @torch.no_grad()
+    def _reference_logprobs(self, groups: list[TrainingGroup]) -> Tensor | None:
+        return None if self._reference is None else self._computed(self._reference, groups)[0]
+
+
+def _mean_of_finite(values: Sequence[float]) -> float:
+    finite = [value for value in values if math.isfinite(value)]
+    return sum(finite) / max(1, len(finite))

@@ -24,6 +24,7 @@ from models.network.sharding import rank, shard
 from models.network.trained_parameters import make_trainable
 from models.training.checkpoints import Checkpoints, state_of
 from models.training.jobs import Job, PolicyUpdateJob, SftJob
+from models.training.policy_trainer import PolicyTrainer
 from models.training.sft import SftProgress
 
 JOB, MODEL, REFERENCE, OPTIMIZER = "job.json", "model", "reference", "optimizer.safetensors"
@@ -44,10 +45,10 @@ def main(folder: Path) -> None:
         shard(network)
         if isinstance(job.work, SftJob):
             job.work.run(network, job.seed, _tell, Checkpoints(folder / CHECKPOINTS, job.checkpoint_every_s))
-            metrics, optimizer = {}, None
+            metrics, trained = {}, state_of(network, None)
         else:
-            metrics, optimizer = _updated(job.work, network, folder)
-        trained = state_of(network, optimizer)
+            metrics, trainer = _updated(job.work, network, folder)
+            trained = state_of(network, trainer.optimizer, trainer.own_network)
         if rank() == 0:
             save_file(trained, folder / TRAINED, {METRICS: json.dumps(metrics)})
 
@@ -64,7 +65,7 @@ def joined() -> Iterator[None]:
         distributed.destroy_process_group()
 
 
-def _updated(work: PolicyUpdateJob, network: Any, folder: Path) -> tuple[dict[str, float], torch.optim.Optimizer]:
+def _updated(work: PolicyUpdateJob, network: Any, folder: Path) -> tuple[dict[str, float], PolicyTrainer]:
     reference = load_model(folder / REFERENCE).network
     shard(reference)
     earlier = folder / OPTIMIZER

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+_MODULES = ("schemas.recipes.recipe", "schemas.recipes.environments", "schemas.recipes.methods")
 _RECORD = Path(__file__).with_name("recorded_defaults.json")
 
 
@@ -24,11 +25,15 @@ def digest_of(value: BaseModel | dict[str, Any] | list[Any] | str | int) -> str:
 
 
 def changed_fields(section: BaseModel) -> dict[str, Any]:
-    """Return a section's fields that differ from the recorded defaults, as plain data; nested sections likewise."""
+    """Return a section's fields that differ from the recorded defaults, as plain data; nested sections likewise.
+
+    Options of a method count as they are given: their defaults are part of the method's code.
+    """
     recorded = recorded_defaults().get(type(section).__name__, {})
     defaults = default_values(type(section)) | recorded
     fields = type(section).model_fields
     plain = {field.alias or name: _plain(getattr(section, name)) for name, field in fields.items()}
+    plain |= section.model_extra or {}
     return {name: value for name, value in plain.items() if name not in defaults or value != defaults[name]}
 
 
@@ -75,7 +80,7 @@ def sections_of(recipe: type[BaseModel]) -> list[type[BaseModel]]:
         section = waiting.pop()
         found.append(section)
         waiting += section.__subclasses__()
-    return [one for one in found if one.__module__ in ("schemas.recipes.recipe", "schemas.recipes.environments")]
+    return [one for one in found if one.__module__ in _MODULES]
 
 
 def _record() -> None:

@@ -9,6 +9,16 @@ from pydantic import Field, model_validator
 
 from schemas.recipes.digests import digest_of
 from schemas.recipes.environments import CookingRecipe, EnvironmentRecipe
+from schemas.recipes.former_fields import refuse_former_fields
+from schemas.recipes.methods import (
+    AdvantageRecipe,
+    BehaviourRecipe,
+    CurriculumMethodRecipe,
+    GroupingRecipe,
+    JudgeRecipe,
+    LossRecipe,
+    RewardRecipe,
+)
 from schemas.recipes.section import Section, Share
 
 
@@ -17,16 +27,15 @@ class IngestRecipe(Section):
 
     path: str = ""
     """JSONL or Parquet file of logged transitions, or a folder of them as written by `dreamgym ingest`; empty: collect
-    episodes with the behaviours below."""
+    episodes with the behaviour below."""
     from_store: bool = False
     """Also read the real episodes of train tasks that earlier runs left in the replay store: logs, episodes of their
     policies, sim-to-real. New ones alone do not trigger a run."""
-    known_tasks: bool = True
+    require_known_tasks: bool = True
     """Require the log's tasks to be the environment's own; else accept any that a task generator could produce."""
     episodes_per_task: int = Field(default=4, ge=1)
     """Logged episodes of each train task."""
-    noise: tuple[Share, ...] = Field(default=(0.0, 0.15, 0.25, 0.5), min_length=1)
-    """Error rates of the behaviour policies: 0 is the expert, 1 is random."""
+    behaviour: BehaviourRecipe = BehaviourRecipe()
     max_bad_share: float = Field(default=0.2, ge=0, le=1)
     """Share of quarantined rows above which ingest stops."""
 
@@ -114,7 +123,7 @@ class ExperienceRecipe(Section):
 
     endpoint_model: str = ""
     """Name of a model at the OpenAI-compatible endpoint that predicts the environment without fine-tuning, instead of a
-    fine-tuned backbone; num_refit_episodes are then only used for retrieval."""
+    fine-tuned backbone; on-policy episodes are then only used for retrieval."""
     start_from: Literal["backbone", "last"] = "backbone"
     """backbone: fit on all experience. last: continue from the last run's experience model on what is new."""
     replayed_share: float = Field(default=0.5, ge=0, lt=1)
@@ -124,8 +133,8 @@ class ExperienceRecipe(Section):
     """Predict reasoning before the next state; False is the paper's ablation."""
     history_length: int = Field(default=1, ge=0)
     """Number of earlier actions in the prompt."""
-    rename_share: float = Field(default=0.3, ge=0, le=1)
-    """Share of trajectories also shown with names replaced, so that the model copies names, not memorises them."""
+    entity_renaming: float = Field(default=0.3, ge=0, le=1)
+    """Share of trajectories also shown with entity renaming, so that the model copies names, not memorises them."""
     rare_outcome_copies: int = Field(default=4, ge=1)
     """Copies per pass of each transition that ends an episode."""
     temperature: float = Field(default=0.0, ge=0)
@@ -133,22 +142,27 @@ class ExperienceRecipe(Section):
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Nucleus sampling threshold of sampled predictions (votes and retries): only the most likely tokens that together
     reach this probability."""
-    heed_lists: bool = True
+    enforce_admissible_actions: bool = True
     """Hold dreams to the admissible actions that dreamt states list: an unlisted action is refused without a
     prediction, and a prediction that refuses a listed one is sampled again. False leaves both to the model."""
-    num_votes: int = Field(default=1, ge=1)
-    """Predictions that must agree before a dreamt success counts; one that denies the success replaces it."""
+    judge: JudgeRecipe = JudgeRecipe()
+    num_retries: int = Field(default=3, ge=0)
+    """Maximum number of times a wrong prediction is sampled again. After that, an unparsable one counts as a failure, and
+    one that refuses an action that its state accepts stands."""
     max_new_tokens: int = Field(default=128, ge=16)
     """Maximum length of a prediction in tokens; a run warns if the training data has longer ones."""
-    num_refit_episodes: int = Field(default=400, ge=0)
-    """Real episodes of the starting policy to add to the logs (on-policy episodes)."""
-    refit_temperatures: tuple[Annotated[float, Field(ge=0)], ...] = Field(default=(1.0, 1.3), min_length=1)
+    num_on_policy_episodes: int = Field(default=400, ge=0)
+    """Real episodes of the starting policy to add to the logs."""
+    on_policy_temperatures: tuple[Annotated[float, Field(ge=0)], ...] = Field(default=(1.0, 1.3), min_length=1)
     """Temperatures at which these are sampled: a hot policy shows mistakes that training will try later."""
 
     @property
     def as_fitted(self) -> Self:
-        """This section with prediction-only fields at their defaults, so that a change of num_votes refits nothing."""
-        of_predictions = ("start_from", "temperature", "top_p", "heed_lists", "num_votes", "max_new_tokens")
+        """This section with prediction-only fields at their defaults, so that a change of the judge refits nothing."""
+        of_predictions = (
+            *("start_from", "temperature", "top_p", "enforce_admissible_actions", "judge", "num_retries"),
+            "max_new_tokens",
+        )
         return self.model_copy(update={name: type(self).model_fields[name].default for name in of_predictions})
 
 
@@ -179,7 +193,7 @@ class StartRecipe(Section):
     num_demonstrations: int = Field(default=25, ge=1)
     """Number of tasks whose logs are cloned; the shortest success of each is used."""
     renamed_copies: int = Field(default=3, ge=0)
-    """Extra copies of each demonstration with names replaced, so that the policy learns to copy names."""
+    """Extra copies of each demonstration with entity renaming, so that the policy learns to copy names."""
     sft: SftRecipe = SftRecipe(epochs=5, learning_rate=5e-4, tokens_per_update=2_048)
 
 
@@ -190,9 +204,7 @@ class CurriculumRecipe(Section):
     """Generate variations of tasks; False is the paper's ablation."""
     max_generated_share: float = Field(default=0.25, ge=0, le=1)
     """lambda: maximum share of generated tasks per round."""
-    floor: float = Field(default=0.05, gt=0, le=0.25)
-    """Weight of a task whose group all succeeded or all failed; a reward entropy is 0.25 at most. Lower it if most
-    tasks are like that, or they fill the rounds."""
+    method: CurriculumMethodRecipe = CurriculumMethodRecipe()
     variations_per_round: int = Field(default=8, ge=0)
     """Number of tasks at the edge of the policy's ability to vary after each round."""
     generator_model: str = ""
@@ -201,45 +213,49 @@ class CurriculumRecipe(Section):
     """Sampling temperature of the task generator."""
 
 
-class GrpoRecipe(Section):
-    """Reinforcement learning (GRPO), in the dream and in the real environment."""
+class RolloutRecipe(Section):
+    """Rollouts to learn from."""
+
+    group_size: int = Field(default=8, ge=2)
+    """G: number of episodes per task."""
+    temperature: float = Field(default=0.8, gt=0)
+    """Sampling temperature in rollouts. Greedy rollouts would never punish mistakes made only at temperature 1."""
+    entity_renaming: float = Field(default=0.5, ge=0, le=1)
+    """Share of a round's tasks with entity renaming: the policy sees names that are invented or borrowed from other
+    tasks, while the environment, dreamt or real, uses the true ones. What it learns is then not tied to names."""
+
+
+class RlRecipe(RolloutRecipe):
+    """Reinforcement learning, in the dream and in the real environment."""
 
     groups_per_round: int = Field(default=32, ge=1)
     """P: number of tasks per round."""
-    group_size: int = Field(default=8, ge=2)
-    """G: number of episodes per task."""
+    reward: RewardRecipe = RewardRecipe()
+    grouping: GroupingRecipe = GroupingRecipe()
+    advantage: AdvantageRecipe = AdvantageRecipe()
+    loss: LossRecipe = LossRecipe()
+    mask_truncated: bool = False
+    """Leave episodes that reached the step limit out of the loss."""
     learning_rate: float = Field(default=4e-4, gt=0)
     """Learning rate after warm-up, in the first round of a stage."""
     warmup_updates: int = Field(default=8, ge=0)
-    """Number of warm-up updates until the learning rate is reached."""
+    """Number of warm-up updates until the learning rate is reached: Adam's first steps are as long as all others, but
+    blind."""
     decay_per_round: float = Field(default=0.93, gt=0, le=1)
     """Factor on the learning rate after each round."""
     updates_per_round: int = Field(default=2, ge=1)
     """Number of optimiser steps per round."""
-    negative_scale: float = Field(default=0.5, ge=0)
-    """Weight of negative advantages; 1 is the paper's GRPO."""
-    clip_low: float = Field(default=0.2, gt=0, lt=1)
-    """Lower clip range: the ratio is at least 1 - clip_low."""
-    clip_high: float = Field(default=0.28, gt=0)
-    """Upper clip range: the ratio is at most 1 + clip_high."""
-    kl_coefficient: float = Field(default=0.003, ge=0)
-    """Weight of the KL term to the starting policy (k3 estimate)."""
-    normalise_std: bool = True
-    """Divide advantages by the group's standard deviation."""
-    leave_one_out: bool = False
-    """Compare each episode with the mean of the others in its group (RLOO) instead of the mean of all."""
-    mask_truncated: bool = False
-    """Leave episodes that reached the step limit out of the loss."""
-    importance_correction: Literal["none", "token", "sequence"] = "none"
-    """Weigh each action token, or each stream, by its probability under the trainer over that under the engine that
-    sampled it: for engines that round differently, and for stale rollouts."""
-    max_importance_ratio: float = Field(default=2.0, ge=1)
-    """Maximum of these weights; larger ones are truncated."""
-    temperature: float = Field(default=0.8, gt=0)
-    """Sampling temperature in rollouts. Greedy rollouts would never punish mistakes made only at temperature 1."""
-    renamed_share: float = Field(default=0.5, ge=0, le=1)
-    """Share of a round's tasks with entity renaming: the policy sees names that are invented or borrowed from other
-    tasks, while the environment, dreamt or real, uses the true ones. What it learns is then not tied to names."""
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    """Maximum norm of the gradients; longer ones are scaled down."""
+
+    @property
+    def rollouts(self) -> RolloutRecipe:
+        """Fields that decide how a group is rolled out."""
+        return RolloutRecipe(**{name: getattr(self, name) for name in RolloutRecipe.model_fields})
+
+    def in_round(self, round: int) -> Self:
+        """Return this section with the learning rate of a round, counted from 0."""
+        return self.model_copy(update={"learning_rate": self.learning_rate * self.decay_per_round**round})
 
 
 class DreamRecipe(Section):
@@ -256,8 +272,8 @@ class DreamRecipe(Section):
     """Number of parts that a round's groups are split into, each with its own seed. They run in sequence, or in
     parallel on the workers of a Ray cluster, where a part stays with the policy that the round began with."""
     max_gap: float = Field(default=0.2, ge=0, le=1)
-    """Maximum absolute difference of dream and real success; beyond it, dream and real have parted."""
-    when_parted: Literal["stop", "refit"] = "stop"
+    """Maximum absolute difference of dream and real success on valid tasks."""
+    when_gap_exceeded: Literal["stop", "refit"] = "stop"
     """stop: end training in the dream. refit: play real episodes of train tasks with the present policy, where its
     dreams erred most, and fit the experience model to them (arXiv 2605.29032); their steps count as real training."""
     refit_episodes: int = Field(default=64, ge=1)
@@ -265,12 +281,12 @@ class DreamRecipe(Section):
 
 
 class RealRecipe(Section):
-    """Sim-to-real: the same GRPO in the real environment, starting from the promoted policy."""
+    """Sim-to-real: the same reinforcement learning in the real environment, starting from the promoted policy."""
 
     num_rounds: int = Field(default=2, ge=0)
     """Number of rounds."""
     learning_rate: float = Field(default=1e-4, gt=0)
-    """Learning rate, instead of grpo.learning_rate: about the value that its decay in the dream ends with."""
+    """Learning rate, instead of rl.learning_rate: about the value that its decay in the dream ends with."""
     unpromoted: bool = False
     """Continue also from a policy that the gate refused. For experiments: the result cannot become champion."""
 
@@ -322,16 +338,6 @@ class GateRecipe(Section):
     needs_approval: bool = False
     """Require a person's approval to promote a candidate that passed."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _champions_are_beaten(cls, told: Any) -> Any:
-        if isinstance(told, dict) and "champion_margin" in told:
-            raise ValueError(
-                "champion_margin is replaced by false_promotion_rate: a champion's successor must be better than it, and "
-                "the rate says how rarely luck may pass for that"
-            )
-        return told
-
     def margin_of(self, family: str) -> float:
         """Return the maximum loss allowed for a family."""
         return self.family_margins.get(family, self.family_margin)
@@ -381,11 +387,18 @@ class Recipe(Section):
     retrieval: RetrievalRecipe = RetrievalRecipe()
     start: StartRecipe = StartRecipe()
     curriculum: CurriculumRecipe = CurriculumRecipe()
-    grpo: GrpoRecipe = GrpoRecipe()
+    rl: RlRecipe = RlRecipe()
     dream: DreamRecipe = DreamRecipe()
     real: RealRecipe = RealRecipe()
     evaluation: EvaluationRecipe = EvaluationRecipe()
     gate: GateRecipe = GateRecipe()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fields_have_their_present_names(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            refuse_former_fields(given)
+        return given
 
     @model_validator(mode="after")
     def _margins_are_of_known_families(self) -> Self:
@@ -406,16 +419,10 @@ class Recipe(Section):
             raise ValueError("evaluation.episodes_per_task above 1 needs an evaluation.temperature above 0")
         return self
 
-    @model_validator(mode="after")
-    def _stale_rollouts_are_corrected(self) -> Self:
-        if self.dream.max_staleness and self.grpo.importance_correction == "none":
-            raise ValueError("dream.max_staleness needs grpo.importance_correction 'token' or 'sequence'")
-        return self
-
     @property
-    def real_grpo(self) -> GrpoRecipe:
+    def real_rl(self) -> RlRecipe:
         """Reinforcement learning settings of sim-to-real."""
-        return self.grpo.model_copy(update={"learning_rate": self.real.learning_rate})
+        return self.rl.model_copy(update={"learning_rate": self.real.learning_rate})
 
     @property
     def digest(self) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from infra.context import replay_store, run_context
 from infra.environments.by_name import open_environment
 from infra.tracking.progress import Report
-from models.rollout.behaviour_policies import collect
+from models.methods.behaviours import open_behaviour
 from schemas.errors import DataError
 from schemas.recipes.recipe import EnvironmentRecipe, IngestRecipe, RetrievalRecipe
 from schemas.records import AgentTask, Reference, Trajectory
@@ -34,7 +34,7 @@ def ingest(
 
     Args:
         environment: Environment of the tasks.
-        recipe: Numbers of episodes and error rates of the behaviours, or the path to import from.
+        recipe: Number of episodes and their behaviour, or the path to import from.
         retrieval: Section that names the encoder of the stored vectors.
         seed: Seed of the behaviours.
         log_files: Digests of the imported files by name, part of the cache key; none when collecting.
@@ -49,11 +49,10 @@ def ingest(
 def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int, report: Report) -> list[Trajectory]:
     real = open_environment(environment)
     tasks = real.tasks("train", environment.num_train_tasks)
-    noise = [recipe.noise[i % len(recipe.noise)] for i in range(recipe.episodes_per_task) for _ in tasks]
-    return collect(
+    return open_behaviour(recipe.behaviour).collect(
         real,
-        tasks * recipe.episodes_per_task,
-        noise,
+        tasks,
+        recipe.episodes_per_task,
         seed,
         environment.max_steps,
         lambda num_done, num_total: report(num_done, num_total, "episodes"),
@@ -64,7 +63,7 @@ def _imported(environment: EnvironmentRecipe, recipe: IngestRecipe) -> list[Traj
     path = Path(recipe.path)
     real = open_environment(environment)
     log = read_log(
-        path, real.task_error if recipe.known_tasks else lambda task: real.task_error(_as_if_generated(task))
+        path, real.task_error if recipe.require_known_tasks else lambda task: real.task_error(_as_if_generated(task))
     )
     replay_store().upsert("quarantine", log.quarantined)
     if log.bad_share > recipe.max_bad_share:

@@ -79,7 +79,7 @@ def fit(
     with run_context().display.stage("examples"):
         for episode in episodes:
             situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
-            for new in _renamers(episode, real, recipe.rename_share, pieces, rng):
+            for new in _renamers(episode, real, recipe.entity_renaming, pieces, rng):
                 examples += _examples(model.format, episode, situations, new, recipe)
         tokens = sorted(sum(example.is_target) for example in examples) or [0]
         examples += _variation_examples(model.format, episodes, rng)

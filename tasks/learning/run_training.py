@@ -59,11 +59,11 @@ def fine_tuned(
 def updated(
     policy: Reference, reference: Reference, update: PolicyUpdateJob, training: TrainingRecipe, stage: str
 ) -> tuple[LanguageModel, dict[str, Tensor], dict[str, float]]:
-    """Train a stored policy for a round of GRPO, and return it with the state of its optimiser and metrics.
+    """Train a stored policy for a round, and return it with the state of its optimiser and metrics.
 
     Args:
         policy: Policy to train, with the state of its optimiser if it was trained before.
-        reference: Reference policy of the KL term.
+        reference: Reference policy.
         update: Updates of the round.
         training: Whether all weights are trained, or the policy's adapters.
         stage: Name of the stage in reports.
@@ -73,8 +73,8 @@ def updated(
         model = get_model(policy, training)
         if settings().num_ranks == 1:
             use_threads()
-            metrics, optimizer = update.run(model.network, get_frozen_model(reference).network, earlier)
-            return model, optimizer_state(optimizer), metrics
+            metrics, trainer = update.run(model.network, get_frozen_model(reference).network, earlier)
+            return model, optimizer_state(trainer.optimizer, trainer.own_network), metrics
         job = Job(update, training, 0, settings().checkpoint_every_s)
         folder = _folder(job, policy)
         state, metrics = _by_ranks(job, model, folder, {rank.MODEL: policy, rank.REFERENCE: reference}, earlier)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from infra.settings import settings
+from models.methods.losses import open_loss
 from models.network.language_model import load_architecture
 from models.network.precision import matmul_dtype
 from models.rollout.rollouts import RolloutOptions
@@ -86,7 +87,9 @@ def _trainings(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype
     return {
         "start policy": of_fine_tuning(config, training, num_cloned, *turn, dtype),
         "experience model": of_fine_tuning(config, training, num_learnt, *predicted, dtype),
-        "train policy": of_update(config, training, num_rows(turn, training.tokens_per_batch), *turn, dtype),
+        "train policy": of_update(
+            config, training, num_rows(turn, training.tokens_per_batch), *turn, dtype, open_loss(recipe.rl.loss)
+        ),
     }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from models.methods.losses import open_loss
 from models.network.precision import matmul_dtype
 from models.training.memory_estimate import num_weights
 from schemas.recipes.recipe import Recipe
@@ -40,10 +41,10 @@ def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> di
     start, experience, steps = recipe.start, recipe.experience, plan["max_steps_per_episode"]
     policy, model = longest.turn_prompt + longest.action, longest.situation + experience.max_new_tokens
     learnt = _FORWARD + (_BACKWARD if recipe.training.lora_rank == 0 else _BACKWARD / 2)
-    updated = learnt + _FORWARD * (2 if recipe.grpo.kl_coefficient else 1)
+    updated = learnt + _FORWARD * (2 if open_loss(recipe.rl.loss).needs_reference else 1)
     cloned = start.num_demonstrations * (1 + start.renamed_copies) * start.sft.epochs
     fitted_to = plan["logged_episodes"] * (1 + recipe.backbone.learn_transitions) + plan["own_episodes"]
-    fitted = fitted_to * (1 + experience.rename_share) * experience.sft.epochs
+    fitted = fitted_to * (1 + experience.entity_renaming) * experience.sft.epochs
     evaluated = plan["real_evaluation_episodes"]
     tokens = {
         "start policy": cloned * policy * learnt,

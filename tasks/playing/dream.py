@@ -6,12 +6,12 @@ out: dreamt trajectories, group by group; their rows in `transitions` with origi
 
 from dataclasses import replace
 
-from schemas.recipes.recipe import GrpoRecipe, PlayRecipe
+from schemas.recipes.recipe import PlayRecipe, RolloutRecipe
 from schemas.records import Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import pin_rows, store_shard
 from tasks.playing.entity_renaming import draw_entity_renamings
-from tasks.playing.play import dream_environment, play
+from tasks.playing.play import dream_environment, named_groups, play, refused_share
 from tasks.running.artifacts import get_tasks, get_trajectories, put_trajectories
 from tasks.running.device import use_threads
 from tasks.running.versioned import versioned_task
@@ -19,6 +19,8 @@ from tasks.running.workers import by_workers
 
 _BETWEEN_SHARDS = 10_000_019
 """Seed offset between two shards."""
+_BETWEEN_PARTS = 100_000_007
+"""Seed offset between two parts of a round."""
 
 
 @versioned_task
@@ -28,23 +30,35 @@ def dream(
     experience_model: Reference,
     experience: list[Reference],
     recipe: PlayRecipe,
-    grpo: GrpoRecipe,
+    rollouts: RolloutRecipe,
     round: int,
+    part: int = 0,
     num_shards: int = 1,
     max_staleness: int = 0,
 ) -> Reference:
     """Play groups of dreamt episodes, group_size of each task next to each other, divided into shards.
 
-    If max_staleness is positive, the policy is trained meanwhile, and episodes under way go on with its newest weights.
+    Args:
+        tasks: Tasks to dream, one group each.
+        policy: Policy that acts.
+        experience_model: Model that answers.
+        experience: Trajectories that it may retrieve.
+        recipe: Sections that decide how an episode goes.
+        rollouts: Size of the groups, temperature and entity renaming.
+        round: Number of the round, counted from 0.
+        part: Number of the part of the round, counted from 0; a curriculum may ask for several.
+        num_shards: Number of shards, each with a seed of its own.
+        max_staleness: If positive, the policy is trained meanwhile, and episodes under way go on with its newest weights.
     """
     follow = max_staleness > 0
     calls = [
-        (tasks, policy, experience_model, experience, recipe, grpo, round, num_shards, follow, shard)
+        (tasks, policy, experience_model, experience, recipe, rollouts, round, part, num_shards, follow, shard)
         for shard in range(num_shards)
     ]
     shards = by_workers("dream", dream_shard, calls)
     dreamt = shards[0] if num_shards == 1 else put_trajectories(get_trajectories(*shards))
-    return replace(dreamt, notes=dreamt.notes | _measured(get_trajectories(dreamt), pin_rows(f"dream-{round}")))
+    tag = pin_rows(f"dream-{round}" + (f"-{part}" if part else ""))
+    return replace(dreamt, notes=dreamt.notes | _measured(get_trajectories(dreamt), recipe, tag))
 
 
 def dream_shard(
@@ -53,20 +67,21 @@ def dream_shard(
     experience_model: Reference,
     experience: list[Reference],
     recipe: PlayRecipe,
-    grpo: GrpoRecipe,
+    rollouts: RolloutRecipe,
     round: int,
+    part: int,
     num_shards: int,
     follow: bool,
     shard: int,
 ) -> Reference:
     """Play one of num_shards equal parts of the groups, all neighbours, and store their rows."""
     use_threads()
-    seed = recipe.seed * 1_000_003 + round + shard * _BETWEEN_SHARDS
+    seed = recipe.seed * 1_000_003 + round + shard * _BETWEEN_SHARDS + part * _BETWEEN_PARTS
     environment = dream_environment(experience_model, experience, recipe, seed)
     drawn = get_tasks(tasks)
     first, end = (len(drawn) * edge // num_shards for edge in (shard, shard + 1))
-    repeated = [task for task in drawn[first:end] for _ in range(grpo.group_size)]
-    renamings = draw_entity_renamings(drawn[first:end], grpo.renamed_share, policy, recipe.environment, seed)
+    repeated = [task for task in drawn[first:end] for _ in range(rollouts.group_size)]
+    renamings = draw_entity_renamings(drawn[first:end], rollouts.entity_renaming, policy, recipe.environment, seed)
     episodes = play(
         "dream",
         policy,
@@ -74,16 +89,21 @@ def dream_shard(
         "dream",
         repeated,
         recipe,
-        grpo.temperature,
+        rollouts.temperature,
         seed,
         renamings=renamings,
         follow=follow,
     )
+    grouped = named_groups(episodes, f"dream-{round}")
     made_by = made_here(recipe.seed, round, policy.sha256, experience_model.sha256)
-    store_shard(episodes, made_by, recipe.retrieval, first * grpo.group_size)
-    return put_trajectories(episodes)
+    store_shard(grouped, made_by, recipe.retrieval, first * rollouts.group_size)
+    return put_trajectories(grouped)
 
 
-def _measured(episodes: list[Trajectory], tag: str) -> dict[str, float | int | str]:
-    success = sum(t.success for t in episodes) / len(episodes)
-    return {"dream_success": success, "num_broken": sum(t.failure is not None for t in episodes), "table_tag": tag}
+def _measured(episodes: list[Trajectory], recipe: PlayRecipe, tag: str) -> dict[str, float | int | str]:
+    return {
+        "dream_success": sum(t.success for t in episodes) / len(episodes),
+        "num_broken": sum(t.failure is not None for t in episodes),
+        "refused_actions": refused_share(episodes, recipe.environment),
+        "table_tag": tag,
+    }

@@ -3,15 +3,17 @@
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from infra.context import run_context
 from infra.environments.by_name import admissible_actions_of, open_environment
-from models.experience.experience_model import Dream, DreamOptions, ExperienceModel
+from models.experience.experience_model import Dream, ExperienceModel
+from models.methods.judges import open_judge
 from models.rollout.rollouts import Rollout, RolloutOptions, RolloutProgress
 from models.text.renaming import EntityRenaming
 from schemas.ports import Environment
-from schemas.recipes.recipe import PlayRecipe, RealPlayRecipe
+from schemas.recipes.recipe import EnvironmentRecipe, PlayRecipe, RealPlayRecipe
 from schemas.records import AgentTask, Failure, Origin, Reference, Trajectory
 from tasks.data.retrieval_index import index_over
 from tasks.running.artifacts import get_frozen_model
@@ -34,17 +36,11 @@ def open_experience_model(
 ) -> ExperienceModel:
     """Open an experience model with the settings of the recipe."""
     asked, retrieval = recipe.experience, recipe.retrieval
-    options = DreamOptions(
-        retrieval.num_demonstrations,
-        asked.history_length,
-        asked.temperature,
-        asked.num_votes,
-    )
     index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
     predictor = open_predictor(reference, recipe.engine, seed, asked.max_new_tokens, asked.top_p)
-    return ExperienceModel(
-        predictor, index, options, admissible_actions_of(recipe.environment) if asked.heed_lists else None
-    )
+    listed = admissible_actions_of(recipe.environment) if asked.enforce_admissible_actions else None
+    judge = open_judge(asked.judge)
+    return ExperienceModel(predictor, index, asked, retrieval.num_demonstrations, listed, judge)
 
 
 def play(
@@ -89,6 +85,22 @@ def play(
     run_context().display.used(stage, rollout.num_tokens)
     run_context().display.time.failed(stage, Counter(one.failure.value for one in trajectories if one.failure))
     return trajectories
+
+
+def named_groups(episodes: Sequence[Trajectory], round: str) -> list[Trajectory]:
+    """Return episodes with the id of their group: those of a task that were rolled out in a round."""
+    return [replace(one, group_id=f"{round}/{one.task.task_id}") for one in episodes]
+
+
+def refused_share(episodes: Sequence[Trajectory], environment: EnvironmentRecipe) -> float:
+    """Return the share of actions that changed nothing, or that the environment's states say are refused."""
+    listed = admissible_actions_of(environment)
+    turns = [turn for episode in episodes for turn in episode.turns]
+    refused = sum(
+        turn.step.state == (listed.refused(turn.state) if listed else turn.state) and not turn.step.done
+        for turn in turns
+    )
+    return refused / max(1, len(turns))
 
 
 def play_real(

@@ -20,7 +20,7 @@ def play_policy(
     recipe: RealPlayRecipe,
     num_episodes: int,
     temperatures: tuple[float, ...],
-    renamed_share: float,
+    entity_renaming: float,
 ) -> Reference:
     """Play real episodes of the starting policy on train tasks.
 
@@ -29,12 +29,12 @@ def play_policy(
         recipe: Settings of the environment, the engine and the episodes.
         num_episodes: Total number of episodes, divided equally among the temperatures.
         temperatures: Temperatures at which the policy is sampled.
-        renamed_share: Share of tasks that the policy is shown under other names, as in its training.
+        entity_renaming: Share of tasks that the policy is shown under other names, as in its training.
     """
     use_threads()
     tasks = open_environment(recipe.environment).tasks("train", recipe.environment.num_train_tasks)
     wanted = [tasks[i % len(tasks)] for i in range(num_episodes)]
-    renamings = draw_entity_renamings(tasks, renamed_share, policy, recipe.environment, recipe.seed)
+    renamings = draw_entity_renamings(tasks, entity_renaming, policy, recipe.environment, recipe.seed)
     episodes = [
         episode
         for i, temperature in enumerate(temperatures)

@@ -21,7 +21,7 @@ from tasks.running.versioned import versioned_task
 
 @versioned_task
 def play_where_dreams_err(
-    dreamt: Reference,
+    dreamt: list[Reference],
     policy: Reference,
     recipe: RealPlayRecipe,
     num_episodes: int,
@@ -40,7 +40,7 @@ def play_where_dreams_err(
     """
     use_threads()
     environment = open_environment(recipe.environment)
-    dreams = _one_of_each_task(get_trajectories(dreamt))
+    dreams = _one_of_each_task(get_trajectories(*dreamt))
     with run_context().display.stage("replays"):
         replays = replay(dreams, environment)
     errors = [

@@ -7,18 +7,19 @@ out: the tasks to dream next; the pool with new variations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from infra.context import replay_store, run_context
 from infra.environments.by_name import open_environment
 from models.experience.predictors import Predictor
-from models.methods.curriculum import draw_tasks, tasks_to_vary
+from models.methods.curricula import open_curriculum, tasks_to_vary
 from schemas.ports import RealEnvironment
 from schemas.recipes.digests import digest_of
 from schemas.recipes.recipe import CurriculumRecipe, EngineRecipe, EnvironmentRecipe
 from schemas.records import AgentTask, Reference
 from tasks.data.provenance import made_here
 from tasks.data.rows import Provenance
-from tasks.running.artifacts import get_tasks, put_tasks
+from tasks.running.artifacts import get_tasks, get_trajectories, put_tasks
 from tasks.running.device import use_threads
 from tasks.running.predictors import open_chat_predictor, open_predictor
 from tasks.running.versioned import versioned_task
@@ -29,13 +30,50 @@ _MAX_NEW_TOKENS = 512
 
 @versioned_task
 def propose_tasks(
-    pool: Reference, entropies: dict[str, float], recipe: CurriculumRecipe, num_tasks: int, seed: int, round: int
+    pool: Reference,
+    state: dict[str, Any],
+    recipe: CurriculumRecipe,
+    num_tasks: int,
+    seed: int,
+    round: int,
+    played: Sequence[Reference] = (),
 ) -> Reference:
-    """Draw the tasks of a round by reward entropy, generated ones bounded by lambda; store them in `agent_tasks`."""
-    rng = random.Random(f"{seed}/propose/{round}")
-    drawn = draw_tasks(get_tasks(pool), entropies, num_tasks, recipe.max_generated_share, recipe.floor, rng)
-    replay_store().upsert("agent_tasks", _rows(drawn, entropies, made_here(seed, round)))
+    """Draw tasks of a round by the curriculum, generated ones bounded by lambda; store them in `agent_tasks`.
+
+    Args:
+        pool: Tasks to draw from.
+        state: State of the curriculum.
+        recipe: Curriculum, and lambda.
+        num_tasks: Number of tasks to draw.
+        seed: Seed of the recipe.
+        round: Number of the round, counted from 0.
+        played: Tasks already drawn in this round.
+    """
+    rng = random.Random(f"{seed}/propose/{round}" + (f"/{len(played)}" if played else ""))
+    done = {task.task_id for one in played for task in get_tasks(one)}
+    left = [task for task in get_tasks(pool) if task.task_id not in done]
+    max_generated = int(recipe.max_generated_share * num_tasks)
+    drawn = open_curriculum(recipe.method, state).draw(left, num_tasks, max_generated, rng)
+    replay_store().upsert("agent_tasks", _rows(drawn, state.get("entropies", {}), made_here(seed, round)))
     return put_tasks(drawn, num_generated=sum(task.generated for task in drawn))
+
+
+@versioned_task
+def observe_groups(
+    groups: list[Reference], state: dict[str, Any], recipe: CurriculumRecipe, num_wanted: int
+) -> dict[str, Any]:
+    """Return the curriculum's state after the groups of a round, and the number of groups it still asks for.
+
+    Args:
+        groups: Groups of the round so far.
+        state: State of the curriculum before the round.
+        recipe: Curriculum.
+        num_wanted: Number of groups per round, as the recipe says.
+    """
+    curriculum, trajectories = open_curriculum(recipe.method, state), get_trajectories(*groups)
+    missing = curriculum.num_missing(trajectories, num_wanted)
+    curriculum.observe(trajectories)
+    return {"state": curriculum.state(), "missing": missing}
 
 
 def _rows(
@@ -56,7 +94,7 @@ def _rows(
 @versioned_task
 def vary_tasks(
     pool: Reference,
-    entropies: dict[str, float],
+    state: dict[str, Any],
     experience_model: Reference,
     recipe: CurriculumRecipe,
     environment: EnvironmentRecipe,
@@ -67,7 +105,7 @@ def vary_tasks(
     """Return the pool with selected variations of its high-entropy tasks added."""
     use_threads()
     tasks = get_tasks(pool)
-    edge = tasks_to_vary(tasks, entropies, recipe.variations_per_round)
+    edge = tasks_to_vary(tasks, state.get("entropies", {}), recipe.variations_per_round)
     if not edge:
         return pool
     with run_context().display.stage("vary tasks"):

@@ -1,27 +1,30 @@
 """Cache key of a versioned task: everything that decides its result, part by part.
 
 inputs    digests of references and recipe sections, and plain values, by argument
-code      digests of the files that the task may run: its import closure, with the recipe's own environment
+code      digests of the files that the task may run: its import closure, with the recipe's own environment and methods
 packages  versions of the packages that this code imports and that change numbers
 settings  settings that change numbers, for tasks that compute with networks
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.metadata import packages_distributions, version
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from infra.environments.by_name import package_of
+from models.methods.method import FOLDERS, module_of
 from schemas.errors import DreamGymError
 from schemas.recipes.digests import digest_of
 from schemas.recipes.environments import BaseEnvironment, PluginRecipe
+from schemas.recipes.methods import MethodRecipe
 from schemas.records import Reference
 from schemas.runs import KeyParts
 from tasks.running.device import number_settings
 from tasks.running.import_closure import closure_of
 
+SectionT = TypeVar("SectionT", bound=BaseModel)
 _OPENS_ENVIRONMENTS = "infra/environments/by_name.py"
 _PARTS_OF_AN_ENVIRONMENT = ("opened", "annotator", "listed")
 _CARRYING = frozenset(
@@ -43,24 +46,28 @@ def key_parts(task: str, module: str, arguments: Mapping[str, Any]) -> KeyParts:
         DreamGymError: an argument has no digest.
     """
     inputs = {name: _digestible(value) for name, value in arguments.items()}
-    code, packages = code_and_packages(module, *_environments_in(arguments.values()))
+    code, packages = code_and_packages(module, arguments.values())
     computes = "torch" in packages
     return KeyParts(task, module, inputs, code, packages, number_settings() if computes else {})
 
 
-def code_and_packages(module: str, *environments: BaseEnvironment) -> tuple[dict[str, str], dict[str, str]]:
+def code_and_packages(module: str, arguments: Iterable[Any] = ()) -> tuple[dict[str, str], dict[str, str]]:
     """Return digests of a module's closure by file, and versions of the packages in it that change numbers.
 
-    The closure includes the environments' own packages if it opens environments.
+    The closure includes the packages of the environments that recipe sections among the arguments name if it opens
+    environments, and the methods that they name if it opens their ports.
     """
-    closure = closure_of([module])
-    if _OPENS_ENVIRONMENTS in closure.code:
-        closure = closure_of([module, *_modules_of(environments)], _strangers_of(environments))
+    closure, sections = closure_of([module]), list(arguments)
+    has_environments = _OPENS_ENVIRONMENTS in closure.code
+    opened = list(_modules_of(_sections_in(sections, BaseEnvironment))) if has_environments else []
+    opened += [module_of(one) for one in _sections_in(sections, MethodRecipe) if _port_file(one) in closure.code]
+    if opened:
+        closure = closure_of([module, *opened], {_top(one) for one in opened} - {"infra", "models"})
     names = sorted(closure.packages - _CARRYING)
     return closure.code, {name: found for name in names if (found := _version(name))}
 
 
-def _modules_of(environments: tuple[BaseEnvironment, ...]) -> Iterator[str]:
+def _modules_of(environments: Iterable[BaseEnvironment]) -> Iterator[str]:
     for one in environments:
         package = package_of(one)
         yield from (
@@ -68,17 +75,23 @@ def _modules_of(environments: tuple[BaseEnvironment, ...]) -> Iterator[str]:
         )
 
 
-def _strangers_of(environments: tuple[BaseEnvironment, ...]) -> set[str]:
-    return {package_of(one).partition(".")[0] for one in environments if isinstance(one, PluginRecipe)}
+def _port_file(method: MethodRecipe) -> str:
+    return f"{FOLDERS[method.port].replace('.', '/')}/__init__.py"
 
 
-def _environments_in(values: Any) -> Iterator[BaseEnvironment]:
-    """Yield the environment sections among arguments, also those within other sections."""
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _sections_in(values: Iterable[Any], kind: type[SectionT]) -> list[SectionT]:
+    """Return the sections of a kind among arguments, also those within other sections."""
+    found: list[SectionT] = []
     for value in values:
-        if isinstance(value, BaseEnvironment):
-            yield value
+        if isinstance(value, kind):
+            found.append(value)
         elif isinstance(value, BaseModel):
-            yield from _environments_in(getattr(value, name) for name in type(value).model_fields)
+            found += _sections_in((getattr(value, name) for name in type(value).model_fields), kind)
+    return found
 
 
 @lru_cache

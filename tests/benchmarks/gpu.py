@@ -21,13 +21,12 @@ from rich.table import Table
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from models.generation.torch_engine import Sessions, engine_weights
-from models.methods.groups import ScoredGroup
-from models.methods.objective import GrpoOptions, group_advantages
+from models.methods.advantages.grpo import group_advantages
 from models.network.trained_parameters import make_trainable
-from models.training.policy_trainer import GrpoTrainer
 from schemas.recipes.recipe import TrainingRecipe
 from schemas.records import Tokens
 from schemas.sampling import Sampling
+from tests.training import group_of, rl, trainer_of
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 GROUP = 8
@@ -134,9 +133,8 @@ def update(network: Any, size: Size, length: int, bounds: Bounds) -> tuple[float
     ids[:, :prompt] = ids[0, :prompt]
     mask = [False] * prompt + [True] * (length - prompt)
     streams = [Tokens(row, mask, [0.0] * length) for row in ids.tolist()]
-    group = ScoredGroup(streams, group_advantages([1, 0] * (GROUP // 2)))
-    options = GrpoOptions(updates_per_round=1, kl_coefficient=0.0, learning_rate=1e-6)
-    trainer = GrpoTrainer(network, None, options, torch.bfloat16)
+    group = group_of(streams, group_advantages([1, 0] * (GROUP // 2)))
+    trainer = trainer_of(network, None, rl(updates_per_round=1, learning_rate=1e-6), dtype=torch.bfloat16)
     seconds = seconds_of(lambda: trainer.train([group]))
     computed = prompt + GROUP * (length - prompt)
     per_weight = 4 if size.lora_rank else 6

@@ -10,6 +10,7 @@ import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,29 +55,29 @@ def stored() -> tuple[np.ndarray, list[str]]:
 
 def ours() -> list[float]:
     """Measure our rollout, experience model, index and trainer."""
-    from models.experience.experience_model import DreamOptions, ExperienceModel
+    from models.experience.experience_model import ExperienceModel
     from models.experience.predictors import LocalPredictor
     from models.experience.retrieval import IndexedTransition, ReplayIndex
     from models.generation.torch_engine import TorchEngine, engine_weights
-    from models.methods.groups import informative_groups
-    from models.methods.objective import GrpoOptions
     from models.rollout.rollouts import Rollout, RolloutOptions
-    from models.training.policy_trainer import GrpoTrainer
+    from schemas.recipes.recipe import ExperienceRecipe
+    from tests.training import rl, scoring, trainer_of
 
     policy, reference, model = network(_SURENESS), network(_SURENESS), network()
-    format, options = endless_format(), GrpoOptions(kl_coefficient=_KL, updates_per_round=1)
+    format, options = endless_format(), rl(loss={"kl_coefficient": _KL}, updates_per_round=1, learning_rate=4e-4)
     index = ReplayIndex(HashingEncoder())
     vectors, demonstrations = stored()
     index.add(vectors, [IndexedTransition("", False, one) for one in demonstrations])
     predictor = LocalPredictor(TorchEngine(engine_weights(model), 0), format, WRITTEN)
-    dreaming = ExperienceModel(predictor, index, DreamOptions(num_retries=0))
-    trainer = GrpoTrainer(policy, reference, options, matmul_dtype("cpu"))
+    dreaming = ExperienceModel(predictor, index, ExperienceRecipe(num_retries=0), 1)
+    trainer = trainer_of(policy, reference, options, dtype=matmul_dtype("cpu"))
     played = RolloutOptions(remember_episode=False, max_steps=NUM_TURNS, max_action_tokens=ACTION)
 
     def work() -> None:
         dream = _Dream(dreaming)
         episodes = Rollout(TorchEngine(engine_weights(policy), 0), format, dream, "dream", played).play(tasks())
-        groups, _ = informative_groups([episodes[i : i + GROUP] for i in range(0, len(episodes), GROUP)], options)
+        named = [replace(one, group_id=str(number // GROUP)) for number, one in enumerate(episodes)]
+        groups, _ = scoring().informative_groups(named)
         trainer.train(groups)
 
     return rates(work, 1, _REPEATS)

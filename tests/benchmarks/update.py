@@ -18,20 +18,18 @@ def ours() -> list[float]:
 
 def our_update() -> Callable[[], object]:
     """Return a function that does one round of training with our trainer."""
-    from models.methods.groups import ScoredGroup
-    from models.methods.objective import GrpoOptions, group_advantages
-    from models.training.policy_trainer import GrpoTrainer
+    from models.methods.advantages.grpo import group_advantages
     from schemas.records import Tokens
+    from tests.training import group_of, rl, trainer_of
 
     rows, mask = prompts(), [False] * PROMPT + [True] * COMPLETION
     tokens = [
         Tokens(prompt + done, mask, [0.0] * len(mask)) for prompt, done in zip(rows, _completions(rows), strict=True)
     ]
     groups = [
-        ScoredGroup(tokens[i : i + GROUP], group_advantages([1, 0] * (GROUP // 2))) for i in range(0, len(rows), GROUP)
+        group_of(tokens[i : i + GROUP], group_advantages([1, 0] * (GROUP // 2))) for i in range(0, len(rows), GROUP)
     ]
-    options = GrpoOptions(updates_per_round=1, kl_coefficient=0.0, learning_rate=1e-6)
-    trainer = GrpoTrainer(network(), None, options, matmul_dtype("cpu"))
+    trainer = trainer_of(network(), None, rl(updates_per_round=1, learning_rate=1e-6), dtype=matmul_dtype("cpu"))
     return lambda: trainer.train(groups)
 
 

@@ -33,7 +33,7 @@ def in_its_place(folder: Path, kind: str) -> tuple[str, ...]:
     network = tiny_network(kind=kind, vocab_size=len(tokenizer) + 8)  # Qwen2's tokenizer adds a token of its own
     LanguageModel(network, tokenizer, PromptFormat(tokenizer)).save(folder / kind)
     model = (f"backbone.model={folder / kind}", "backbone.random_init=true", "engine.name=torch")
-    return (*TOY, *LENIENT_GATE, *model, "experience.max_new_tokens=48", "grpo.group_size=4")
+    return (*TOY, *LENIENT_GATE, *model, "experience.max_new_tokens=48", "rl.group_size=4")
 
 
 @pytest.mark.e2e

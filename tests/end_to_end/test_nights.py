@@ -28,7 +28,7 @@ NIGHT = (
     *LENIENT_GATE,
     "environment.num_train_tasks=12",
     "start.num_demonstrations=12",
-    "grpo.group_size=2",
+    "rl.group_size=2",
     "ingest.from_store=true",
     "experience.start_from=last",
 )

@@ -8,26 +8,25 @@ import torch
 from safetensors.torch import save_file
 from torch.distributed.elastic.multiprocessing.errors import record
 
-from models.methods.groups import ScoredGroup
-from models.methods.objective import GrpoOptions
+from models.methods.streams import TrainingGroup
 from models.network.sharding import rank, shard
 from models.network.trained_parameters import make_trainable
 from models.training.checkpoints import state_of
-from models.training.policy_trainer import GrpoTrainer
 from models.training.rank import joined, leave
 from models.training.sft import Example, backward
 from schemas.recipes.recipe import TrainingRecipe
 from schemas.records import Tokens
+from tests.training import group_of, rl, trainer_of
 from tests.unit.tiny import tiny_network
 
 EXAMPLES = [Example.of((list(range(1, 9 + n)), False), (list(range(20, 24 + 3 * n)), True)) for n in range(3)]
 """Examples of different lengths and shares of targets; three, so that two ranks have unequal shares."""
 
 
-def groups() -> list[ScoredGroup]:
+def groups() -> list[TrainingGroup]:
     """Return three groups of different lengths, so that one rank repeats one."""
     return [
-        ScoredGroup(
+        group_of(
             [
                 Tokens([*range(1, 6 + n), 10 + m, 3, 4], [False] * (5 + n) + [True, False, True], [0.0] * (8 + n))
                 for m in range(2)
@@ -63,10 +62,8 @@ def _sft(network, optimizer) -> float:
 def _grpo(network, optimizer) -> float:
     reference = tiny_network(seed=1, kind=network.config.model_type)
     shard(reference)
-    options = GrpoOptions(
-        updates_per_round=1, learning_rate=1.0, kl_coefficient=0.1, tokens_per_batch=16, max_grad_norm=1e9
-    )
-    trainer = GrpoTrainer(network, reference, options, torch.float32)
+    options = rl(loss={"kl_coefficient": 0.1}, updates_per_round=1, learning_rate=1.0, max_grad_norm=1e9)
+    trainer = trainer_of(network, reference, options, tokens_per_batch=16)
     trainer.optimizer = optimizer
     metrics = trainer.train(groups())
     return metrics["loss"] + metrics["kl"] + metrics["grad_norm"]

@@ -13,7 +13,7 @@ def cycle(name: str, rate: float, model: str, successes: dict[str, bool]) -> dic
     reference = {"uri": kept.uri, "sha256": kept.sha256, "kind": kept.kind, "notes": {}}
     return {
         "run_id": name,
-        "recipe": {"name": "r", "grpo": {"learning_rate": rate, "group_size": 8}},
+        "recipe": {"name": "r", "rl": {"learning_rate": rate, "group_size": 8}},
         "results": {
             "dream": {"real_success": sum(successes.values()) / len(successes), "interval": [0.0, 1.0]},
             "seconds": 61.5,
@@ -34,7 +34,7 @@ A = {"t1": True, "t2": False, "t3": False, "t4": False}
 def test_only_what_differs_is_told_and_differences_are_paired():
     better = {"t2": True, "t3": True, "t4": False, "t9": False}
     table = comparison([cycle("a", 0.1, "c", A), cycle("b", 0.2, "d", better), cycle("c", 0.1, "c", {"x": True})])
-    assert table["recipe_differences"] == {"grpo.learning_rate": [0.1, 0.2, 0.1]}
+    assert table["recipe_differences"] == {"rl.learning_rate": [0.1, 0.2, 0.1]}
     assert table["data_differences"] == {"dream": ["c" * 12, "d" * 12, "c" * 12]}
     ours, none = table["paired_differences"]["dream"]
     # on t2, t3 and t4: +1, +1 and 0

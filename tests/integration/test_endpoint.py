@@ -9,10 +9,11 @@ from infra.engines.endpoint import Cost, Endpoint
 from infra.settings import Settings
 from infra.storage.replay_store import ReplayStore
 from models.experience.chat_predictor import ChatPredictor
-from models.experience.experience_model import DreamOptions, ExperienceModel
+from models.experience.experience_model import ExperienceModel
 from models.experience.teacher import TeacherAnnotator
 from models.text.prompts import TransitionQuery
 from schemas.errors import EngineError, InputError
+from schemas.recipes.recipe import ExperienceRecipe
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym_here
 from tests.integration.chat_server import chat_server
@@ -103,8 +104,8 @@ def test_an_endpoint_that_is_away_is_a_typed_error(tmp_path, monkeypatch):
     assert "canary" not in str(failed.value)
 
 
-def model_at(here: Settings, **options) -> ExperienceModel:
-    return ExperienceModel(ChatPredictor(asked(here), seed=7), None, DreamOptions(**options))
+def model_at(here: Settings, **fields) -> ExperienceModel:
+    return ExperienceModel(ChatPredictor(asked(here), seed=7), None, ExperienceRecipe(**fields))
 
 
 def test_what_a_chat_model_predicts_is_a_step_like_any_other(server, here):
@@ -119,10 +120,10 @@ def test_what_a_chat_model_predicts_is_a_step_like_any_other(server, here):
 
 
 def test_nonsense_is_asked_again_and_is_in_the_end_a_failure_and_no_reward(server, here):
-    server.num_bad_answers = 1 + DreamOptions().num_retries
+    server.num_bad_answers = 1 + ExperienceRecipe().num_retries
     (step,) = model_at(here).predict([situation("take carrot")])
     assert (step.failure, step.reward) == (Failure.UNPARSABLE, 0.0)
-    server.num_bad_answers = DreamOptions().num_retries
+    server.num_bad_answers = ExperienceRecipe().num_retries
     (step,) = model_at(here).predict([situation("take carrot")])
     assert step.success
 

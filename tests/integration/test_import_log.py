@@ -143,6 +143,6 @@ def test_tasks_of_others_must_be_allowed_and_solvable_and_a_few_bad_rows_stop_no
     with pytest.raises(DataError, match=r"100% of 6 rows .*family 'f' is not in the recipe"):
         ingested(max_bad_share=0.4)
     with pytest.raises(DataError, match=r"33% of 6 rows .*nothing to cook called 'carrot'"):
-        ingested(known_tasks=False, max_bad_share=0.3)
+        ingested(require_known_tasks=False, max_bad_share=0.3)
     assert len(replay_store().read("quarantine")) == len(rows)
-    assert ingested(known_tasks=False, max_bad_share=0.4).notes["num_episodes"] == 2
+    assert ingested(require_known_tasks=False, max_bad_share=0.4).notes["num_episodes"] == 2

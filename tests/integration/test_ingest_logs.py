@@ -374,5 +374,5 @@ def test_an_experience_model_is_fitted_to_chats_about_tasks_that_the_environment
     )
     refused = dreamgym_here(tmp_path / "home", *asked)
     assert (refused.returncode, "100% of" in refused.stderr) == (2, True), refused.stderr
-    taken = dreamgym_here(tmp_path / "home", *asked, *changed("ingest.known_tasks=false"))
+    taken = dreamgym_here(tmp_path / "home", *asked, *changed("ingest.require_known_tasks=false"))
     assert taken.returncode == 0, taken.stderr

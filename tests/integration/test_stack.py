@@ -172,7 +172,7 @@ def nightly(layout) -> dict:
 
 
 def test_recipes_appear_as_a_typed_form(deployed):
-    assert "GrpoRecipe" in nightly(deployed)["parameter_openapi_schema"]["definitions"]
+    assert "RlRecipe" in nightly(deployed)["parameter_openapi_schema"]["definitions"]
 
 
 def test_a_deployed_cycle_waits_for_a_persons_word_and_is_promoted_in_their_name(deployed):

@@ -7,12 +7,15 @@ observation tokens attended but not trained, and TRL's bias-corrected KL switche
 import pytest
 import torch
 
-from models.methods.groups import ScoredGroup, stream_lengths, token_advantages
-from models.methods.groups import sampled_logprobs as our_sampled_logprobs
-from models.methods.objective import GrpoOptions, group_advantages, importance_weights, objective
+from models.methods.advantages.grpo import group_advantages
+from models.methods.losses import Loss
+from models.methods.losses.clipped import Clipped, ClippedOptions
+from models.methods.streams import num_units
 from models.network.transformer import weights_of
-from models.training.policy_trainer import action_logprobs
+from models.training.policy_trainer import trained_logprobs
+from models.training.trained_tokens import TrainedTokens
 from schemas.records import Tokens
+from tests.training import group_of
 from tests.unit.tiny import tiny_network
 
 trl = pytest.importorskip("trl", reason="pip install 'dreamgym[dev]'")
@@ -40,9 +43,9 @@ def sampled_logprobs(ids: list[int]) -> list[float]:
     return [-3.0 - 0.05 * id for id in ids]
 
 
-def our_loss(network, reference, old, options, groups):
+def our_loss(network, reference, old, loss: Loss, temperature, groups):
     scored = [
-        ScoredGroup(
+        group_of(
             [
                 Tokens(prompt + ids, [False] * len(prompt) + mask, [0.0] * len(prompt) + sampled_logprobs(ids))
                 for ids, mask in group
@@ -51,17 +54,15 @@ def our_loss(network, reference, old, options, groups):
         )
         for prompt, group, rewards in zip(PROMPTS, groups, REWARDS, strict=True)
     ]
-    weights = weights_of(network, torch.float32)
-    logprobs = action_logprobs(weights, scored, options.temperature)
-    with torch.no_grad():
-        old_logprobs = action_logprobs(weights_of(old, torch.float32), scored, options.temperature)
-        reference_logprobs = action_logprobs(weights_of(reference, torch.float32), scored, options.temperature)
-    importance, _ = importance_weights(old_logprobs, our_sampled_logprobs(scored), stream_lengths(scored), options)
-    loss, _ = objective(logprobs, old_logprobs, reference_logprobs, token_advantages(scored), options, importance)
-    return loss / sum(group.num_actions for group in scored)
+    logprobs, old_logprobs, reference_logprobs = (
+        trained_logprobs(weights_of(one, torch.float32), scored, temperature) for one in (network, old, reference)
+    )
+    tokens = TrainedTokens(scored, logprobs.device)
+    summed, _ = loss.rl(tokens.batch(logprobs, old_logprobs.detach(), reference_logprobs.detach(), logprobs, None))
+    return summed / num_units(scored, loss.unit)
 
 
-def trl_loss(network, reference, old, options, groups, tmp_path):
+def trl_loss(network, reference, old, options, temperature, groups, tmp_path, **chosen):
     from datasets import Dataset
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast
@@ -78,13 +79,13 @@ def trl_loss(network, reference, old, options, groups, tmp_path):
         beta=0.0,
         epsilon=options.clip_low,
         epsilon_high=options.clip_high,
-        loss_type="dapo",
-        temperature=options.temperature,
+        temperature=temperature,
         use_cpu=True,
         bf16=False,
         report_to=[],
         use_bias_correction_kl=False,
         gradient_checkpointing=False,
+        **{"loss_type": "dapo", **chosen},
     )
     trainer = trl.GRPOTrainer(
         network,
@@ -98,7 +99,7 @@ def trl_loss(network, reference, old, options, groups, tmp_path):
     batch = padded_batch(groups)
     with torch.no_grad():
         for name, source in (("old_per_token_logps", old), ("ref_per_token_logps", reference)):
-            batch[name] = reference_logprobs(source, batch, options.temperature)
+            batch[name] = reference_logprobs(source, batch, temperature)
     if options.importance_correction != "none":
         trainer.use_vllm = trainer.vllm_importance_sampling_correction = True
         batch["importance_sampling_ratio"] = their_importance(batch, options)
@@ -153,8 +154,7 @@ def reference_logprobs(network, batch, temperature):
     ("off_policy", "correction"), [(False, "none"), (True, "none"), (True, "token"), (True, "sequence")]
 )
 def test_loss_and_gradients_are_trls(tmp_path, temperature, kl_coefficient, off_policy, correction):
-    options = GrpoOptions(
-        temperature=temperature,
+    options = ClippedOptions(
         kl_coefficient=kl_coefficient,
         importance_correction=correction,
         max_importance_ratio=1.2,
@@ -166,8 +166,8 @@ def test_loss_and_gradients_are_trls(tmp_path, temperature, kl_coefficient, off_
             for parameter in old.parameters():
                 parameter.add_(0.02 * torch.randn_like(parameter))
     groups = completions()
-    loss = our_loss(ours, reference, old, options, groups)
-    expected = trl_loss(theirs, reference, old, options, groups, tmp_path)
+    loss = our_loss(ours, reference, old, Clipped(options), temperature, groups)
+    expected = trl_loss(theirs, reference, old, options, temperature, groups, tmp_path)
     assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
     loss.backward()
     expected.backward()

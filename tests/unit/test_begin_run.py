@@ -96,14 +96,14 @@ def test_each_kind_of_difference_is_told():
     key = run_key(RECIPE)
     other = key.model_copy(
         update={
-            "recipe": {"name": "night", "grpo.learning_rate": 0.001},
+            "recipe": {"name": "night", "rl.learning_rate": 0.001},
             "packages": key.packages | {"torch": "9.9"},
             "settings": key.settings | {"device": "cuda"},
             "code": key.code | {"models/measurement/gate.py": "changed"},
         }
     )
     told = differences(key, other)
-    assert any(one.startswith("recipe grpo.learning_rate: default -> 0.001") for one in told)
+    assert any(one.startswith("recipe rl.learning_rate: default -> 0.001") for one in told)
     assert any(one.startswith("package torch") for one in told)
     assert any(one.startswith("setting device: cpu -> cuda") for one in told)
     assert any(one.startswith("code changed in models/measurement/gate.py") for one in told)

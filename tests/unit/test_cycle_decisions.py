@@ -5,7 +5,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from flows.loop import cycle as flow
+from flows.loop import rounds
+from flows.loop import train_in_the_dream as flow
 from schemas.recipes.recipe import CurriculumRecipe, DreamRecipe, Recipe
 from schemas.records import Reference
 
@@ -24,7 +25,7 @@ def train(monkeypatch):
             return {"real_success": real, "dream_success": real + gap, "dream_real_gap": gap}
 
         def train_policy(_policy, _start, _groups, _recipe, _training, _stage, round):
-            return {"policy": policy(str(round + 1)), "metrics": {}, "entropies": {}}
+            return {"policy": policy(str(round + 1)), "metrics": {}}
 
         display = MagicMock()
         context = SimpleNamespace(display=display, tracker=MagicMock(), run_id="cycle-1")
@@ -36,8 +37,11 @@ def train(monkeypatch):
         monkeypatch.setattr(flow, "show_rollouts", lambda *_: None)
         monkeypatch.setattr(flow, "log", lambda *_: None)
         monkeypatch.setattr(flow, "publish_weights", lambda *_: None)
-        for task in ("pool_tasks", "propose_tasks", "dream"):
-            monkeypatch.setattr(flow, task, lambda *_: policy("data"))
+        data = Reference("", "data", "tasks", {"num_tasks": 1, "refused_actions": 0.0})
+        monkeypatch.setattr(flow, "pool_tasks", lambda *_: data)
+        for task in ("propose_tasks", "dream"):
+            monkeypatch.setattr(rounds, task, lambda *_: data)
+        monkeypatch.setattr(rounds, "observe_groups", lambda *_: {"state": {}, "missing": 0})
         made = flow.Lineage({"start": policy("0"), "experience": [], "experience_model": policy("model")})
         recipe = Recipe(name="test", curriculum=CurriculumRecipe(generate=False), dream=DreamRecipe(**dream))
         flow.train_in_the_dream(recipe, made)
@@ -83,7 +87,7 @@ def test_where_they_part_the_experience_model_may_be_refitted_and_training_goes_
     monkeypatch.setattr(flow, "annotate", lambda *_: policy("own"))
     monkeypatch.setattr(flow, "fitted", lambda *_: fitted)
     calibrations = {"0": (0.5, 0.0), "1": (0.6, 0.3), "2": (0.7, 0.3)}
-    made, display = train(calibrations, num_rounds=2, calibrate_every=1, max_gap=0.2, when_parted="refit")
+    made, display = train(calibrations, num_rounds=2, calibrate_every=1, max_gap=0.2, when_gap_exceeded="refit")
     assert len(made.rounds) == 2
     assert made.references["experience_model"] == fitted
     assert made.references["experience"] == [policy("own")]

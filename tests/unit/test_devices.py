@@ -10,22 +10,22 @@ import pytest
 import torch
 
 from models.generation.torch_engine import Sessions
-from models.methods.groups import ScoredGroup, token_advantages
 from models.network.packed import forward
 from models.network.trained_parameters import make_trainable
 from models.network.transformer import weights_of
-from models.training.policy_trainer import action_logprobs
+from models.training.policy_trainer import trained_logprobs
 from models.training.sft import Example, sft_loss
 from schemas.recipes.recipe import TrainingRecipe
 from schemas.records import Tokens
 from schemas.sampling import Sampling
+from tests.training import group_of
 from tests.unit.tiny import tiny_network, true_logprobs
 
 needs_gpu = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="no GPU: run `python -m pytest tests/unit/test_devices.py` where there is one"
 )
 MASK, ZEROS = [False, False, True, True], [0.0] * 4
-GROUP = ScoredGroup([Tokens([1, 2, 10, 11], MASK, ZEROS), Tokens([1, 2, 20, 9], MASK, ZEROS)], [1.0, -1.0])
+GROUP = group_of([Tokens([1, 2, 10, 11], MASK, ZEROS), Tokens([1, 2, 20, 9], MASK, ZEROS)], [1.0, -1.0])
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def test_an_update_of_the_policy_goes_to_the_weights(network):
 
 def surrogate(network: Any) -> torch.Tensor:
     """Return the surrogate objective of GROUP, as in a first update."""
-    logprobs = action_logprobs(weights_of(network, torch.float32), [GROUP], temperature=0.8)
-    advantages = token_advantages([GROUP]).to(logprobs.device)
+    logprobs = trained_logprobs(weights_of(network, torch.float32), [GROUP], temperature=0.8)
+    advantages = torch.tensor([1.0, 1.0, -1.0, -1.0]).to(logprobs.device)
     return ((logprobs - logprobs.detach()).exp() * advantages).sum()
 
 

@@ -25,7 +25,7 @@ def test_two_operations_forwards_and_four_backwards(monkeypatch):
     found = seconds(
         monkeypatch,
         environment={"max_steps": 5},
-        grpo={"groups_per_round": 3},
+        rl={"groups_per_round": 3},
         dream={"num_rounds": 2},
         real={"num_rounds": 1},
     )
@@ -42,7 +42,7 @@ def test_two_operations_forwards_and_four_backwards(monkeypatch):
 def test_adapters_go_half_the_way_back_and_an_endpoint_fits_nothing(monkeypatch):
     full = seconds(monkeypatch)
     less = seconds(
-        monkeypatch, training={"lora_rank": 8}, grpo={"kl_coefficient": 0}, experience={"endpoint_model": "m"}
+        monkeypatch, training={"lora_rank": 8}, rl={"loss": {"kl_coefficient": 0}}, experience={"endpoint_model": "m"}
     )
     assert less["start policy"] == full["start policy"] * 4 / 6
     assert less["train policy"] == full["train policy"] * (4 + 2) / 10

@@ -1,16 +1,21 @@
 """Estimated memory of training, against the memory it takes."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.distributed._tools.mem_tracker import MemTracker
 
+from models.methods.losses import open_loss
 from models.network.trained_parameters import make_trainable
 from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampling, of_update
 from models.training.sft import Example, sft_loss
+from schemas.recipes.methods import LossRecipe
 from schemas.recipes.recipe import TrainingRecipe
 from tests.unit.tiny import tiny_network
 
 NUM_ROWS, PROMPT, TARGET = 16, 96, 32
+CLIPPED = open_loss(LossRecipe())
 LEAN = TrainingRecipe(gradient_checkpointing=True)
 
 
@@ -39,9 +44,9 @@ def test_it_is_what_real_tensors_take(training):
 
 def test_weights_and_what_belongs_to_each_of_them_are_counted():
     numbers = sum(weight.numel() for weight in tiny_network(num_hidden_layers=6).parameters())
-    full = of_update(config(), TrainingRecipe(), NUM_ROWS, PROMPT, TARGET, torch.bfloat16)
+    full = of_update(config(), TrainingRecipe(), NUM_ROWS, PROMPT, TARGET, torch.bfloat16, CLIPPED)
     assert (full.weights, full.gradients, full.optimizer) == (4 * numbers, 4 * numbers, 8 * numbers)
-    adapters = of_update(config(), TrainingRecipe(lora_rank=4), NUM_ROWS, PROMPT, TARGET, torch.bfloat16)
+    adapters = of_update(config(), TrainingRecipe(lora_rank=4), NUM_ROWS, PROMPT, TARGET, torch.bfloat16, CLIPPED)
     assert adapters.weights - full.weights == adapters.gradients == adapters.optimizer / 2
     assert full.of_each(2) == Footprint(2 * numbers, 2 * numbers, 4 * numbers, full.activations)
 
@@ -52,7 +57,7 @@ def test_sampling_takes_weights_in_bfloat16_and_a_cache():
     assert of_sampling(config(), 3, 100, torch.bfloat16) == Footprint(2 * numbers, 0, 0, 3 * 100 * keys_and_values * 2)
 
 
-@pytest.mark.parametrize("footprint", [of_fine_tuning, of_update])
+@pytest.mark.parametrize("footprint", [of_fine_tuning, partial(of_update, loss=CLIPPED)])
 def test_fewer_rows_and_checkpointing_take_less(footprint):
     plain, fewer = (
         footprint(config(), TrainingRecipe(), rows, PROMPT, TARGET, torch.bfloat16) for rows in (NUM_ROWS, 4)

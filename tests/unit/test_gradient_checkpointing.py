@@ -4,13 +4,13 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from models.methods.groups import ScoredGroup
 from models.network.trained_parameters import trainable_copy
 from models.network.transformer import weights_of
-from models.training.policy_trainer import action_logprobs
+from models.training.policy_trainer import trained_logprobs
 from models.training.sft import Example, sft_loss
 from schemas.recipes.recipe import TrainingRecipe
 from schemas.records import Tokens
+from tests.training import group_of
 from tests.unit.tiny import tiny_network
 
 EXAMPLES = [Example.of((list(range(1, 30)), False), (list(range(30, 60)), True))] * 4
@@ -22,7 +22,7 @@ def fine_tuning(network):
 
 def update(network):
     streams = [Tokens([1, 2, token, 3] * 8, [False, False, True, False] * 8, [0.0] * 32) for token in (10, 20)]
-    return action_logprobs(weights_of(network, torch.float32), [ScoredGroup(streams, [1.0, -1.0])], 0.8).sum()
+    return trained_logprobs(weights_of(network, torch.float32), [group_of(streams, [1.0, -1.0])], 0.8).sum()
 
 
 def bytes_kept(loss, network) -> int:

@@ -6,22 +6,31 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.methods.groups import ScoredGroup, informative_groups, micro_batches, token_advantages
-from models.methods.objective import GrpoOptions, group_advantages, importance_weights, objective
+from models.methods.advantages.grpo import group_advantages
+from models.methods.importance import ImportanceOptions, importance_weights
+from models.methods.losses import open_loss
+from models.methods.streams import TrainingGroup, micro_batches
 from models.network.packed import forward_groups
 from models.network.trained_parameters import trainable_copy
 from models.network.transformer import weights_of
-from models.training.policy_trainer import GrpoTrainer, action_logprobs
+from models.training.policy_trainer import trained_logprobs
+from models.training.trained_tokens import TrainedTokens
 from schemas.recipes.recipe import TrainingRecipe
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
+from tests.training import batch_of, clipped, group_of, rl, scoring, trainer_of
 from tests.unit.tiny import tiny_network
 
 TASK = AgentTask("t", "do it", "train", "f")
 
 
-def episode(reward: float, failure: Failure | None = None) -> Trajectory:
+def episode(reward: float, failure: Failure | None = None, group: str = "g") -> Trajectory:
     turn = Turn("- a: b", "act", Step("- a: c", reward, done=True, success=reward > 0))
-    return Trajectory(TASK, "dream", [turn], (Tokens([1, 2, 3], [False, True, True], [0.0, -1.0, -1.0]),), failure)
+    tokens = Tokens([1, 2, 3], [False, True, True], [0.0, -1.0, -1.0])
+    return Trajectory(TASK, "dream", [turn], (tokens,), failure, group_id=group)
+
+
+def advantages_of(group: TrainingGroup) -> list[float]:
+    return [one for stream in group.streams for one in stream.advantages]
 
 
 def test_advantages_by_hand():
@@ -49,7 +58,7 @@ def test_advantages_sum_to_zero(rewards):
 def test_objective_by_hand():
     # ratio e^0.5 = 1.6487 clipped to 1.28 with advantage 2: -2.56; ratio e^-0.5 = 0.6065 with -1: max(0.6065, 0.8) = 0.8
     logprobs, old = torch.tensor([-1.0, -1.5]), torch.tensor([-1.5, -1.0])
-    loss, sums = objective(logprobs, old, None, torch.tensor([2.0, -1.0]), GrpoOptions())
+    loss, sums = clipped(batch_of(logprobs, old, torch.tensor([2.0, -1.0])))
     assert loss.item() == pytest.approx(-2.56 + 0.8)
     assert sums["clipped"] == 2
 
@@ -57,13 +66,13 @@ def test_objective_by_hand():
 def test_kl_is_k3_by_hand():
     # reference - current = ln 2: k3 = 2 - ln 2 - 1
     logprobs, reference = torch.tensor([-math.log(4)]), torch.tensor([-math.log(2)])
-    loss, sums = objective(logprobs, logprobs, reference, torch.tensor([0.0]), GrpoOptions(kl_coefficient=0.5))
+    loss, sums = clipped(batch_of(logprobs, logprobs, torch.tensor([0.0]), reference), kl_coefficient=0.5)
     assert sums["kl"] == pytest.approx(1 - math.log(2), abs=1e-6)
     assert loss.item() == pytest.approx(0.5 * (1 - math.log(2)), abs=1e-6)
 
 
-def correction(kind: str, **options) -> GrpoOptions:
-    return GrpoOptions(importance_correction=kind, **options)
+def correction(kind: str, **options) -> ImportanceOptions:
+    return ImportanceOptions(importance_correction=kind, **options)
 
 
 OLD, SAMPLED = torch.tensor([-1.0, -2.0, -1.0]), torch.tensor([-1.0 - math.log(3), -2.0 + math.log(2), -1.0])
@@ -86,7 +95,7 @@ def test_importance_of_a_sequence_is_the_product_over_its_tokens():
 
 
 def test_mismatch_is_measured_though_nothing_is_corrected():
-    weights, sums = importance_weights(OLD, SAMPLED, [2, 1], GrpoOptions())
+    weights, sums = importance_weights(OLD, SAMPLED, [2, 1], ImportanceOptions())
     assert weights.tolist() == [1, 1, 1]
     assert sums["sampler_ratio"] == pytest.approx(4.5)
     assert sums["sampler_capped"] == 0
@@ -94,18 +103,20 @@ def test_mismatch_is_measured_though_nothing_is_corrected():
 
 @pytest.mark.parametrize("kind", ["token", "sequence"])
 def test_what_the_trainers_own_policy_sampled_is_trained_on_alike_with_and_without_correction(kind):
-    def as_sampled_by_itself(group: ScoredGroup) -> ScoredGroup:
-        logprobs = iter(action_logprobs(weights_of(tiny_network(seed=3), torch.float32), [group], 0.7).tolist())
-        return replace(
-            group,
-            tokens=[replace(t, logprobs=[next(logprobs) if a else 0.0 for a in t.is_action]) for t in group.tokens],
-        )
+    def as_sampled_by_itself(group: TrainingGroup) -> TrainingGroup:
+        logprobs = iter(trained_logprobs(weights_of(tiny_network(seed=3), torch.float32), [group], 0.7).tolist())
+        sampled = [
+            replace(t.tokens, logprobs=[next(logprobs) if a else 0.0 for a in t.tokens.is_action])
+            for t in group.streams
+        ]
+        return group_of(sampled, group.returns)
 
     groups = [as_sampled_by_itself(group) for group in random_groups(4)]
     after, measured = [], {}
-    for options in (GrpoOptions(1.0, temperature=0.7), correction(kind, learning_rate=1.0, temperature=0.7)):
+    for kind_or_none in ("none", kind):
+        options = rl(loss={"importance_correction": kind_or_none}, learning_rate=1.0, temperature=0.7)
         network = tiny_network(seed=3)
-        trainer = GrpoTrainer(network, tiny_network(seed=4), options, torch.float32)
+        trainer = trainer_of(network, tiny_network(seed=4), options)
         trainer.optimizer = torch.optim.SGD(network.parameters())  # weights move by the gradients
         measured = trainer.train(groups)
         after.append(torch.cat([p.detach().flatten() for p in network.parameters()]))
@@ -115,40 +126,41 @@ def test_what_the_trainers_own_policy_sampled_is_trained_on_alike_with_and_witho
 
 def test_groups_that_teach_nothing_are_counted_and_left_out():
     groups = [
-        [episode(1), episode(1)],
-        [episode(0), episode(0)],
-        [episode(1), episode(0, Failure.UNPARSABLE)],
-        [episode(1), episode(0)],
+        [episode(1, group="a"), episode(1, group="a")],
+        [episode(0, group="b"), episode(0, group="b")],
+        [episode(1, group="c"), episode(0, Failure.UNPARSABLE, "c")],
+        [episode(1, group="d"), episode(0, group="d")],
     ]
-    scored, counts = informative_groups(groups, GrpoOptions())
+    scored, counts = scoring().informative_groups([one for group in groups for one in group])
     assert len(scored) == 1
     assert counts == {"broken": 1, "all_succeeded": 1, "all_failed": 1}
 
 
 def test_a_group_that_is_not_whole_never_trains():
     failed = episode(0, Failure.UNPARSABLE)
-    scored, counts = informative_groups([[episode(1), failed, episode(0), episode(0)]], GrpoOptions())
+    scored, counts = scoring().informative_groups([episode(1), failed, episode(0), episode(0)])
     assert not scored
     assert counts == {"broken": 1, "all_succeeded": 0, "all_failed": 0}
 
 
 def test_truncated_episodes_can_be_left_out_of_the_loss_but_not_of_the_mean():
     cut_off = replace(episode(0), truncated=True)
-    scored, _ = informative_groups([[episode(1), episode(0), cut_off]], GrpoOptions(mask_truncated=True))
+    scored, _ = scoring(mask_truncated=True).informative_groups([episode(1), episode(0), cut_off])
     # rewards 1 0 0: mean 1/3, sample std sqrt(1/3)
-    assert scored[0].advantages == pytest.approx([2 / 3 / 0.57745, -1 / 3 / 0.57745], rel=1e-3)
-    assert len(scored[0].tokens) == 2
+    assert advantages_of(scored[0]) == pytest.approx([2 / 3 / 0.57745, -1 / 3 / 0.57745], rel=1e-3)
+    assert len(scored[0].streams) == 2
 
 
 def test_a_group_whose_episodes_are_all_masked_is_left_out_whatever_it_was_granted():
     # shaped returns: no episode succeeded or ended, and they differ all the same
     cut_off = [replace(episode(reward), truncated=True) for reward in (0.2, 0.7)]
-    assert informative_groups([cut_off], GrpoOptions(mask_truncated=True)) == (
+    assert scoring(mask_truncated=True).informative_groups(cut_off) == (
         [],
         {"broken": 0, "all_succeeded": 0, "all_failed": 0, "all_masked": 1},
     )
-    (scored,), _ = informative_groups([cut_off], GrpoOptions())
-    assert scored.advantages[1] > 0 > scored.advantages[0]
+    (scored,), _ = scoring().informative_groups(cut_off)
+    better, worse = reversed(advantages_of(scored))
+    assert better > 0 > worse
 
 
 def test_returns_that_differ_in_their_last_bits_are_equal_and_partial_ones_are_no_success():
@@ -157,22 +169,20 @@ def test_returns_that_differ_in_their_last_bits_are_equal_and_partial_ones_are_n
         return replace(episode(0), turns=[Turn("- a: b", "act", step) for step in steps])
 
     group = [partly(0.1, 0.2, 0.3), partly(0.3, 0.2, 0.1)]  # 0.6000000000000001 and 0.6
-    scored, counts = informative_groups([group], GrpoOptions())
+    scored, counts = scoring().informative_groups(group)
     assert not scored
     assert counts == {"broken": 0, "all_succeeded": 0, "all_failed": 1}
 
 
 def test_negative_advantages_can_weigh_less_by_hand():
     # rewards 1 0 0 0 without the deviation: 3/4 and -1/4, the latter halved
-    options = GrpoOptions(normalise_std=False, negative_scale=0.5)
-    scored, _ = informative_groups([[episode(r) for r in (1, 0, 0, 0)]], options)
-    assert scored[0].advantages == pytest.approx([0.75, -0.125, -0.125, -0.125])
+    advantage = scoring(normalise_std=False, negative_scale=0.5)
+    scored, _ = advantage.informative_groups([episode(r) for r in (1, 0, 0, 0)])
+    assert advantages_of(scored[0]) == pytest.approx([0.75, -0.125, -0.125, -0.125])
 
 
 def test_the_learning_rate_warms_up_over_updates_and_not_over_rounds():
-    trainer = GrpoTrainer(
-        tiny_network(seed=1), None, GrpoOptions(learning_rate=0.4, warmup_updates=4, updates_per_round=1), torch.float32
-    )
+    trainer = trainer_of(tiny_network(seed=1), None, rl(learning_rate=0.4, warmup_updates=4, updates_per_round=1))
     rates = []
     for _ in range(6):
         trainer.train(random_groups(1))
@@ -180,7 +190,7 @@ def test_the_learning_rate_warms_up_over_updates_and_not_over_rounds():
     assert rates == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.4, 0.4])
 
 
-def random_groups(num_groups: int) -> list[ScoredGroup]:
+def random_groups(num_groups: int) -> list[TrainingGroup]:
     generator = torch.Generator().manual_seed(0)
 
     def tokens() -> Tokens:
@@ -189,7 +199,7 @@ def random_groups(num_groups: int) -> list[ScoredGroup]:
         mask = [False, False, True, *[bool(i % 3) for i in range(length - 1)]]
         return Tokens(ids, mask, [0.0] * len(ids))
 
-    return [ScoredGroup([tokens() for _ in range(4)], group_advantages([1, 0, 0, 1])) for _ in range(num_groups)]
+    return [group_of([tokens() for _ in range(4)], group_advantages([1, 0, 0, 1])) for _ in range(num_groups)]
 
 
 def test_the_update_does_not_depend_on_how_micro_batches_are_cut():
@@ -197,8 +207,7 @@ def test_the_update_does_not_depend_on_how_micro_batches_are_cut():
     after = []
     for tokens_per_batch in (1, 40, 10_000):
         network = tiny_network(seed=3)
-        options = GrpoOptions(tokens_per_batch=tokens_per_batch, updates_per_round=1, kl_coefficient=0.0)
-        GrpoTrainer(network, None, options, torch.float32).train(groups)
+        trainer_of(network, None, rl(updates_per_round=1), tokens_per_batch).train(groups)
         after.append(torch.cat([p.detach().flatten() for p in network.parameters()]))
     assert len(list(micro_batches(groups, 1))) == 6
     assert torch.allclose(after[0], after[2], atol=1e-6)
@@ -207,16 +216,20 @@ def test_the_update_does_not_depend_on_how_micro_batches_are_cut():
 
 def test_streams_that_are_alike_are_computed_once_and_count_each(monkeypatch):
     (group,) = random_groups(1)
-    one, other = group.tokens[:2]
-    alike = ScoredGroup([one, other, one, one], [0.5, -1.0, 2.0, -0.25])
+    one, other = (stream.tokens for stream in group.streams[:2])
+    streams, advantages = [one, other, one, one], [0.5, -1.0, 2.0, -0.25]
+    alike = group_of(streams, advantages)
     computed = []
     monkeypatch.setattr(
         "models.training.policy_trainer.forward_groups", lambda w, p, s: computed.append(s) or forward_groups(w, p, s)
     )
     after = []
-    for groups in ([alike], [ScoredGroup([t], [a]) for t, a in zip(alike.tokens, alike.advantages, strict=True)]):
-        network = tiny_network(seed=3)
-        trainer = GrpoTrainer(network, tiny_network(seed=4), GrpoOptions(1.0, updates_per_round=1), torch.float32)
+    for groups in ([alike], [group_of([t], [a]) for t, a in zip(streams, advantages, strict=True)]):
+        network, options = (
+            tiny_network(seed=3),
+            rl(loss={"kl_coefficient": 0.01}, learning_rate=1.0, updates_per_round=1),
+        )
+        trainer = trainer_of(network, tiny_network(seed=4), options)
         trainer.optimizer = torch.optim.SGD(network.parameters())  # weights move by the gradients
         trainer.train(groups)
         after.append(torch.cat([p.detach().flatten() for p in network.parameters()]))
@@ -228,8 +241,8 @@ def test_streams_that_are_alike_are_computed_once_and_count_each(monkeypatch):
 def test_training_makes_the_rewarded_action_likelier(rank):
     network = trainable_copy(tiny_network(seed=1), TrainingRecipe(lora_rank=rank, lora_alpha=16), seed=0)
     good, bad = Tokens([1, 2, 10], [False, False, True], [0] * 3), Tokens([1, 2, 20], [False, False, True], [0] * 3)
-    group = ScoredGroup([good, bad], group_advantages([1, 0]))
-    trainer = GrpoTrainer(network, None, GrpoOptions(learning_rate=1e-2, kl_coefficient=0.0), torch.float32)
+    group = group_of([good, bad], group_advantages([1, 0]))
+    trainer = trainer_of(network, None, rl(learning_rate=1e-2))
     for _ in range(5):
         trainer.train([group])
     with torch.no_grad():
@@ -238,17 +251,19 @@ def test_training_makes_the_rewarded_action_likelier(rank):
 
 
 def test_every_update_of_a_round_is_held_against_the_policy_that_the_round_began_with():
-    groups, options = random_groups(2), GrpoOptions(learning_rate=1e-2, updates_per_round=2, kl_coefficient=0.0)
+    groups, options = random_groups(2), rl(learning_rate=1e-2, updates_per_round=2)
     trained, expected = tiny_network(seed=3), tiny_network(seed=3)
-    GrpoTrainer(trained, None, options, torch.float32).train(groups)
+    trainer_of(trained, None, options).train(groups)
     optimizer = torch.optim.AdamW(expected.parameters(), lr=1e-2, betas=(0.9, 0.95), weight_decay=0.0)
 
-    def logprobs(group: ScoredGroup) -> torch.Tensor:
-        return action_logprobs(weights_of(expected, torch.float32), [group], options.temperature)
+    def logprobs(group: TrainingGroup) -> torch.Tensor:
+        return trained_logprobs(weights_of(expected, torch.float32), [group], options.temperature)
 
     before = [logprobs(group).detach() for group in groups]
     for group, old in zip(groups, before, strict=True):
-        loss, _ = objective(logprobs(group), old, None, token_advantages([group]), options)
+        computed = logprobs(group)
+        batch = TrainedTokens([group], computed.device).batch(computed, old, None, computed, None)
+        loss, _ = open_loss(options.loss).rl(batch)
         (loss / group.num_actions).backward()
         torch.nn.utils.clip_grad_norm_(expected.parameters(), options.max_grad_norm)
         optimizer.step()

@@ -5,11 +5,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.methods.groups import ScoredGroup
 from models.network.packed import forward, forward_groups
 from models.network.transformer import logits_of, weights_of
-from models.training.policy_trainer import action_logprobs
+from models.training.policy_trainer import trained_logprobs
 from schemas.records import Tokens
+from tests.training import group_of
 from tests.unit.tiny import tiny_network
 
 TOKENS = st.lists(st.integers(1, 63), min_size=1, max_size=40)
@@ -94,13 +94,13 @@ TAIL = st.lists(st.tuples(st.integers(1, 63), st.booleans()), min_size=1, max_si
 )
 def test_actions_are_as_likely_as_in_a_forward_pass_of_their_stream_alone(parts):
     network, temperature = tiny_network(), 0.8
-    groups = [ScoredGroup(streams(*part), [1.0] * len(part[1])) for part in parts]
-    found = action_logprobs(weights_of(network, torch.float32), groups, temperature)
+    groups = [group_of(streams(*part), [1.0] * len(part[1])) for part in parts]
+    found = trained_logprobs(weights_of(network, torch.float32), groups, temperature)
     with torch.no_grad():
         expected = [
             logprobs[i - 1, token]
             for group in groups
-            for one in group.tokens
+            for one in (stream.tokens for stream in group.streams)
             for logprobs in [(alone(network, [one.ids]) / temperature).log_softmax(-1)]
             for i, (token, action) in enumerate(zip(one.ids, one.is_action, strict=True))
             if action

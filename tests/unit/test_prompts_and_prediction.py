@@ -4,11 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.experience.experience_model import Dream, DreamOptions, ExperienceModel, parse_prediction
+from models.experience.experience_model import Dream, ExperienceModel, parse_prediction
 from models.experience.predictors import LocalPredictor
 from models.generation.torch_engine import TorchEngine, engine_weights
+from models.methods.judges.votes import Votes, VotesOptions
 from models.network.language_model import load_model
 from models.text.prompts import PromptFormat, TransitionQuery, without_markers
+from schemas.recipes.recipe import ExperienceRecipe
 from schemas.records import AgentTask, Failure, Step
 from tasks.running.pins import SHIPPED
 
@@ -88,6 +90,13 @@ class Scripted:
         return [self.texts.pop(0) for _ in situations]
 
 
+RECIPE = ExperienceRecipe()
+
+
+def votes(number: int) -> Votes:
+    return Votes(VotesOptions(num_votes=number))
+
+
 def situations(count: int) -> list[TransitionQuery]:
     """Return different situations."""
     return [replace(SITUATION, history=(f"go {number}",)) for number in range(count)]
@@ -98,7 +107,7 @@ def test_a_vote_that_denies_a_success_says_what_happens_instead():
     predictions = [success, success, success, lost]
     votes_for_three, votes_for_two = [success, lost, "nonsense"], [success, goes_on]
     predictor = Scripted(predictions + votes_for_three + votes_for_two)
-    model = ExperienceModel(predictor, None, DreamOptions(num_votes=3))
+    model = ExperienceModel(predictor, None, RECIPE, judge=votes(3))
     agreed, lost_after_all, goes_on_after_all, never = model.predict(situations(4))
     assert (agreed.success, agreed.reward) == (True, 1.0)
     assert (lost_after_all.success, lost_after_all.reward, lost_after_all.done) == (False, 0.0, True)
@@ -109,7 +118,7 @@ def test_a_vote_that_denies_a_success_says_what_happens_instead():
 
 def test_what_cannot_be_parsed_is_asked_again_three_times():
     predictor = Scripted(["nonsense", "nonsense", "[next]\n[outcome] success", *["still nonsense"] * 3])
-    model = ExperienceModel(predictor, None, DreamOptions())
+    model = ExperienceModel(predictor, None, RECIPE)
     first, second = model.predict(situations(2))
     assert (first.success, first.failure) == (True, None)
     assert second.failure is Failure.UNPARSABLE
@@ -120,9 +129,9 @@ def test_the_likeliest_of_equal_situations_is_written_once_and_sampled_ones_for_
     success, goes_on, lost = (f"[next]\n[outcome] {how}" for how in ("success", "continue", "failure"))
     one, other = situations(2)
     asked = [one, other, one, other, one]
-    likeliest = ExperienceModel(Scripted([success, goes_on]), None, DreamOptions())
+    likeliest = ExperienceModel(Scripted([success, goes_on]), None, RECIPE)
     assert [step.success for step in likeliest.predict(asked)] == [True, False, True, False, True]
-    sampled = ExperienceModel(Scripted([success, lost, lost, success, lost]), None, DreamOptions(temperature=1.0))
+    sampled = ExperienceModel(Scripted([success, lost, lost, success, lost]), None, ExperienceRecipe(temperature=1.0))
     assert [step.success for step in sampled.predict(asked)] == [True, False, False, True, False]
 
 
@@ -130,7 +139,7 @@ def test_the_likeliest_of_equal_situations_is_written_once_and_sampled_ones_for_
 def test_the_dream_refuses_what_is_no_line_of_text_without_asking_the_model(action):
     model = load_model(SHIPPED / "textworld-tiny")
     engine = TorchEngine(engine_weights(model.network), seed=0)
-    dream = Dream(ExperienceModel(LocalPredictor(engine, model.format, 8), None, DreamOptions()))
+    dream = Dream(ExperienceModel(LocalPredictor(engine, model.format, 8), None, RECIPE))
     dream.reset({4: replace(TASK, initial_state=SITUATION.state)})
     step = dream.step({4: action})[4]
     assert (step.state, step.reward, step.done, step.failure) == (SITUATION.state, 0.0, False, None)
@@ -148,7 +157,7 @@ class Fridge:
 
 def dreamt(predictor: Scripted, *actions: str, num_votes: int = 1) -> list[Step]:
     """Return what a dream that respects its states' lists answers to some actions, in episodes of their own."""
-    dream = Dream(ExperienceModel(predictor, None, DreamOptions(num_votes=num_votes), Fridge()))
+    dream = Dream(ExperienceModel(predictor, None, RECIPE, 0, Fridge(), votes(num_votes)))
     dream.reset(dict.fromkeys(range(len(actions)), replace(TASK, initial_state=SITUATION.state)))
     return list(dream.step(dict(enumerate(actions))).values())
 

@@ -4,7 +4,9 @@ import pytest
 
 from flows.planning.load_recipe import SHIPPED, load_recipe
 from flows.planning.plan import plan_of
+from flows.planning.require_methods import require_methods
 from schemas.errors import RecipeError
+from schemas.recipes.stored_recipes import stored_recipe
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.toml")))
@@ -34,7 +36,12 @@ def test_several_episodes_of_a_task_are_asked_of_a_sampled_policy_only():
 
 @pytest.mark.parametrize(
     ("change", "is_fitted_anew"),
-    [("num_votes=3", False), ("max_new_tokens=77", False), ("rename_share=0.77", True), ("sft.epochs=7", True)],
+    [
+        ("judge.num_votes=3", False),
+        ("max_new_tokens=77", False),
+        ("entity_renaming=0.77", True),
+        ("sft.epochs=7", True),
+    ],
 )
 def test_what_only_a_prediction_depends_on_fits_no_experience_model_anew(change, is_fitted_anew):
     as_it_is, changed = load_recipe("textworld-tiny"), load_recipe("textworld-tiny", [f"experience.{change}"])
@@ -44,8 +51,8 @@ def test_what_only_a_prediction_depends_on_fits_no_experience_model_anew(change,
 @pytest.mark.parametrize(
     ("change", "meant"),
     [
-        ("grpo.group_sise=4", "group_size"),
-        ("gropo.group_size=4", "grpo"),
+        ("rl.group_sise=4", "group_size"),
+        ("rll.group_size=4", "rl"),
         ("environment.num_train_task=4", "num_train_tasks"),
     ],
 )
@@ -57,3 +64,45 @@ def test_a_misspelt_field_is_refused_and_the_closest_one_is_named(change, meant)
 def test_a_misspelt_recipe_is_refused_and_the_closest_one_is_named():
     with pytest.raises(RecipeError, match=r"no recipe 'textworld-tyni' \(did you mean 'textworld-tiny'\?\)"):
         load_recipe("textworld-tyni")
+
+
+@pytest.mark.parametrize(
+    ("change", "now"),
+    [
+        ("grpo.learning_rate=1", r"grpo\.learning_rate is now rl\.learning_rate"),
+        ("grpo.kl_coefficient=0", r"grpo\.kl_coefficient is now rl\.loss\.kl_coefficient"),
+        ("experience.num_votes=3", r"experience\.num_votes is now experience\.judge\.num_votes"),
+        ("grpo.nonsense=3", r"grpo\.nonsense: no such field; the section is now rl"),
+    ],
+)
+def test_a_former_field_is_refused_with_its_present_name(change, now):
+    with pytest.raises(RecipeError, match=now):
+        load_recipe("textworld-tiny", [change])
+
+
+def test_a_recipe_that_a_former_version_stored_is_read_with_present_names():
+    stored = {
+        "name": "night",
+        "grpo": {"group_size": 4, "clip_low": 0.2, "kl_coefficient": 0.01, "renamed_share": 0.1},
+        "experience": {"num_votes": 3, "heed_lists": False},
+        "gate": {"champion_margin": 0.01},
+    }
+    recipe = stored_recipe(stored)
+    assert (recipe.rl.group_size, recipe.rl.entity_renaming) == (4, 0.1)
+    assert recipe.rl.loss.options == {"kl_coefficient": 0.01}, "what had its default is left to the method"
+    assert recipe.experience.judge.options == {"num_votes": 3}
+    assert not recipe.experience.enforce_admissible_actions
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("rl.loss.clip_lo=0.1", r"rl\.loss\.clip_lo: no such field \(did you mean 'clip_low'\?\)"),
+        ("rl.loss.name=cliped", r"no loss 'cliped' \(did you mean 'clipped'\?\)"),
+        ("rl.advantage.negative_scale=-1", r"rl\.advantage\.negative_scale: Input should be greater"),
+        ("dream.max_staleness=1", "needs a loss that corrects for it"),
+    ],
+)
+def test_methods_and_their_options_are_checked_before_anything_runs(change, problem):
+    with pytest.raises(RecipeError, match=problem):
+        require_methods(load_recipe("textworld-tiny", [change]))

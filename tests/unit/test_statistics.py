@@ -4,7 +4,9 @@ import pytest
 from scipy.stats import ttest_rel
 
 from models.measurement.intervals import Interval, mean_over_seeds, paired_gain, success_rate
-from models.methods.curriculum import draw_tasks, reward_entropy, tasks_to_vary
+from models.methods.curricula import tasks_to_vary
+from models.methods.curricula.reward_entropy import RewardEntropy, RewardEntropyOptions
+from models.methods.entropies import reward_entropy
 from schemas.records import AgentTask
 
 
@@ -63,8 +65,9 @@ def test_tasks_at_the_edge_are_drawn_more_often_and_none_is_forgotten():
 
     tasks = [task("edge"), task("solved"), task("lost")]
     rng = random.Random(0)
-    entropies = {"edge": 0.25, "solved": 0.0, "lost": 0.0}
-    drawn = [draw_tasks(tasks, entropies, 1, 0.0, 0.05, rng)[0].task_id for _ in range(3000)]
+    curriculum = RewardEntropy(RewardEntropyOptions())
+    curriculum.restore({"entropies": {"edge": 0.25, "solved": 0.0, "lost": 0.0}})
+    drawn = [curriculum.draw(tasks, 1, 0, rng)[0].task_id for _ in range(3000)]
     # weights 0.25, 0.05, 0.05
     assert drawn.count("edge") / 3000 == pytest.approx(0.25 / 0.35, abs=0.03)
     assert drawn.count("lost") > 300
@@ -74,7 +77,7 @@ def test_generated_tasks_are_bounded_by_lambda():
     import random
 
     tasks = [task(f"g{i}", parent="o0") for i in range(20)] + [task(f"o{i}") for i in range(20)]
-    drawn = draw_tasks(tasks, {}, 8, 0.25, 0.05, random.Random(1))
+    drawn = RewardEntropy(RewardEntropyOptions()).draw(tasks, 8, 2, random.Random(1))
     assert len(drawn) == 8
     assert sum(t.generated for t in drawn) == 2
 

@@ -9,7 +9,8 @@ from schemas.errors import DreamGymError
 from schemas.plain import plain, references_in, restored
 from schemas.recipes import digests
 from schemas.recipes.digests import digest_of
-from schemas.recipes.recipe import ExperienceRecipe, GrpoRecipe, Recipe, StartRecipe
+from schemas.recipes.methods import JudgeRecipe
+from schemas.recipes.recipe import ExperienceRecipe, Recipe, RlRecipe, StartRecipe
 from schemas.records import Reference
 from tasks.running import cache_key, device, import_closure
 from tasks.running.cache_key import code_and_packages, key_parts
@@ -22,7 +23,7 @@ MINIWOB = Recipe.model_validate({"name": "a", "environment": {"name": "miniwob"}
 
 
 def key(task="train", module="tasks.learning.train_policy", **inputs) -> str:
-    return key_parts(task, module, {"policy": MODEL, "recipe": GrpoRecipe(), "round": 0} | inputs).key
+    return key_parts(task, module, {"policy": MODEL, "recipe": RlRecipe(), "round": 0} | inputs).key
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ def key(task="train", module="tasks.learning.train_policy", **inputs) -> str:
         {"task": "dream"},
         {"module": "tasks.judging.judge"},
         {"round": 1},
-        {"recipe": GrpoRecipe(group_size=4)},
+        {"recipe": RlRecipe(group_size=4)},
         {"policy": Reference("folder/a", "b" * 64, "model")},
         {"more": [MODEL]},
     ],
@@ -54,7 +55,7 @@ def checkout(tmp_path, monkeypatch):
 
 
 def code_of(task: str, environment=TEXTWORLD) -> dict[str, str]:
-    return code_and_packages(f"tasks.{task}", environment)[0]
+    return code_and_packages(f"tasks.{task}", [environment])[0]
 
 
 def edit(file: Path, old: str, new: str) -> None:
@@ -111,10 +112,10 @@ def test_a_file_counts_however_it_is_imported(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("package", "touched"), [("torch", True), ("textworld", True), ("alfworld", False)])
 def test_another_version_of_a_package_counts_where_its_code_is_run(package, touched, monkeypatch):
-    before = code_and_packages("tasks.playing.dream", TEXTWORLD)[1]
+    before = code_and_packages("tasks.playing.dream", [TEXTWORLD])[1]
     version = cache_key._version
     monkeypatch.setattr(cache_key, "_version", lambda name: "0.0" if name == package else version(name))
-    assert (code_and_packages("tasks.playing.dream", TEXTWORLD)[1] != before) == touched
+    assert (code_and_packages("tasks.playing.dream", [TEXTWORLD])[1] != before) == touched
     assert not {"prefect", "mlflow", "boto3", "lancedb"} & before.keys()
 
 
@@ -128,18 +129,16 @@ def test_another_kind_of_device_or_precision_counts_where_networks_compute(chang
 
 
 def test_a_new_field_at_its_default_changes_no_digest_and_another_default_does():
-    class NewRecipe(GrpoRecipe):
+    class NewRecipe(RlRecipe):
         entropy_bonus: float = 0.0
 
-    recorded = digests.recorded_defaults()["GrpoRecipe"]
+    recorded = digests.recorded_defaults()["RlRecipe"]
     digests.recorded_defaults()["NewRecipe"] = recorded
     try:
-        assert digest_of(NewRecipe()) == digest_of(GrpoRecipe())
-        assert digest_of(NewRecipe(entropy_bonus=0.1)) != digest_of(GrpoRecipe())
+        assert digest_of(NewRecipe()) == digest_of(RlRecipe())
+        assert digest_of(NewRecipe(entropy_bonus=0.1)) != digest_of(RlRecipe())
         digests.recorded_defaults()["NewRecipe"] = recorded | {"group_size": 16}
-        assert digest_of(NewRecipe()) != digest_of(GrpoRecipe()), (
-            "the default is 8 now, and was 16 when it was recorded"
-        )
+        assert digest_of(NewRecipe()) != digest_of(RlRecipe()), "the default is 8 now, and was 16 when it was recorded"
     finally:
         del digests.recorded_defaults()["NewRecipe"]
 
@@ -165,7 +164,7 @@ def test_references_survive_as_json_and_are_all_found():
 
 def test_real_episodes_are_not_played_anew_because_the_experience_model_is_fitted_otherwise():
     recipe = Recipe(name="a")
-    longer = recipe.model_copy(update={"experience": ExperienceRecipe(num_votes=3)})
+    longer = recipe.model_copy(update={"experience": ExperienceRecipe(judge=JudgeRecipe(num_votes=3))})
     assert longer.real_play == recipe.real_play
     assert longer.play != recipe.play
     otherwise = recipe.model_copy(update={"start": StartRecipe(history_length=5)})

@@ -1,0 +1,88 @@
+"""Groups of a round, dreamt or real: as many as the recipe says, and further ones while the curriculum asks for them."""
+
+from collections.abc import Callable, Sequence
+from statistics import fmean
+from typing import Any
+
+from flows.loop.lineage import Lineage
+from schemas.recipes.recipe import Recipe
+from schemas.records import Reference
+from tasks.playing.dream import dream
+from tasks.playing.play_real_groups import play_real_groups
+from tasks.playing.propose_tasks import observe_groups, propose_tasks
+
+
+def dream_round(
+    recipe: Recipe,
+    pool: Reference,
+    state: dict[str, Any],
+    policy: Reference,
+    model: Reference,
+    experience: list[Reference],
+    round: int,
+) -> list[Reference]:
+    """Dream the groups of a round; see dream and propose_tasks."""
+    drawn: list[Reference] = []
+
+    def part(num_groups: int, played: list[Reference]) -> Reference | None:
+        tasks = propose_tasks(pool, state, recipe.curriculum, num_groups, recipe.seed, round, drawn)
+        if tasks.notes["num_tasks"] == 0:
+            return None
+        drawn.append(tasks)
+        shards, staleness = recipe.dream.num_shards, recipe.dream.max_staleness
+        number = len(played)
+        return dream(
+            tasks, policy, model, experience, recipe.play, recipe.rl.rollouts, round, number, shards, staleness
+        )
+
+    return _filled(recipe, state, part)
+
+
+def real_round(
+    recipe: Recipe, pool: Reference, state: dict[str, Any], policy: Reference, round: int
+) -> list[Reference]:
+    """Play the groups of a round in the real environment; see play_real_groups."""
+
+    def part(num_groups: int, played: list[Reference]) -> Reference | None:
+        groups = play_real_groups(
+            pool,
+            state,
+            policy,
+            recipe.play,
+            recipe.curriculum,
+            recipe.rl.rollouts,
+            num_groups,
+            "real rollouts",
+            round,
+            played,
+        )
+        return groups if groups.notes["num_episodes"] else None
+
+    return _filled(recipe, state, part)
+
+
+def _filled(
+    recipe: Recipe, state: dict[str, Any], play_part: Callable[[int, list[Reference]], Reference | None]
+) -> list[Reference]:
+    """Play parts of a round until the curriculum asks for no more groups, or there are no more tasks."""
+    parts: list[Reference] = []
+    missing = recipe.rl.groups_per_round
+    while missing and (part := play_part(missing, list(parts))):
+        parts.append(part)
+        missing = _observed(recipe, state, parts)["missing"]
+    return parts
+
+
+def observe(recipe: Recipe, made: Lineage, groups: list[Reference]) -> None:
+    """Let the curriculum take note of the groups of a round."""
+    made.curriculum = _observed(recipe, made.curriculum, groups)["state"]
+
+
+def _observed(recipe: Recipe, state: dict[str, Any], groups: list[Reference]) -> dict[str, Any]:
+    return observe_groups(groups, state, recipe.curriculum, recipe.rl.groups_per_round)
+
+
+def rollout_metrics(groups: Sequence[Reference]) -> dict[str, float]:
+    """Return metrics of the groups of a round that only the rollout knows."""
+    refused = fmean(float(one.notes["refused_actions"]) for one in groups)
+    return {"refused_actions": refused, "parts_played": len(groups)}

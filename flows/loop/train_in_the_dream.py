@@ -1,0 +1,142 @@
+"""Training in the dream: rounds of propose, dream and train, with calibrations against the real environment."""
+
+from functools import partial
+from typing import Any
+
+from flows.loop.evaluate_and_judge import alarm
+from flows.loop.lineage import Lineage, evaluated, log, numbers_in, show_rollouts
+from flows.loop.prefetch import Prefetcher
+from flows.loop.prepare_models import fitted
+from flows.loop.rounds import dream_round, observe, rollout_metrics
+from infra.context import run_context
+from schemas.recipes.recipe import DreamRecipe, Recipe
+from schemas.records import Reference
+from tasks.data.annotate import annotate
+from tasks.data.pool_tasks import pool_tasks
+from tasks.judging.measure_fidelity import measure_fidelity
+from tasks.learning.train_policy import train_policy
+from tasks.playing.play_where_dreams_err import play_where_dreams_err
+from tasks.playing.propose_tasks import vary_tasks
+from tasks.running.engines import publish_weights
+
+
+def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
+    """Propose, dream and train in rounds, until the budget ends or the dream drifts from reality."""
+    with Prefetcher[list[Reference]](concurrent=recipe.dream.max_staleness > 0) as dreams:
+        train_on(dreams, recipe, made)
+
+
+def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage) -> None:
+    """Dream, train on the dreamt groups, and select the policy with the best real success on valid tasks."""
+    experience = list(made.references["experience"])
+    start = policy = best = made.references["start"]
+    publish_weights("policy", policy)
+    pool, dreamt_so_far = pool_tasks(experience), list[Reference]()
+    best_success = calibrate(recipe, made, policy, round=0)["real_success"]
+    for round in range(recipe.dream.num_rounds):
+        begin(dreams, recipe, made, policy, pool, [*made.references["experience"], *dreamt_so_far], round)
+        dreamt = dreams.take()
+        show_rollouts("dream training", dreamt[0], round)
+        trained = train_policy(policy, start, dreamt, recipe.rl, recipe.training, "dream", round)
+        policy = trained["policy"]
+        publish_weights("policy", policy)
+        observe(recipe, made, dreamt)
+        metrics = trained["metrics"] | rollout_metrics(dreamt)
+        made.rounds.append(metrics)
+        log("dream training", metrics, round)
+        draw_curve(recipe, round, metrics)
+        dreamt_so_far += dreamt
+        if recipe.curriculum.generate:
+            model = made.references["experience_model"]
+            pool = vary_tasks(
+                pool, made.curriculum, model, recipe.curriculum, recipe.environment, recipe.engine, recipe.seed, round
+            )
+        if is_calibrated_after(recipe.dream, round):
+            calibration = calibrate(recipe, made, policy, round + 1)
+            if calibration["real_success"] >= best_success:
+                best, best_success = policy, calibration["real_success"]
+            if abs(calibration["dream_real_gap"]) > recipe.dream.max_gap and ends_for_its_gap(
+                recipe, made, policy, dreamt, calibration, round
+            ):
+                break
+    made.references |= {"dream": best, "pool": pool, "dreams": dreamt_so_far}
+
+
+def draw_curve(recipe: Recipe, round: int, metrics: dict[str, Any]) -> None:
+    """Log a point of the learning curve to the run itself, and a line to the flow run's logs."""
+    success = metrics.get("dream_success")
+    told = "no episode ended" if success is None else f"dream success {success:.0%}"
+    run_context().display.log(f"round {round + 1} of {recipe.dream.num_rounds}: {told}")
+    if success is not None:
+        run_context().tracker.cycle().log_metrics({"curve_dream_success": success}, round + 1)
+
+
+def ends_for_its_gap(
+    recipe: Recipe, made: Lineage, policy: Reference, dreamt: list[Reference], calibration: dict[str, Any], round: int
+) -> bool:
+    """Return whether training in the dream stops as dream and real have parted; if not, refit the experience model."""
+    told = f"after round {round + 1}: dream and real differ by {calibration['dream_real_gap']:+.0%}"
+    alarm(calibration)
+    if recipe.dream.when_gap_exceeded == "stop":
+        run_context().display.say(f"stopped {told}")
+        return True
+    if round + 1 < recipe.dream.num_rounds:
+        run_context().display.say(f"refitting the experience model {told}")
+        refit(recipe, made, policy, dreamt, round)
+    return False
+
+
+def refit(recipe: Recipe, made: Lineage, policy: Reference, dreamt: list[Reference], round: int) -> None:
+    """Fit the experience model to real episodes of the present policy, played where its dreams erred most."""
+    asked, learnt = recipe.dream, made.references["experience"]
+    played = play_where_dreams_err(dreamt, policy, recipe.real_play, asked.refit_episodes, recipe.rl.temperature, round)
+    own = annotate(played, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, policy.sha256)
+    model = fitted(recipe, made.references["experience_model"], [*learnt, own], learnt)
+    made.references |= {"experience": [*learnt, own], "experience_model": model}
+    num_steps = made.real_interactions.get("dream", 0) + int(played.notes["num_real_steps"])
+    made.real_interactions["dream"] = num_steps
+    log("refit", {"real_steps": num_steps}, round + 1)
+
+
+def begin(
+    dreams: Prefetcher[list[Reference]],
+    recipe: Recipe,
+    made: Lineage,
+    policy: Reference,
+    pool: Reference,
+    experience: list[Reference],
+    round: int,
+) -> None:
+    """Begin the rounds that may be dreamt now: this one, and later ones if stale rollouts are allowed."""
+    model, state = made.references["experience_model"], made.curriculum
+    for later in range(dreams.num_begun, last_to_begin(recipe.dream, round) + 1):
+        dreams.begin(partial(dream_round, recipe, pool, state, policy, model, list(experience), later))
+
+
+def last_to_begin(asked: DreamRecipe, round: int) -> int:
+    """Return the last round that may be dreamt before `round` has been trained on.
+
+    No round beyond a calibration, since training may end there.
+    """
+    stalest = range(round, min(round + asked.max_staleness, asked.num_rounds - 1))
+    return next((one for one in stalest if is_calibrated_after(asked, one)), stalest.stop)
+
+
+def is_calibrated_after(asked: DreamRecipe, round: int) -> bool:
+    """Return whether dream and real are compared between a round and the next."""
+    return (round + 1) % asked.calibrate_every == 0 or round + 1 == asked.num_rounds
+
+
+def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> dict[str, Any]:
+    """Compare dream and real success on valid tasks, which are never trained on."""
+    calibration = evaluated(recipe, made, "calibrate", policy, "valid", recipe.environment.num_valid_tasks, round)
+    model, experience = made.references["experience_model"], made.references["experience"]
+    one_step = measure_fidelity(model, policy, experience, recipe.play, recipe.rl.temperature)
+    log("one-step fidelity", one_step, round)
+    calibration |= {f"one_step_{name}": value for name, value in one_step.items()}
+    made.calibrations.append({"round": round, **numbers_in(calibration)})
+    success = {f"curve_valid_{name}": calibration[name] for name in ("real_success", "dream_success")}
+    run_context().tracker.cycle().log_metrics(success, round)
+    told = f"{calibration['real_success']:.1%} real, {calibration['dream_success']:.1%} dream"
+    run_context().display.log(f"calibration after round {round}: {told}")
+    return calibration

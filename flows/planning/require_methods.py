@@ -1,0 +1,39 @@
+"""Check the methods that a recipe names, and their options, before anything runs."""
+
+from collections.abc import Iterator
+
+from pydantic import ValidationError
+
+from flows.planning.problems import did_you_mean, problem
+from models.methods.losses import open_loss
+from models.methods.method import built_in_names, method_class, strangers
+from schemas.errors import RecipeError
+from schemas.recipes.methods import MethodRecipe, methods_in
+from schemas.recipes.recipe import Recipe
+
+
+def require_methods(recipe: Recipe) -> None:
+    """Refuse a recipe with an unknown method or invalid options.
+
+    Raises:
+        RecipeError: the message names each field that is wrong.
+    """
+    if problems := [one for path, method in methods_in(recipe) for one in _problems(path, method)]:
+        raise RecipeError(f"{recipe.name}: {'; '.join(problems)}")
+    if recipe.dream.max_staleness and not open_loss(recipe.rl.loss).corrects_staleness:
+        raise RecipeError(
+            f"{recipe.name}: dream.max_staleness needs a loss that corrects for it, such as "
+            "rl.loss.importance_correction = 'token'"
+        )
+
+
+def _problems(path: str, method: MethodRecipe) -> Iterator[str]:
+    known = sorted({*built_in_names(method.port), *strangers(method.port)})
+    if method.name not in known:
+        yield f"{path}.name: no {method.port} {method.name!r}{did_you_mean(method.name, known)}: {', '.join(known)}"
+        return
+    options = method_class(method).Options
+    try:
+        options.model_validate(method.options)
+    except ValidationError as error:
+        yield from (problem(one, [options], path) for one in error.errors())

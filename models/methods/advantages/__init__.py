@@ -1,0 +1,28 @@
+"""Advantage: how much better each turn was than those that it is compared with."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from models.methods.method import Method, OptionsT, open_method
+from schemas.recipes.methods import AdvantageRecipe
+from schemas.records import Trajectory
+
+
+class Advantage(Method[OptionsT]):
+    """Port of methods that say how much better each turn was."""
+
+    @abstractmethod
+    def advantages(self, group: Sequence[Trajectory], rewards: Sequence[Sequence[float]]) -> list[list[float]]:
+        """Return the advantage of each turn of each episode, which holds for all tokens of its action.
+
+        A group without any advantage other than exactly 0 teaches nothing and is left out.
+
+        Args:
+            group: Whole episodes that are compared with each other; none of them failed.
+            rewards: Reward of each turn of each episode.
+        """
+
+
+def open_advantage(recipe: AdvantageRecipe) -> Advantage:
+    """Return the advantage that a recipe names."""
+    return open_method(Advantage, recipe)

@@ -1,0 +1,18 @@
+"""Groups of episodes of the same agent task (paper, Eq. 3)."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from models.methods.groupings import Grouping
+from schemas.records import Trajectory
+
+
+class Task(Grouping):
+    """Episodes that were rolled out together, of the same agent task."""
+
+    def groups(self, trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
+        """Return the trajectories by group id, in the order in which the groups first appear."""
+        groups: dict[str, list[Trajectory]] = defaultdict(list)
+        for trajectory in trajectories:
+            groups[trajectory.group_id].append(trajectory)
+        return list(groups.values())

@@ -1,0 +1,56 @@
+"""Correction for tokens that were sampled by another policy than the one at the start of the round.
+
+There are three policies: the one that sampled a token, the *old* one at the start of the round, and the one being
+trained. The paper does not distinguish the first two. They differ if the engine rounds differently from the trainer, or
+if rollouts are stale.
+
+Shapes: N action tokens of all episodes in a row.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from schemas.recipes.section import Section
+
+
+class ImportanceOptions(Section):
+    """Options of the importance correction."""
+
+    importance_correction: Literal["none", "token", "sequence"] = "none"
+    """Weigh each action token, or each stream, by its probability under the trainer over that under the engine that
+    sampled it: for engines that round differently, and for stale rollouts."""
+    max_importance_ratio: float = Field(default=2.0, ge=1)
+    """Maximum of these weights; larger ones are truncated."""
+
+
+def importance_weights(
+    old_logprobs_N: Tensor, sampled_logprobs_N: Tensor, lengths: Sequence[int], options: ImportanceOptions
+) -> tuple[Tensor, dict[str, float]]:
+    """Return each token's probability under the old policy over that under its sampler, truncated; 1 if not configured.
+
+    Args:
+        old_logprobs_N: Log-probabilities that the trainer computed before the round.
+        sampled_logprobs_N: Log-probabilities from the engine, with its weights at the time of sampling.
+        lengths: Number of action tokens of each stream; for the correction by sequence, a stream is the sequence.
+        options: Unit of the correction, token or sequence, and the maximum ratio.
+
+    Returns:
+        Weights of the surrogate loss [N], and sums to log: raw ratios of tokens, the k3 estimate of the KL from sampler
+        to old policy, and the number of truncated weights.
+    Source: the decoupled objective of AReaL (arXiv 2505.24298), the old policy being the proximal one; truncated
+        importance sampling between engine and trainer as in TRL (token_truncate, sequence_truncate).
+    Differs: the paper has no importance weights.
+    """
+    gaps_N = old_logprobs_N - sampled_logprobs_N
+    ratios_N = gaps_N.exp()
+    sums = {"sampler_ratio": float(ratios_N.sum()), "sampler_kl": float((ratios_N - 1 - gaps_N).sum())}
+    if options.importance_correction == "none":
+        return torch.ones_like(gaps_N), sums | {"sampler_capped": 0.0}
+    if options.importance_correction == "sequence":
+        ratios_N = torch.cat([gaps.sum().exp().expand_as(gaps) for gaps in gaps_N.split(list(lengths))])
+    num_capped = float((ratios_N > options.max_importance_ratio).sum())
+    return ratios_N.clamp(max=options.max_importance_ratio), sums | {"sampler_capped": num_capped}

@@ -1,0 +1,70 @@
+"""From the trajectories of a round to groups to train on: rewards, advantages, and the groups that teach nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from models.methods.advantages import Advantage, open_advantage
+from models.methods.groupings import Grouping, open_grouping
+from models.methods.rewards import Reward, open_reward
+from models.methods.streams import TrainingGroup, TrainingStream
+from schemas.recipes.recipe import RlRecipe
+from schemas.records import Tokens, Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Methods that turn episodes into advantages."""
+
+    grouping: Grouping
+    reward: Reward
+    advantage: Advantage
+    mask_truncated: bool = False
+    """Leave truncated episodes out of the loss; their group is still compared with them."""
+
+    @classmethod
+    def of(cls, recipe: RlRecipe) -> "Scoring":
+        """Open the methods that a recipe names."""
+        methods = open_grouping(recipe.grouping), open_reward(recipe.reward), open_advantage(recipe.advantage)
+        return cls(*methods, recipe.mask_truncated)
+
+    def informative_groups(self, trajectories: Sequence[Trajectory]) -> tuple[list[TrainingGroup], dict[str, int]]:
+        """Return groups that teach something, and the number of others by reason.
+
+        A failed episode has no reward, and the rest of its group is no fair sample, so a group that is not whole never
+        trains. One without advantages is counted as all succeeded, all failed or, if only some succeeded, all alike. One
+        whose episodes are all masked has nothing to train on.
+        """
+        scored: list[TrainingGroup] = []
+        counts = {"broken": 0, "all_succeeded": 0, "all_failed": 0}
+        for group in self.grouping.groups(trajectories):
+            found = self._scored(group)
+            if isinstance(found, TrainingGroup):
+                scored.append(found)
+            else:
+                counts[found] = counts.get(found, 0) + 1
+        return scored, counts
+
+    def _scored(self, group: Sequence[Trajectory]) -> TrainingGroup | str:
+        """Return the group to train on, or the reason why it teaches nothing."""
+        if any(trajectory.failure for trajectory in group):
+            return "broken"
+        rewards = self.reward.rewards(group)
+        advantages = self.advantage.advantages(group, rewards)
+        if not any(one for turns in advantages for one in turns):
+            num_successes = sum(trajectory.success for trajectory in group)
+            return {len(group): "all_succeeded", 0: "all_failed"}.get(num_successes, "all_alike")
+        streams = [
+            stream
+            for number, (trajectory, turns) in enumerate(zip(group, advantages, strict=True))
+            if not (self.mask_truncated and trajectory.truncated)
+            for stream in _streams(trajectory.tokens, turns, number)
+        ]
+        returns = [sum(turns) for turns in rewards]
+        return TrainingGroup(streams, returns, group[0].group_id) if streams else "all_masked"
+
+
+def _streams(tokens: Sequence[Tokens], advantages: list[float], episode: int) -> list[TrainingStream]:
+    """Return an episode's streams: one with the actions of all turns, or one for each turn."""
+    if len(tokens) == 1:
+        return [TrainingStream(tokens[0], advantages, episode)]
+    return [TrainingStream(stream, [one], episode) for stream, one in zip(tokens, advantages, strict=True)]

@@ -1,0 +1,106 @@
+"""Trained tokens of a micro-batch as tensors: those that the policy sampled, and those with a weight of their own.
+
+Shapes: N action tokens, in the order of groups, streams and tokens; M trained tokens, which include them; H hidden size.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from models.methods.losses import Batch, Loss, k3
+from models.methods.streams import TrainingGroup, TrainingStream
+from models.network.sharding import shard_module
+
+_SEED = 0
+"""Seed of the first weights of a network that a loss owns."""
+
+
+class TrainedTokens:
+    """Trained tokens of some groups."""
+
+    def __init__(self, groups: Sequence[TrainingGroup], device: torch.device) -> None:
+        """Gather what is known of the tokens before anything is computed."""
+        self._groups, self._device = groups, device
+        self._streams = [stream for group in groups for stream in group.streams]
+        self._has_marks = any(stream.ce_weights or stream.ref_kl_weights for stream in self._streams)
+
+    def batch(
+        self,
+        logprobs_M: Tensor,
+        old_logprobs_M: Tensor,
+        reference_logprobs_M: Tensor | None,
+        hidden_MH: Tensor,
+        network: nn.Module | None,
+    ) -> Batch:
+        """Return the action tokens among the trained ones, for the loss."""
+        is_action_M = self._values(lambda stream: stream.tokens.is_action) if self._has_marks else None
+
+        def chosen(values_M: Tensor) -> Tensor:
+            return values_M if is_action_M is None else values_M[is_action_M]
+
+        return Batch(
+            logprobs_N=chosen(logprobs_M),
+            old_logprobs_N=chosen(old_logprobs_M),
+            sampled_logprobs_N=chosen(self._values(lambda stream: stream.tokens.logprobs)),
+            reference_logprobs_N=None if reference_logprobs_M is None else chosen(reference_logprobs_M),
+            advantages_N=self._tensor([one for stream in self._streams for one in stream.token_advantages]),
+            stream_lengths=[sum(stream.tokens.is_action) for stream in self._streams],
+            stream_episodes=self._episodes(),
+            hidden_NH=None if network is None else chosen(hidden_MH),
+            network=network,
+        )
+
+    def terms(self, logprobs_M: Tensor, reference_logprobs_M: Tensor | None) -> dict[str, Tensor]:
+        """Return weighted cross-entropy and KL to the reference, summed, where tokens are marked for them."""
+        terms: dict[str, Tensor] = {}
+        if any(stream.ce_weights for stream in self._streams):
+            terms["ce"] = -(self._values(lambda stream: stream.ce_weights) * logprobs_M).sum()
+        if reference_logprobs_M is not None and any(stream.ref_kl_weights for stream in self._streams):
+            weights_M = self._values(lambda stream: stream.ref_kl_weights)
+            terms["ref_kl"] = (weights_M * k3(logprobs_M, reference_logprobs_M)).sum()
+        return terms
+
+    def _values(self, of: Any) -> Tensor:
+        """Return a value of each trained token, [M]; 0 where a stream has none."""
+        values: list[Any] = []
+        for stream in self._streams:
+            trained = stream.is_trained
+            values += [one for one, wanted in zip(of(stream) or [0.0] * len(trained), trained, strict=True) if wanted]
+        return self._tensor(values)
+
+    def _tensor(self, values: list[Any]) -> Tensor:
+        return torch.tensor(values, device=self._device)
+
+    def _episodes(self) -> list[int]:
+        """Return the number of each stream's episode, counted through all groups."""
+        numbers: dict[tuple[int, int], int] = {}
+        keys = [(number, stream.episode) for number, group in enumerate(self._groups) for stream in group.streams]
+        return [numbers.setdefault(key, len(numbers)) for key in keys]
+
+
+def num_marked(groups: Sequence[TrainingGroup]) -> dict[str, int]:
+    """Return the number of tokens marked for cross-entropy and for the KL to the reference, in the whole update."""
+
+    def count(weights: Sequence[list[float]]) -> int:
+        return sum(weight != 0 for stream in weights for weight in stream)
+
+    streams: list[TrainingStream] = [stream for group in groups for stream in group.streams]
+    counts = {
+        "ce": count([stream.ce_weights for stream in streams]),
+        "ref_kl": count([stream.ref_kl_weights for stream in streams]),
+    }
+    return {name: max(1, number) for name, number in counts.items()}
+
+
+def own_network_of(loss: Loss, policy: Any) -> nn.Module | None:
+    """Return the network that a loss owns, with the same first weights every time, on the policy's device."""
+    with torch.random.fork_rng():
+        torch.manual_seed(_SEED)
+        network = loss.network(policy.config.hidden_size)
+    if network is None:
+        return None
+    network.to(policy.device)
+    shard_module(network)
+    return network
