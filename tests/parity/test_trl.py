@@ -9,7 +9,9 @@ import torch
 
 from models.methods.advantages.grpo import group_advantages
 from models.methods.losses import Loss
+from models.methods.losses.cispo import Cispo, CispoOptions
 from models.methods.losses.clipped import Clipped, ClippedOptions
+from models.methods.losses.gspo import Gspo, GspoOptions
 from models.methods.streams import num_units
 from models.network.transformer import weights_of
 from models.training.policy_trainer import trained_logprobs
@@ -77,8 +79,8 @@ def trl_loss(network, reference, old, options, temperature, groups, tmp_path, **
         per_device_train_batch_size=8,
         num_generations=4,
         beta=0.0,
-        epsilon=options.clip_low,
-        epsilon_high=options.clip_high,
+        epsilon=getattr(options, "clip_low", 0.2),
+        epsilon_high=getattr(options, "clip_high", None) or options.max_ratio,
         temperature=temperature,
         use_cpu=True,
         bf16=False,
@@ -159,6 +161,27 @@ def test_loss_and_gradients_are_trls(tmp_path, temperature, kl_coefficient, off_
         importance_correction=correction,
         max_importance_ratio=1.2,
     )
+    require_parity(Clipped(options), temperature, tmp_path, off_policy=off_policy)
+
+
+@pytest.mark.parametrize("correction", ["none", "sequence"])
+@pytest.mark.parametrize(
+    ("loss", "chosen"),
+    [
+        (
+            Gspo(GspoOptions(clip_low=0.01, clip_high=0.02)),
+            {"loss_type": "grpo", "importance_sampling_level": "sequence"},
+        ),
+        (Cispo(CispoOptions(max_ratio=1.05)), {"loss_type": "cispo"}),
+    ],
+    ids=["gspo", "cispo"],
+)
+def test_other_losses_and_gradients_are_trls(tmp_path, loss, chosen, correction):
+    options = loss.options.model_copy(update={"importance_correction": correction, "max_importance_ratio": 1.2})
+    require_parity(type(loss)(options), 0.7, tmp_path, off_policy=True, **chosen)
+
+
+def require_parity(loss, temperature, tmp_path, *, off_policy, **chosen):
     ours, theirs, reference = tiny_network(seed=1), tiny_network(seed=1), tiny_network(seed=2)
     old = tiny_network(seed=1)
     if off_policy:
@@ -166,10 +189,10 @@ def test_loss_and_gradients_are_trls(tmp_path, temperature, kl_coefficient, off_
             for parameter in old.parameters():
                 parameter.add_(0.02 * torch.randn_like(parameter))
     groups = completions()
-    loss = our_loss(ours, reference, old, Clipped(options), temperature, groups)
-    expected = trl_loss(theirs, reference, old, options, temperature, groups, tmp_path)
-    assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
-    loss.backward()
+    found = our_loss(ours, reference, old, loss, temperature, groups)
+    expected = trl_loss(theirs, reference, old, loss.options, temperature, groups, tmp_path, **chosen)
+    assert found.item() == pytest.approx(expected.item(), abs=1e-6)
+    found.backward()
     expected.backward()
     gradient, wanted = (torch.cat([p.grad.flatten() for p in network.parameters()]) for network in (ours, theirs))
     assert ((gradient - wanted).norm() / wanted.norm()).item() < 1e-5
