@@ -4,9 +4,9 @@ Exit codes: 0 done, 1 failed, 2 bad recipe or input, 3 evaluated but refused by 
 """
 
 import json
+import shlex
 import sys
 from contextlib import redirect_stdout
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -142,38 +142,45 @@ def why(
 
 
 @app.command()
-def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) -> None:
-    """Validate a recipe; print it resolved, with the plan and its cost. Starts nothing."""
+def check(
+    recipe: RecipeName,
+    changes: Changes = None,
+    resolved: Annotated[bool, typer.Option("--resolved", help="Print the whole recipe, with all defaults.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether a recipe can run here, how long it takes, what it costs and what is missing. Starts nothing.
+
+    Exits with 2 if something is missing.
+    """
     from flows.planning.load_recipe import load_recipe
 
     loaded = load_recipe(recipe, changes or [])  # before the slow imports: report mistakes at once
     _embed()
-    from flows.planning.foresee import foresee
-    from flows.planning.plan import (
-        estimate_of,
-        plan_of,
-        print_plan,
-        require_memory,
-        seconds_last_time,
-        seen_by_the_gate,
-    )
+    from flows.planning.check_recipe import check_recipe, print_check
     from flows.planning.require_methods import require_methods
-    from infra.engines.endpoint import require_endpoint
-    from infra.settings import settings
 
     require_methods(loaded)
-    plan, seconds, left, seen = plan_of(loaded), seconds_last_time(loaded), foresee(loaded), seen_by_the_gate(loaded)
-    estimate = estimate_of(loaded, plan)
+    checked = check_recipe(loaded)
     if as_json:
-        resolved = loaded.model_dump(mode="json")
-        found = estimate if isinstance(estimate, str) else asdict(estimate)
-        known = {"plan": plan, "seconds_last_time": seconds, "estimate": found}
-        ahead = {"taken_over": asdict(left) if left else None, "gate_power": asdict(seen)}
-        print_json({"recipe": resolved, "digest": loaded.digest, **known, **ahead})
+        print_json(checked.plain())
+    elif resolved:
+        print_json(loaded.model_dump(mode="json"))
     else:
-        print_plan(loaded, plan, seconds, estimate, left, seen)
-    require_endpoint(settings(), loaded.endpoint_models)
-    require_memory(loaded, estimate)
+        print_check(checked, shlex.join(["dreamgym", "run", recipe, *_as_typed(changes)]))
+    checked.require_ready()
+
+
+def _as_typed(changes: list[str] | None) -> list[str]:
+    return [part for change in changes or [] for part in ("--set", change)]
+
+
+@app.command()
+def recipes(as_json: AsJson = False) -> None:
+    """List the shipped recipes, with the hardware and the time that they take."""
+    from flows.planning.list_recipes import print_recipes, shipped_recipes
+
+    shipped = shipped_recipes()
+    print_json(shipped) if as_json else print_recipes(shipped)
 
 
 @app.command()

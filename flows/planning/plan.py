@@ -1,9 +1,5 @@
 """Plan of a recipe and its cost, before anything runs."""
 
-from rich.console import Console
-from rich.table import Table
-
-from flows.planning.foresee import Foresight
 from infra.storage.run_records import records
 from models.measurement.power import Advice, advice
 from schemas.errors import EnvironmentUnavailable, InputError
@@ -86,58 +82,6 @@ def require_memory(recipe: Recipe, estimate: Estimate | str) -> None:
         f"{recipe.name} takes {_gib(estimate.needed)} of memory, and {estimate.device} has {_gib(estimate.available)}: "
         f"try {open_to or 'a smaller backbone'}, or train on more ranks (DREAMGYM_NUM_RANKS)"
     )
-
-
-def print_plan(
-    recipe: Recipe,
-    plan: dict[str, int],
-    seconds: float | None,
-    estimate: Estimate | str,
-    left: Foresight | None,
-    seen: Advice,
-) -> None:
-    """Print the resolved recipe, the plan, the steps left to do, time and memory, and the gate's power."""
-    console = Console()
-    console.print_json(data=recipe.model_dump(mode="json"))
-    table = Table(title=f"{recipe.name}: nothing was started ({recipe.digest[:12]})")
-    table.add_column("what")
-    table.add_column("count", justify="right")
-    for name, count in plan.items():
-        table.add_row(name.replace("_", " "), f"{count:,}")
-    console.print(table)
-    console.print(f"memory  not known: {estimate}" if isinstance(estimate, str) else _memory_table(estimate))
-    console.print(f"time    {f'{seconds:.0f} s last time' if seconds else 'not known: no run of it ran here yet'}")
-    console.print(f"left    {_left(left)}", soft_wrap=True)
-    console.print(f"gate    {seen.sentence}", soft_wrap=True)
-    if not isinstance(estimate, str):
-        console.print(f"        {_least(estimate.least_seconds)}", soft_wrap=True)
-    console.print(f"next    dreamgym run {recipe.name}")
-
-
-def _left(left: Foresight | None) -> str:
-    if left is None:
-        return "everything: no run of this recipe is here to take over from"
-    told = f"{left.num_taken_over} of {left.num_steps} steps would be taken over from run {left.run_id}"
-    return f"{told}; the first to run again is {left.first_to_do}" if left.first_to_do else f"{told}: nothing is new"
-
-
-def _least(seconds: dict[str, float]) -> str:
-    longest = sorted(seconds, key=lambda stage: -seconds[stage])[:3]
-    most = ", ".join(f"{stage} {seconds[stage]:.0f} s" for stage in longest)
-    return f"matrix products alone: {sum(seconds.values()):.0f} s, if episodes are at their longest ({most})"
-
-
-def _memory_table(estimate: Estimate) -> Table:
-    table = Table(
-        title=f"Memory on {estimate.device}, at most: {_gib(estimate.needed)} of {_gib(estimate.available)}",
-        caption="lengths are those of an expert's episodes",
-    )
-    for column in ("stage", "weights", "gradients", "optimiser", "for a moment", "in all"):
-        table.add_column(column, justify="left" if column == "stage" else "right")
-    for name, one in {"models kept": estimate.kept, **estimate.stages}.items():
-        parts = (one.weights, one.gradients, one.optimizer, one.activations, one.total)
-        table.add_row(name, *map(_gib, parts))
-    return table
 
 
 def _gib(num_bytes: int) -> str:

@@ -26,7 +26,8 @@ def run_key(recipe: Recipe) -> RunKey:
     named = {"backbone": folder_digest(recipe.backbone), "encoder": pin_encoder(recipe.retrieval).revision or ""}
     logs = {f"{_LOGS}{name}": sha256 for name, sha256 in log_files(recipe.ingest.path).items()}
     fields = flat_fields(changed_fields(recipe))
-    fields.pop("description", None)
+    for words in ("description", "gpus", "duration"):
+        fields.pop(words, None)
     return RunKey(recipe=fields, data={**named, **logs}, code=code, packages=packages, settings=number_settings())
 
 

@@ -375,6 +375,10 @@ class Recipe(Section):
     """Lower-case letters, digits, dots and dashes."""
     description: str = ""
     """One-sentence description."""
+    gpus: int = Field(default=0, ge=0)
+    """Number of GPUs that the recipe was made for; `dreamgym check` refuses it where there are fewer."""
+    duration: str = ""
+    """Duration of a run, in words, on such hardware."""
     seed: int = Field(default=0, ge=0)
     """Seed of all randomness except the tasks."""
     environment: EnvironmentRecipe = CookingRecipe()

@@ -38,4 +38,4 @@ def test_a_cycle_dreams_ahead_and_every_row_names_the_weights_that_acted(tmp_pat
 def test_stale_rollouts_without_a_correction_are_refused(tmp_path):
     refused = dreamgym_here(tmp_path, "check", "textworld-tiny", *changed("dream.max_staleness=1"))
     assert refused.returncode == 2
-    assert "dream.max_staleness needs rl.loss.importance_correction" in refused.stderr
+    assert "dream.max_staleness needs a loss that corrects for it" in refused.stderr

@@ -1,0 +1,47 @@
+"""Requirements of a recipe that are missing on this machine, each with the one thing to do about it."""
+
+from collections.abc import Iterator
+
+import torch
+from huggingface_hub import logging
+
+from infra.engines.endpoint import require_endpoint
+from infra.environments.by_name import open_environment
+from infra.settings import settings
+from models.network.language_model import load_architecture
+from schemas.errors import DreamGymError
+from schemas.recipes.recipe import Recipe
+from tasks.running.pins import backbone_folder
+
+
+def missing(recipe: Recipe) -> list[str]:
+    """Return a sentence for each requirement that is missing: GPU, environment, model, endpoint."""
+    return [sentence for found in (_gpus(recipe), _others(recipe)) for sentence in found]
+
+
+def _gpus(recipe: Recipe) -> Iterator[str]:
+    there = torch.cuda.device_count()
+    if there < recipe.gpus:
+        yield (
+            f"{recipe.gpus} GPU{'s' * (recipe.gpus > 1)}, and torch finds {there or 'none'} here: run it where they are, or "
+            "say --set gpus=0 to try it without"
+        )
+
+
+def _others(recipe: Recipe) -> Iterator[str]:
+    def model() -> None:
+        backbone = recipe.backbone
+        logging.set_verbosity_error()  # the hub's client reports each of its attempts
+        if not backbone.scratch:
+            load_architecture(backbone_folder(backbone) or backbone.model, revision=backbone.revision)
+
+    requirements = {
+        f"the environment {recipe.environment.name}": lambda: open_environment(recipe.environment).tasks("train", 1),
+        "the backbone": model,
+        "the endpoint": lambda: require_endpoint(settings(), recipe.endpoint_models),
+    }
+    for name, require in requirements.items():
+        try:
+            require()
+        except DreamGymError as error:
+            yield f"{name}: {str(error).splitlines()[0]}"

@@ -1,0 +1,54 @@
+"""`check` and `recipes`: few lines that answer, and a refusal of what is missing here."""
+
+import json
+
+import pytest
+import torch
+
+from tests.command_line import changed, dreamgym_here
+
+pytestmark = pytest.mark.integration
+
+
+def test_check_answers_in_fifteen_lines_of_eighty_columns_and_says_what_to_type_next(tmp_path):
+    done = dreamgym_here(tmp_path, "check", "textworld-tiny", *changed("dream.num_rounds=3"), COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) <= 15
+    assert max(map(len, lines)) <= 80
+    assert lines[-1].split() == ["next", "dreamgym", "run", "textworld-tiny", "--set", "dream.num_rounds=3"]
+    assert "nothing is missing" in done.stdout
+    assert "3 rounds, 768 episodes of at most 8 steps" in done.stdout
+
+
+def test_the_resolved_recipe_is_asked_for(tmp_path):
+    resolved = json.loads(dreamgym_here(tmp_path, "check", "textworld-tiny", "--resolved").stdout)
+    assert resolved["environment"]["num_test_tasks"] == 800
+    assert resolved["rl"]["advantage"] == {"name": "grpo"}
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_recipe_for_gpus_is_refused_without_one_and_says_what_to_do(tmp_path):
+    done = dreamgym_here(tmp_path, "check", "textworld-tiny", *changed("gpus=1"))
+    assert done.returncode == 2
+    assert "1 GPU, and torch finds none here" in done.stderr.replace("\n", " ")
+    checked = json.loads(dreamgym_here(tmp_path, "check", "textworld-tiny", *changed("gpus=1"), "--json").stdout)
+    assert len(checked["missing"]) == 1
+
+
+def test_an_environment_without_its_data_is_missing(tmp_path, monkeypatch):
+    monkeypatch.delenv("ALFWORLD_DATA", raising=False)
+    done = dreamgym_here(tmp_path, "check", "alfworld-tiny", ALFWORLD_DATA=str(tmp_path / "nowhere"))
+    assert done.returncode == 2
+    assert "the environment alfworld" in done.stderr
+
+
+def test_every_shipped_recipe_is_listed_with_hardware_and_time(tmp_path):
+    listed = json.loads(dreamgym_here(tmp_path, "recipes", "--json").stdout)
+    assert {"textworld-tiny", "alfworld-8b"} <= {one["name"] for one in listed}
+    for one in listed:
+        assert one.keys() == {"name", "description", "environment", "hardware", "duration"}
+        assert one["duration"]
+        assert "CPU" in one["hardware"] or "GPU" in one["hardware"]
+    table = dreamgym_here(tmp_path, "recipes", COLUMNS="80").stdout
+    assert max(map(len, table.splitlines())) <= 80
