@@ -1,8 +1,9 @@
-"""Context of the running process: stores, ledger, registry, and the current run.
+"""Context of running tasks: stores, ledger and registry of the process, and the run that a thread works on.
 
 A flow sets the run once; tasks read it. Nothing here affects a result.
 """
 
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -32,23 +33,24 @@ class RunContext:
     steps: Steps = field(default_factory=Steps)
 
 
-_running: list[RunContext] = []
+_running: ContextVar[RunContext] = ContextVar("running")
 
 
 def set_run_context(context: RunContext) -> None:
-    """Set the current run of this process."""
-    _running[:] = [context]
+    """Set the run that this thread works on, and every thread that it gives a copy of its context."""
+    _running.set(context)
 
 
 def run_context() -> RunContext:
-    """Return the current run of this process.
+    """Return the run that this thread works on.
 
     Raises:
         DreamGymError: no run is set.
     """
-    if not _running:
-        raise DreamGymError("no run is going on: call tasks from a flow")
-    return _running[0]
+    try:
+        return _running.get()
+    except LookupError:
+        raise DreamGymError("no run is going on: call tasks from a flow") from None
 
 
 @lru_cache

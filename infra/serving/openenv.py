@@ -29,7 +29,7 @@ from infra.serving.messages import (
     refused,
     stands,
 )
-from infra.serving.together import DynamicBatcher
+from infra.serving.dynamic_batching import DynamicBatcher
 from schemas.errors import DreamGymError, InputError
 from schemas.ports import Environment
 from schemas.records import AgentTask

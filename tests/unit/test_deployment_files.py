@@ -83,7 +83,6 @@ KUBERNETES = INFRA / "kubernetes"
 MANIFESTS = [
     document
     for path in sorted(KUBERNETES.glob("*.yaml"))
-    if path.name != "kustomization.yaml"
     for document in yaml.safe_load_all(path.read_text())
 ]
 
@@ -109,14 +108,14 @@ def test_a_flow_run_becomes_a_job_that_kubernetes_knows_every_field_of(job):
     told = {one["name"]: one for one in container["env"]}
     assert told["PREFECT_API_URL"]["value"] == "http://prefect:4200/api"
     assert told["DREAMGYM_S3_SECRET_KEY"]["valueFrom"]["secretKeyRef"]["name"] == "passwords"
-    image = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["images"][0]
-    assert container["image"] == f"{image['name']}:{image['newTag']}"
+    (worker,) = next(one for one in MANIFESTS if one["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == worker["image"]
     assert "prefect flow-run execute" in " ".join(container["args"])
 
 
 def test_pods_run_without_privileges_and_within_limits(job):
     pods = [one["spec"]["template"]["spec"] for one in (*MANIFESTS, job) if "template" in one.get("spec", {})]
-    assert len(pods) == 5
+    assert len(pods) == 2
     for pod in pods:
         assert pod["securityContext"]["runAsNonRoot"]
         for container in pod["containers"]:
@@ -132,14 +131,3 @@ def test_every_secret_that_pods_need_is_in_the_example():
     needed = set(re.findall(r'"?name"?: "?passwords"?, "?key"?: "?(\w+)', text))
     offered = {line.partition("=")[0] for line in (KUBERNETES / "passwords.env.example").read_text().split()}
     assert needed == offered
-
-
-@pytest.mark.skipif(not shutil.which("kubectl"), reason="no kubectl here: https://kubernetes.io/docs/tasks/tools")
-def test_kustomize_builds_it(tmp_path):
-    folder = shutil.copytree(KUBERNETES, tmp_path / "kubernetes")
-    shutil.copy(folder / "passwords.env.example", folder / "passwords.env")
-    done = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    built = list(yaml.safe_load_all(done.stdout))
-    assert {one["metadata"].get("namespace", "dreamgym") for one in built} == {"dreamgym"}
-    assert "image: dreamgym:0.1.0" in done.stdout

@@ -15,7 +15,7 @@ _Answer = str | Step
 class _Question:
     """Task to start, or action to take; at most one pending per slot."""
 
-    asked: AgentTask | str
+    request: AgentTask | str
     answer: "asyncio.Future[_Answer]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -64,7 +64,7 @@ class DynamicBatcher:
             await self._is_asked.wait()
             self._is_asked.clear()
             questions, self._waiting = self._waiting, {}
-            asked = {slot: question.asked for slot, question in questions.items()}
+            asked = {slot: question.request for slot, question in questions.items()}
             outcomes = await asyncio.to_thread(self._outcomes, asked)
             for slot, question in questions.items():
                 _settle(question.answer, outcomes[slot])
