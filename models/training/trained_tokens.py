@@ -48,7 +48,7 @@ class TrainedTokens:
             advantages_N=self._tensor([one for stream in self._streams for one in stream.token_advantages]),
             stream_lengths=[sum(stream.tokens.is_action) for stream in self._streams],
             stream_episodes=self._episodes(),
-            hidden_NH=None if network is None else chosen(hidden_MH),
+            hidden_NH=None if network is None else chosen(hidden_MH).float(),
             network=network,
         )
 

@@ -34,7 +34,7 @@ class Batch:
     stream_episodes: list[int]
     """Number of each stream's episode in the micro-batch, [S], counted from 0."""
     hidden_NH: Tensor | None = None
-    """Hidden state of the policy that each token was predicted from, if the loss owns a network."""
+    """Hidden state of the policy that each token was predicted from, in float32, if the loss owns a network."""
     network: nn.Module | None = None
     """Network that the loss owns."""
 
