@@ -1,0 +1,42 @@
+"""Whole runs with other methods than the default: step advantages, diversity, refill, preferences on older dreams."""
+
+import json
+
+import pytest
+
+from tests.command_line import TOY, changed, dreamgym_here
+
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("shared_prefect")]
+
+STRONGER = ("start.num_demonstrations=16", "start.sft.epochs=6")
+"""Changes for a start that wins some of its episodes, so that groups teach something."""
+
+
+def run(home, *changes: str) -> dict:
+    done = dreamgym_here(home, "run", "textworld-tiny", *changed(*TOY, *STRONGER, *changes), "--only", "dream", "--json")
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+def tasks_of(record: dict) -> list[str]:
+    return [step["task"] for step in record["steps"]]
+
+
+def test_step_advantages_diversity_a_sequence_level_loss_and_refilled_rounds(tmp_path):
+    changes = (
+        *("rl.advantage.name=gigpo", "rl.reward.name=darling", "rl.loss.name=gspo"),
+        *("curriculum.method.name=refill", "curriculum.method.max_draws=2"),
+    )
+    record = run(tmp_path, *changes)
+    tasks = tasks_of(record)
+    assert tasks.count("train_policy") == 2
+    assert tasks.count("dream") > 2, "no toy round is informative as a whole, so that further groups are dreamt"
+    assert len(record["lineage"]["dreams"]) == tasks.count("dream")
+    again = run(tmp_path, *changes)
+    assert again["run_id"] == record["run_id"]
+
+
+def test_preferences_between_episodes_that_older_policies_dreamt(tmp_path):
+    record = run(tmp_path, "rl.loss.name=dpo", "dream.max_staleness=1", "dream.calibrate_every=2")
+    assert tasks_of(record).count("train_policy") == 2
+    assert record["recipe"]["rl"]["loss"] == {"name": "dpo"}
