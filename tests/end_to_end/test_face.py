@@ -8,10 +8,19 @@ import pytest
 
 import dreamgym
 from schemas.errors import InputError
-from tests.command_line import SMALLER, TOY, dreamgym_here, python_here
+from tests.command_line import TOY, dreamgym_here, python_here
 
 pytestmark = pytest.mark.e2e
-CHANGES = [*TOY, *SMALLER]
+CHANGES = (
+    *TOY,
+    "environment.num_train_tasks=4",
+    "environment.num_valid_tasks=2",
+    "environment.num_test_tasks=4",
+    "experience.num_on_policy_episodes=2",
+    "start.num_demonstrations=4",
+    "dream.num_rounds=1",
+    "rl.groups_per_round=2",
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +44,7 @@ def test_a_run_has_the_results_that_the_command_shows(home, run):
     assert run.record == json.loads(shown.stdout)
     assert {"start", "dream"} < set(run.results)
     assert run.gate["passed"] in (True, False)
-    assert run.recipe.environment.num_test_tasks == 3
+    assert run.recipe.environment.num_test_tasks == 4
     assert run.report.is_relative_to(home)
     assert run.report.is_file()
 
