@@ -6,9 +6,8 @@ Exit codes: 0 done, 1 failed, 2 bad recipe or input, 3 evaluated but refused by 
 import json
 import shlex
 import sys
-from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,9 +15,6 @@ from flows.stage import Stage
 from schemas.errors import DreamGymError, InputError
 from schemas.policies import PolicyName
 from schemas.records import Origin
-
-if TYPE_CHECKING:
-    from schemas.recipes.recipe import Recipe
 
 _INTERRUPTED = 130
 """Exit code that typer uses for Ctrl-C."""
@@ -70,13 +66,10 @@ def run(
     New or changed logs, another recipe, and code or packages that change numbers are reasons. Without one, the command
     says so and ends.
     """
-    from flows.planning.check_services import require_services
     from flows.planning.load_recipe import load_recipe
+    from flows.running.run_in_process import run_in_process
 
-    loaded = load_recipe(recipe, changes or [])
-    require_services(loaded)
-    with redirect_stdout(sys.stderr):  # libraries print to stdout, which is reserved for the result
-        record = _run(loaded, only, again=again)
+    record = run_in_process(load_recipe(recipe, changes or []), only, again=again)
     if as_json:
         print_json(_with_steps(record))
     elif not record.get("nothing_new"):
@@ -85,28 +78,6 @@ def run(
         print_results(record)
     if not record.get("nothing_new") and record["gate"] and not record["gate"]["passed"]:
         raise typer.Exit(3)
-
-
-def _run(recipe: "Recipe", until: Stage, *, again: bool) -> dict[str, Any]:
-    """Begin and execute a run.
-
-    Prefect's server starts in parallel to the imports; if nothing is new, it ends with the command.
-    """
-    _open_prefect()
-    from flows.planning.require_methods import require_methods
-    from flows.running.begin_run import begin_run
-    from infra.tracking.progress import Display
-    from schemas.runs import Trigger
-
-    require_methods(recipe)
-    display = Display()
-    begun = begin_run(recipe, until, Trigger.HAND, display.say, again=again)
-    if not begun.nothing_new:
-        from flows.running.run_recipe import work_on
-
-        return work_on(begun, until, display)
-    display.say(begun.nothing_new_told)
-    return {**begun.record, "nothing_new": True}
 
 
 def _with_steps(record: dict[str, Any]) -> dict[str, Any]:
@@ -487,14 +458,6 @@ def _confirm(question: str) -> None:
 def print_json(value: Any) -> None:
     """Print one JSON document on standard output."""
     typer.echo(json.dumps(value, indent=1, default=str))
-
-
-def _open_prefect() -> None:
-    """Prepare Prefect for commands that run flows."""
-    from infra.orchestration.embedded_prefect import open_prefect
-    from infra.settings import settings
-
-    open_prefect(settings())
 
 
 def _embed() -> None:

@@ -85,6 +85,13 @@ def dreamgym_here(home: Path, *arguments: str, **settings: str) -> subprocess.Co
 
 
 @contextmanager
+def python_here(home: Path, **settings: str) -> Iterator[None]:
+    """Let Python calls in this process use a home, as if the process had just begun."""
+    with _as_a_process({**environment(home), **settings}, sys.argv):
+        yield
+
+
+@contextmanager
 def _as_a_process(variables: dict[str, str], argv: list[str]) -> Iterator[None]:
     """Set variables and arguments and reset the context, as in a new process.
 

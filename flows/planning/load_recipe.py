@@ -1,7 +1,7 @@
-"""Load a recipe: a shipped one by name, or a TOML file, changed by `--set a.b=c`."""
+"""Load a recipe: a shipped one by name, or a TOML file, changed by `--set a.b=c` or by values."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,12 @@ from schemas.recipes.recipe import Recipe
 SHIPPED = Path(__file__).parent.parent / "recipes"
 
 
-def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
+def load_recipe(name_or_path: str, changes: Sequence[str] | Mapping[str, Any] = ()) -> Recipe:
     """Return a recipe with changes applied; the options of its methods are not checked yet (see require_methods).
+
+    Args:
+        name_or_path: Name of a shipped recipe, or a TOML file.
+        changes: Texts such as `rl.group_size=4`, or values by dotted name.
 
     Raises:
         RecipeError: no such recipe, invalid TOML, an unknown field or an invalid value; the message names it.
@@ -25,8 +29,9 @@ def load_recipe(name_or_path: str, changes: Sequence[str] = ()) -> Recipe:
         plain = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path} is not TOML: {error}") from error
-    for change in changes:
-        _set(plain, change)
+    named = changes.items() if isinstance(changes, Mapping) else map(_parsed, changes)
+    for dotted, value in named:
+        _set(plain, dotted, value)
     try:
         return Recipe.model_validate(plain)
     except ValidationError as error:
@@ -43,17 +48,21 @@ def _path(name_or_path: str) -> Path:
     raise RecipeError(f"no recipe {name_or_path!r}{meant}: give a TOML file, or one of {', '.join(shipped)}")
 
 
-def _set(plain: dict[str, Any], change: str) -> None:
-    """Apply `a.b=c`; c is parsed as TOML, or else taken as text."""
+def _parsed(change: str) -> tuple[str, Any]:
+    """Split `a.b=c`; c is parsed as TOML, or else taken as text."""
     dotted, equals, text = change.partition("=")
     if not equals:
         raise RecipeError(f"--set {change!r}: write it as section.field=value")
-    *sections, field = dotted.strip().split(".")
+    try:
+        return dotted.strip(), tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return dotted.strip(), text
+
+
+def _set(plain: dict[str, Any], dotted: str, value: Any) -> None:
+    *sections, field = dotted.split(".")
     for section in sections:
         plain = plain.setdefault(section, {})
         if not isinstance(plain, dict):
-            raise RecipeError(f"--set {change!r}: {section} is not a section")
-    try:
-        plain[field] = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        plain[field] = text
+            raise RecipeError(f"--set {dotted}: {section} is not a section")
+    plain[field] = value

@@ -1,7 +1,8 @@
 """Serve the experience model of a finished run as an environment for other trainers.
 
-serve             an OpenEnv server, `dreamgym serve`
-gymnasium_dream   a Gymnasium environment in this process
+serve                 an OpenEnv server, `dreamgym serve`
+gymnasium_dream       a Gymnasium environment in this process
+single_player_dream   an environment for one player in this process, `dreamgym.open_dream`
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from flows.planning.check_serving import find_dream
-from infra.context import RunContext, set_run_context
+from flows.runs.reopen_run import reopen_run
 from infra.serving.messages import MAX_ACTION_CHARACTERS
 from infra.serving.openenv import Limits, Served, app_of
+from infra.serving.single_player import SinglePlayerEnvironment
 from infra.settings import settings
 from infra.tracking.progress import Display
-from infra.tracking.tracker import Tracker
 from schemas.plain import restored
-from schemas.recipes.stored_recipes import stored_recipe
 from tasks.data.pool_tasks import tasks_in
 from tasks.playing.play import dream_environment
 
@@ -49,11 +49,15 @@ def gymnasium_dream(name: str | None = None) -> "TextEnvironment":
     return TextEnvironment(dream.environment, dream.tasks, dream.max_steps)
 
 
+def single_player_dream(summary: dict[str, Any], display: Display) -> SinglePlayerEnvironment:
+    """Return the dream of a run as an environment with one episode at a time; see dream_of."""
+    dream = dream_of(summary, display)
+    return SinglePlayerEnvironment(dream.environment, dream.tasks, dream.max_steps)
+
+
 def dream_of(summary: dict[str, Any], display: Display) -> Served:
     """Return a run's experience model, grounded in its real experience, with the tasks that this experience covers."""
-    run_id, lineage = summary["run_id"], restored(summary["lineage"])
-    recipe = stored_recipe(summary["recipe"])
-    set_run_context(RunContext(run_id, recipe.digest, Tracker(settings(), run_id, {}, reopen=False), display))
+    recipe, lineage = reopen_run(summary, display), restored(summary["lineage"])
     environment = dream_environment(lineage["experience_model"], lineage["experience"], recipe.play, recipe.seed)
     tasks = tasks_in(lineage["experience"])
     return Served(environment, tasks, recipe.environment.max_steps, f"{recipe.name}, dreamt: {recipe.description}")

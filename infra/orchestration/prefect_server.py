@@ -37,6 +37,8 @@ def start_prefect() -> None:
     Raises:
         StorageError: the configured server does not answer.
     """
+    if os.environ.get("PREFECT_API_URL") in _embedded:
+        return  # started for an earlier run of this process
     port = _free_port()
     server = (
         None if os.environ.get("PREFECT_API_URL") else _started(port)

@@ -1,6 +1,9 @@
 """Interrupt handling: Ctrl-C ends a run promptly and reliably."""
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import current_thread, main_thread
 from types import FrameType
 
 from schemas.errors import ConflictError
@@ -13,8 +16,25 @@ _reasons: list[str] = []
 
 
 def handle_interrupts() -> None:
-    """Install a handler that records SIGINT and raises it: Python drops exceptions raised inside a destructor."""
-    signal.signal(signal.SIGINT, _interrupt)
+    """Install a handler that records SIGINT and raises it: Python drops exceptions raised inside a destructor.
+
+    Threads other than the main one receive no signals and cannot install a handler.
+    """
+    if current_thread() is main_thread():
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+@contextmanager
+def restored_interrupts() -> Iterator[None]:
+    """Restore the earlier handler afterwards, and forget what stopped this work: a notebook goes on to other work."""
+    earlier = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if current_thread() is main_thread():
+            signal.signal(signal.SIGINT, earlier or signal.SIG_DFL)
+        _came.clear()
+        _reasons.clear()
 
 
 def request_stop(reason: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import FastAPI, WebSocket, WebSocketDisconnect
 from pydantic import ValidationError
 
+from infra.serving.dynamic_batching import DynamicBatcher
 from infra.serving.episode import Episode, task_named
 from infra.serving.messages import (
     TYPES,
@@ -29,7 +30,6 @@ from infra.serving.messages import (
     refused,
     stands,
 )
-from infra.serving.dynamic_batching import DynamicBatcher
 from schemas.errors import DreamGymError, InputError
 from schemas.ports import Environment
 from schemas.records import AgentTask

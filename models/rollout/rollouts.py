@@ -165,7 +165,7 @@ class Rollout:
         return seen
 
     def _action(self, sampled: Sampled) -> str:
-        return self._format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids).strip()
+        return action_in(self._format, sampled)
 
     def _finish(
         self, slots: dict[int, _Slot], actions: dict[int, str], steps: dict[int, Step], sessions: TokenStreams
@@ -181,3 +181,8 @@ class Rollout:
             if step.done or failure or len(slot.turns) == self._options.max_steps:
                 ended[slot.index] = slots.pop(row).trajectory(self._origin, failure)
         return ended
+
+
+def action_in(format: PromptFormat, sampled: Sampled) -> str:
+    """Return the action that a policy wrote, without the end token."""
+    return format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids).strip()

@@ -13,7 +13,9 @@ STRONGER = ("start.num_demonstrations=16", "start.sft.epochs=6")
 
 
 def run(home, *changes: str) -> dict:
-    done = dreamgym_here(home, "run", "textworld-tiny", *changed(*TOY, *STRONGER, *changes), "--only", "dream", "--json")
+    done = dreamgym_here(
+        home, "run", "textworld-tiny", *changed(*TOY, *STRONGER, *changes), "--only", "dream", "--json"
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
 

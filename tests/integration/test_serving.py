@@ -16,10 +16,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from flows.planning.check_serving import find_dream
 from infra.environments.by_name import open_environment
+from infra.serving.dynamic_batching import DynamicBatcher
 from infra.serving.gymnasium_environment import TextEnvironment
 from infra.serving.messages import MAX_ACTION_CHARACTERS
 from infra.serving.openenv import Limits, Served
-from infra.serving.dynamic_batching import DynamicBatcher
 from models.rollout.behaviour_policies import collect
 from schemas.errors import EnvironmentUnavailable, InputError
 from schemas.plain import plain

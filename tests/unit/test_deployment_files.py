@@ -81,9 +81,7 @@ def test_docker_compose_accepts_the_file():
 
 KUBERNETES = INFRA / "kubernetes"
 MANIFESTS = [
-    document
-    for path in sorted(KUBERNETES.glob("*.yaml"))
-    for document in yaml.safe_load_all(path.read_text())
+    document for path in sorted(KUBERNETES.glob("*.yaml")) for document in yaml.safe_load_all(path.read_text())
 ]
 
 

@@ -15,7 +15,7 @@ MODULES = {
     ".".join(file.relative_to(ROOT).with_suffix("").parts): file
     for room in ROOMS
     for file in (ROOT / room).rglob("*.py")
-}
+} | {"dreamgym": ROOT / "dreamgym.py"}
 RELATIVE = re.compile(r"(Of|Who|Whom|Whose|What|That|Which|Where)\b")
 PRIVATE = re.compile(r"\b(at_work|heed(s|ed)?|told|own mistakes|foretold)\b", re.IGNORECASE)
 

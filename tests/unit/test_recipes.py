@@ -61,6 +61,14 @@ def test_a_misspelt_field_is_refused_and_the_closest_one_is_named(change, meant)
         load_recipe("textworld-tiny", [change])
 
 
+def test_changes_are_texts_or_values():
+    values = {"rl.group_size": 4, "environment.families": {"cut": {"recipe": 2}}, "description": "a=b"}
+    texts = ["rl.group_size=4", "environment.families={cut={recipe=2}}", "description=a=b"]
+    assert load_recipe("textworld-tiny", values) == load_recipe("textworld-tiny", texts)
+    with pytest.raises(RecipeError, match="description is not a section"):
+        load_recipe("textworld-tiny", {"description.text": 1})
+
+
 def test_a_misspelt_recipe_is_refused_and_the_closest_one_is_named():
     with pytest.raises(RecipeError, match=r"no recipe 'textworld-tyni' \(did you mean 'textworld-tiny'\?\)"):
         load_recipe("textworld-tyni")

@@ -1,0 +1,52 @@
+"""Run a recipe in this process, for the command line and for Python; slow imports wait until the recipe is checked."""
+
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING
+
+from flows.planning.check_services import require_services
+from flows.stage import Stage
+from infra.orchestration.embedded_prefect import open_prefect
+from infra.running.interrupts import restored_interrupts
+from infra.settings import settings
+from schemas.recipes.recipe import Recipe
+from schemas.runs import Record, Trigger
+
+if TYPE_CHECKING:
+    from infra.tracking.progress import Display
+
+
+def run_in_process(recipe: Recipe, until: Stage, display: "Display | None" = None, *, again: bool = False) -> Record:
+    """Begin a run of a recipe if there is a reason to, or resume an interrupted one; return its record.
+
+    Args:
+        recipe: Recipe to run.
+        until: Last stage to run.
+        display: Shows progress; None: on standard error.
+        again: Run the next seed without another reason.
+
+    Raises:
+        InputError: the recipe names a method or a service that is not there.
+        StorageError: a store or a server cannot be used.
+    """
+    require_services(recipe)
+    with restored_interrupts(), redirect_stdout(sys.stderr):  # libraries print to stdout, which is for the result
+        open_prefect(settings())
+        return _run(recipe, until, display, again=again)
+
+
+def _run(recipe: Recipe, until: Stage, display: "Display | None", *, again: bool) -> Record:
+    """Prefect's server starts in parallel to these imports; if nothing is new, those of the flow are spared."""
+    from flows.planning.require_methods import require_methods
+    from flows.running.begin_run import begin_run
+    from infra.tracking.progress import Display
+
+    require_methods(recipe)
+    display = display or Display()
+    begun = begin_run(recipe, until, Trigger.HAND, display.say, again=again)
+    if not begun.nothing_new:
+        from flows.running.run_recipe import work_on
+
+        return work_on(begun, until, display)
+    display.say(begun.nothing_new_told)
+    return {**begun.record, "nothing_new": True}

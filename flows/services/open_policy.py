@@ -1,0 +1,31 @@
+"""Open a stored policy, to act outside of runs."""
+
+from flows.runs.find_policy import FoundPolicy
+from flows.runs.reopen_run import reopen_run
+from infra.tracking.progress import Display
+from models.rollout.agent import Agent
+from models.rollout.rollouts import RolloutOptions
+from schemas.errors import InputError
+from tasks.running.artifacts import get_frozen_model
+from tasks.running.engines import open_engine
+
+
+def open_policy(found: FoundPolicy, display: Display, seed: int = 0) -> Agent:
+    """Return a policy that is shown tasks and states as in its run.
+
+    Args:
+        found: Policy to open; every file of it is verified.
+        display: Shows progress.
+        seed: Seed of sampled actions.
+
+    Raises:
+        InputError: no run of this home produced the policy.
+        StorageError: a file of the policy is missing from the object store, or MLflow cannot be used.
+        IntegrityError: a file does not match its digest.
+    """
+    if found.summary is None:
+        raise InputError(f"{found.title} was produced by no run of this home: the record with its prompts is gone")
+    recipe = reopen_run(found.summary, display)
+    engine = open_engine("policy", found.reference, recipe.engine, seed)
+    options = RolloutOptions(recipe.start.remember_episode, recipe.start.history_length)
+    return Agent(engine, get_frozen_model(found.reference).format, options)

@@ -1,0 +1,56 @@
+"""A policy outside of rollouts: one state in, one action out."""
+
+from collections.abc import Sequence
+
+from models.rollout.rollouts import RolloutOptions, action_in
+from models.text.prompts import PromptFormat, last_actions
+from schemas.ports import Engine
+from schemas.records import AgentTask
+from schemas.sampling import Sampling
+
+
+class Agent:
+    """Policy that is asked for one action at a time, and is shown what it would see in a rollout."""
+
+    def __init__(self, engine: Engine, format: PromptFormat, options: RolloutOptions) -> None:
+        """Create an agent.
+
+        Args:
+            engine: Engine that samples actions.
+            format: Format of the policy's prompts.
+            options: Settings of the rollouts that the policy was trained in.
+        """
+        self._engine, self._format, self._options = engine, format, options
+
+    def act(
+        self,
+        task: AgentTask | str,
+        state: str,
+        history: Sequence[tuple[str, str]] = (),
+        *,
+        temperature: float = 0.0,
+    ) -> str:
+        """Return the policy's action in a state.
+
+        Args:
+            task: Agent task, or its instruction.
+            state: Present state, as the environment writes it.
+            history: States and actions before this one, oldest first.
+            temperature: Sampling temperature; 0 is greedy.
+        """
+        stream = self._engine.open(1)
+        stream.extend([0], [self._prompt(_as_task(task), state, history)])
+        sampling = Sampling(self._options.max_action_tokens, self._format.end_id, temperature)
+        (sampled,) = stream.generate([0], sampling)
+        return action_in(self._format, sampled)
+
+    def _prompt(self, task: AgentTask, state: str, history: Sequence[tuple[str, str]]) -> list[int]:
+        if not self._options.remember_episode:
+            actions = last_actions([action for _, action in history], self._options.history_length)
+            return self._format.turn_prompt(task, actions, state)
+        turns = [self._format.state(seen) + self._format.action(action) for seen, action in history]
+        return [*self._format.task(task), *(id for turn in turns for id in turn), *self._format.state(state)]
+
+
+def _as_task(task: AgentTask | str) -> AgentTask:
+    return AgentTask("", task, split="", family="") if isinstance(task, str) else task
