@@ -154,10 +154,10 @@ def check(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) 
         plan_of,
         print_plan,
         require_memory,
-        seconds_last_time,
         seen_by_the_gate,
     )
     from flows.planning.require_methods import require_methods
+    from flows.runs.extent import seconds_last_time
     from infra.engines.endpoint import require_endpoint
     from infra.settings import settings
 

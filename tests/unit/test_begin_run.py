@@ -56,7 +56,8 @@ def test_a_run_has_a_readable_id_and_a_reason_and_without_one_none_is_begun(home
 def test_what_was_interrupted_goes_on_and_what_stopped_early_goes_further(home):
     first, said = begin(until=Stage.INGEST).record, []
     assert begin(until=Stage.INGEST, said=said).record["run_id"] == first["run_id"]
-    assert "was interrupted: going on" in said[0]
+    assert said[0].startswith(f"run {first['run_id']}: 1 stage, no run")
+    assert "was interrupted: going on" in said[1]
     finish(first)
     assert begin(until=Stage.INGEST).nothing_new
     further = begin(until=Stage.DREAM)
