@@ -47,18 +47,7 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
             log("dream training", metrics, round)
             draw_curve(round, metrics)
             dreamt_so_far += dreamt
-            if recipe.curriculum.generate:
-                model = made.references["experience_model"]
-                pool = vary_tasks(
-                    pool,
-                    made.curriculum,
-                    model,
-                    recipe.curriculum,
-                    recipe.environment,
-                    recipe.engine,
-                    recipe.seed,
-                    round,
-                )
+            pool = with_variations(recipe, made, pool, round)
             calibration = calibrate(recipe, made, policy, round + 1) if is_calibrated_after(recipe.dream, round) else {}
             conclude(result_of_round(made))
             if calibration and calibration["real_success"] >= best_success:
@@ -70,6 +59,16 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
             ):
                 break
     made.references |= {"dream": best, "pool": pool, "dreams": dreamt_so_far}
+
+
+def with_variations(recipe: Recipe, made: Lineage, pool: Reference, round: int) -> Reference:
+    """Return the pool with variations of its tasks added, if the recipe generates any."""
+    if not recipe.curriculum.generate:
+        return pool
+    model = made.references["experience_model"]
+    return vary_tasks(
+        pool, made.curriculum, model, recipe.curriculum, recipe.environment, recipe.engine, recipe.seed, round
+    )
 
 
 def draw_curve(round: int, metrics: dict[str, Any]) -> None:

@@ -76,10 +76,9 @@ def play(
     with run_context().display.stage(stage) as report:
 
         def show(progress: RolloutProgress) -> None:
-            rate = progress.num_successes / max(1, progress.num_done)
-            speed = progress.num_tokens / (time.monotonic() - started)
-            facts = f"{origin} {rate:.0%}, {speed / 1000:.1f}k tokens/s"
-            report(progress.num_done, progress.num_total, "episodes", facts)
+            speed = f"{progress.num_tokens / (time.monotonic() - started) / 1000:.1f}k tokens/s"
+            success = f"{origin} {progress.num_successes / progress.num_done:.0%}, " if progress.num_done else ""
+            report(progress.num_done, progress.num_total, "episodes", success + speed)
 
         trajectories = rollout.play(tasks, show)
     run_context().display.used(stage, rollout.num_tokens)

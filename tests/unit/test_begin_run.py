@@ -67,6 +67,17 @@ def test_what_was_interrupted_goes_on_and_what_stopped_early_goes_further(home):
     assert begin(until=Stage.INGEST).nothing_new, "it went further already"
 
 
+def test_the_first_line_says_how_much_there_is_to_do_and_how_long_it_took_last_time(home):
+    recipe, said = RECIPE.model_copy(update={"real": RECIPE.real.model_copy(update={"num_rounds": 2})}), []
+    finish(begin(recipe, Stage.INGEST).record, results={"seconds": 9.0})
+    finish(begin(recipe, Stage.INGEST, said, again=True).record)
+    assert said[0].endswith("-2: 1 stage, about 9.0 s, as last time")
+    finish(begin(recipe, again=True, said=said).record, results={"seconds": 420.0})
+    assert said[2].endswith(": 5 stages, 22 rounds, no run of it ran here yet"), "as far as this one"
+    begin(recipe, Stage.DREAM, said, again=True)
+    assert said[4].endswith(": 3 stages, 20 rounds, about 7 min, as last time")
+
+
 def test_new_changed_and_missing_logs_are_reasons_with_their_names(home):
     logs = home / "logs"
     logs.mkdir()
