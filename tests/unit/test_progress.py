@@ -205,17 +205,19 @@ def test_what_failed_leaves_no_line(pipe):
 
 
 def test_a_run_that_becomes_slow_is_warned_of_once_with_the_remedy(pipe):
-    pipe.display.labels = {"train dream": "train policy"}
+    pipe.display.labels = {"calibrate dream": "calibrate, in the dream"}
     speeds = [16_000, 15_000, 17_000, 6_000, 4_000, 5_000, 16_000, 5_000, 5_000, 4_000, 4_000, 4_000]
     warned = []
     for speed in speeds:
-        pipe.stage("train dream", 10, num_tokens=10 * speed)
+        pipe.stage("calibrate dream", 10, num_tokens=10 * speed)
         warned.append("slow" in pipe.text)
     # a third of 16,000 is 5,333: the third slow one in a row is the tenth of all
     assert warned.index(True) == 9
     slow = [line for line in pipe.text.splitlines() if "slow" in line]
     assert len(slow) == 1
-    assert slow[0].startswith("22:01:40 slow: train policy at 4.0k tokens/s, 16.0k at first. Other processes")
+    assert slow[0].startswith(
+        "22:01:40 slow: calibrate, in the dream at 4.0k tokens/s, 16.0k at first. Other processes"
+    )
     assert "DREAMGYM_NUM_THREADS" in slow[0]
 
 
