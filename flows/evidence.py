@@ -59,7 +59,7 @@ def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: boo
 
     loaded = load_recipe(recipe, [*_COMPARABLE, *changes, f"seed={seed}"])
     display = Display()
-    display.say(f"[bold]{recipe}, {name}, seed {seed}[/]")
+    display.say(f"{recipe}, {name}, seed {seed}")
     summary = run_recipe(loaded, Stage.REAL, display)
     row = {
         "variant": name,

@@ -7,6 +7,7 @@ from prefect import flow
 from flows.loop.evaluate_and_judge import evaluate_and_judge_fine_tuned, held_out, promote_if_allowed
 from flows.loop.lineage import Lineage, evaluated, log, show_rollouts
 from flows.loop.rounds import observe, real_round, rollout_metrics
+from infra.context import run_context
 from schemas.errors import GateRefused, IntegrityError
 from schemas.recipes.recipe import Recipe, RlRecipe
 from schemas.records import Reference
@@ -71,20 +72,29 @@ def train_for_real(
 ) -> tuple[Reference, int]:
     """Train in the real environment; return the best policy on valid tasks and the total number of steps."""
     policy = best = first
-    best_success, num_steps = success_on_valid(recipe, made, first, 0) if num_rounds else 0.0, 0
+    success = best_success = success_on_valid(recipe, made, first, 0) if num_rounds else 0.0
+    num_steps = 0
     for round in range(num_rounds):
-        groups = real_round(recipe, made.references["pool"], made.curriculum, policy, round)
-        show_rollouts("real training", groups[0], round)
-        num_steps += sum(int(part.notes["num_transitions"]) for part in groups)
-        trained = train_policy(policy, first, groups, rl, recipe.training, "real", round)
-        policy = trained["policy"]
-        observe(recipe, made, groups)
-        log("real training", trained["metrics"] | rollout_metrics(groups), round)
-        if (round + 1) % recipe.dream.calibrate_every == 0 or round + 1 == num_rounds:
-            success = success_on_valid(recipe, made, policy, round + 1)
-            if success >= best_success:
-                best, best_success = policy, success
+        with run_context().display.round(round + 1, num_rounds, "real round") as conclude:
+            groups = real_round(recipe, made.references["pool"], made.curriculum, policy, round)
+            show_rollouts("real training", groups[0], round)
+            num_steps += sum(int(part.notes["num_transitions"]) for part in groups)
+            trained = train_policy(policy, first, groups, rl, recipe.training, "real", round)
+            policy = trained["policy"]
+            observe(recipe, made, groups)
+            log("real training", trained["metrics"] | rollout_metrics(groups), round)
+            if (round + 1) % recipe.dream.calibrate_every == 0 or round + 1 == num_rounds:
+                success = success_on_valid(recipe, made, policy, round + 1)
+                if success >= best_success:
+                    best, best_success = policy, success
+            conclude(result_of_real_round(trained["metrics"], success))
     return best, num_steps
+
+
+def result_of_real_round(metrics: dict[str, Any], valid_success: float) -> str:
+    """Return success of the round's episodes, and of the last validation, as text."""
+    played = f"real {metrics['real_success']:.0%}" if "real_success" in metrics else "no episode ended"
+    return f"{played}, real (valid) {valid_success:.0%}"
 
 
 def success_on_valid(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> float:

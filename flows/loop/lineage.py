@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from flows.stage_labels import EVALUATION_LABELS
 from infra.context import objects, run_context
 from schemas.plain import restored
 from schemas.recipes.recipe import Recipe
@@ -96,7 +97,18 @@ def evaluated(
     """
     model, experience = made.references["experience_model"], made.references["experience"]
     measured = recipe.evaluation
-    evaluation = evaluate(name, policy, model, experience, recipe.play, measured, split, num_tasks, round, first_task)
+    with run_context().display.one_line(EVALUATION_LABELS.get(name, name)) as conclude:
+        evaluation = evaluate(
+            name, policy, model, experience, recipe.play, measured, split, num_tasks, round, first_task
+        )
+        conclude(success_in(evaluation))
     log(name, evaluation, round)
     show_rollouts(name, evaluation["samples"], round)
     return evaluation
+
+
+def success_in(evaluation: dict[str, Any]) -> str:
+    """Return real success, and dream success if the evaluation was dreamt, too."""
+    dreamt = evaluation.get("dream_success")
+    real = f"real {evaluation['real_success']:.1%}"
+    return real if dreamt is None else f"{real}, dream {dreamt:.1%}"

@@ -31,16 +31,24 @@ def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
     backbone = backbone_of(recipe, demonstrations[0])
     start = starting_policy(recipe, made, backbone, demonstrations)
     refit = recipe.experience
-    played = play_policy(
-        start, recipe.real_play, refit.num_on_policy_episodes, refit.on_policy_temperatures, recipe.rl.entity_renaming
-    )
+    with run_context().display.one_line("on-policy episodes") as conclude:
+        played = play_policy(
+            start,
+            recipe.real_play,
+            refit.num_on_policy_episodes,
+            refit.on_policy_temperatures,
+            recipe.rl.entity_renaming,
+        )
+        conclude(f"{refit.num_on_policy_episodes:,} episodes")
     own = annotate(played, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, start.sha256)
     experience = [*demonstrations, own]
     model = experience_model(recipe, made, backbone, experience)
     if warning := cut_off(model, refit.max_new_tokens):
         run_context().display.say(warning)
     made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
-    made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.rl.temperature)
+    with run_context().display.one_line("one-step fidelity") as conclude:
+        made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.rl.temperature)
+        conclude(f"{made.fidelity['state_exact']:.1%} of states predicted exactly")
     log("experience model fidelity", made.fidelity)
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from prefect import Flow, State
 from prefect.client.schemas import FlowRun
 
+from flows.stage_labels import STAGE_LABELS
 from infra.context import RunContext, blobs, run_context, set_run_context
 from infra.orchestration.prefect_server import await_prefect
 from infra.running.reachable import prefect_is_away
@@ -62,6 +63,7 @@ def _open_doors(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> 
     tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
     display.time.keep_in(settings().home / "journal" / run_id / "time.json")
     tracker = Tracker(settings(), run_id, tags, reopen=reopen)
+    display.labels = STAGE_LABELS
     set_run_context(RunContext(run_id, recipe.digest, tracker, display))
     await_prefect()
     close_abandoned_runs(tracker.client, tracker.experiment_id, blobs(), run_id)

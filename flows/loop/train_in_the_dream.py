@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from flows.loop.evaluate_and_judge import alarm
-from flows.loop.lineage import Lineage, evaluated, log, numbers_in, show_rollouts
+from flows.loop.lineage import Lineage, evaluated, log, numbers_in, show_rollouts, success_in
 from flows.loop.prefetch import Prefetcher
 from flows.loop.prepare_models import fitted
 from flows.loop.rounds import dream_round, observe, rollout_metrics
@@ -34,41 +34,54 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
     pool, dreamt_so_far = pool_tasks(experience), list[Reference]()
     best_success = calibrate(recipe, made, policy, round=0)["real_success"]
     for round in range(recipe.dream.num_rounds):
-        begin(dreams, recipe, made, policy, pool, [*made.references["experience"], *dreamt_so_far], round)
-        dreamt = dreams.take()
-        show_rollouts("dream training", dreamt[0], round)
-        trained = train_policy(policy, start, dreamt, recipe.rl, recipe.training, "dream", round)
-        policy = trained["policy"]
-        publish_weights("policy", policy)
-        observe(recipe, made, dreamt)
-        metrics = trained["metrics"] | rollout_metrics(dreamt)
-        made.rounds.append(metrics)
-        log("dream training", metrics, round)
-        draw_curve(recipe, round, metrics)
-        dreamt_so_far += dreamt
-        if recipe.curriculum.generate:
-            model = made.references["experience_model"]
-            pool = vary_tasks(
-                pool, made.curriculum, model, recipe.curriculum, recipe.environment, recipe.engine, recipe.seed, round
-            )
-        if is_calibrated_after(recipe.dream, round):
-            calibration = calibrate(recipe, made, policy, round + 1)
-            if calibration["real_success"] >= best_success:
+        with run_context().display.round(round + 1, recipe.dream.num_rounds) as conclude:
+            begin(dreams, recipe, made, policy, pool, [*made.references["experience"], *dreamt_so_far], round)
+            dreamt = dreams.take()
+            show_rollouts("dream training", dreamt[0], round)
+            trained = train_policy(policy, start, dreamt, recipe.rl, recipe.training, "dream", round)
+            policy = trained["policy"]
+            publish_weights("policy", policy)
+            observe(recipe, made, dreamt)
+            metrics = trained["metrics"] | rollout_metrics(dreamt)
+            made.rounds.append(metrics)
+            log("dream training", metrics, round)
+            draw_curve(round, metrics)
+            dreamt_so_far += dreamt
+            pool = with_variations(recipe, made, pool, round)
+            calibration = calibrate(recipe, made, policy, round + 1) if is_calibrated_after(recipe.dream, round) else {}
+            conclude(result_of_round(made))
+            if calibration and calibration["real_success"] >= best_success:
                 best, best_success = policy, calibration["real_success"]
-            if abs(calibration["dream_real_gap"]) > recipe.dream.max_gap and ends_for_its_gap(
-                recipe, made, policy, dreamt, calibration, round
+            if (
+                calibration
+                and abs(calibration["dream_real_gap"]) > recipe.dream.max_gap
+                and ends_for_its_gap(recipe, made, policy, dreamt, calibration, round)
             ):
                 break
     made.references |= {"dream": best, "pool": pool, "dreams": dreamt_so_far}
 
 
-def draw_curve(recipe: Recipe, round: int, metrics: dict[str, Any]) -> None:
-    """Log a point of the learning curve to the run itself, and a line to the flow run's logs."""
-    success = metrics.get("dream_success")
-    told = "no episode ended" if success is None else f"dream success {success:.0%}"
-    run_context().display.log(f"round {round + 1} of {recipe.dream.num_rounds}: {told}")
-    if success is not None:
-        run_context().tracker.cycle().log_metrics({"curve_dream_success": success}, round + 1)
+def with_variations(recipe: Recipe, made: Lineage, pool: Reference, round: int) -> Reference:
+    """Return the pool with variations of its tasks added, if the recipe generates any."""
+    if not recipe.curriculum.generate:
+        return pool
+    model = made.references["experience_model"]
+    return vary_tasks(
+        pool, made.curriculum, model, recipe.curriculum, recipe.environment, recipe.engine, recipe.seed, round
+    )
+
+
+def draw_curve(round: int, metrics: dict[str, Any]) -> None:
+    """Log a point of the learning curve to the run itself."""
+    if "dream_success" in metrics:
+        run_context().tracker.cycle().log_metrics({"curve_dream_success": metrics["dream_success"]}, round + 1)
+
+
+def result_of_round(made: Lineage) -> str:
+    """Return dream success of the last round, and real success of the last calibration, as text."""
+    success = made.rounds[-1].get("dream_success")
+    dreamt = "no dream ended" if success is None else f"dream {success:.0%}"
+    return f"{dreamt}, real (valid) {made.calibrations[-1]['real_success']:.0%}"
 
 
 def ends_for_its_gap(
@@ -129,14 +142,14 @@ def is_calibrated_after(asked: DreamRecipe, round: int) -> bool:
 
 def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> dict[str, Any]:
     """Compare dream and real success on valid tasks, which are never trained on."""
-    calibration = evaluated(recipe, made, "calibrate", policy, "valid", recipe.environment.num_valid_tasks, round)
     model, experience = made.references["experience_model"], made.references["experience"]
-    one_step = measure_fidelity(model, policy, experience, recipe.play, recipe.rl.temperature)
+    with run_context().display.one_line("calibrate") as conclude:
+        calibration = evaluated(recipe, made, "calibrate", policy, "valid", recipe.environment.num_valid_tasks, round)
+        conclude(success_in(calibration))
+        one_step = measure_fidelity(model, policy, experience, recipe.play, recipe.rl.temperature)
     log("one-step fidelity", one_step, round)
     calibration |= {f"one_step_{name}": value for name, value in one_step.items()}
     made.calibrations.append({"round": round, **numbers_in(calibration)})
     success = {f"curve_valid_{name}": calibration[name] for name in ("real_success", "dream_success")}
     run_context().tracker.cycle().log_metrics(success, round)
-    told = f"{calibration['real_success']:.1%} real, {calibration['dream_success']:.1%} dream"
-    run_context().display.log(f"calibration after round {round}: {told}")
     return calibration

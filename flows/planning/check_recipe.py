@@ -10,7 +10,8 @@ from rich.table import Table
 from flows.planning.foresee import Foresight, foresee
 from flows.planning.list_recipes import hardware_of
 from flows.planning.missing import missing
-from flows.planning.plan import estimate_of, plan_of, require_memory, seconds_last_time, seen_by_the_gate
+from flows.planning.plan import estimate_of, plan_of, require_memory, seen_by_the_gate
+from flows.runs.extent import seconds_last_time
 from infra.settings import settings
 from models.measurement.power import Advice
 from schemas.errors import InputError

@@ -36,13 +36,6 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
     }
 
 
-def seconds_last_time(recipe: Recipe) -> float | None:
-    """Return the seconds that the latest run of this recipe's name took in this home; None if there was none."""
-    mine = [one for one in records() if one["recipe"]["name"] == recipe.name and "results" in one]
-    took = [one["results"]["seconds"] for one in mine]
-    return took[-1] if took else None
-
-
 def seen_by_the_gate(recipe: Recipe) -> Advice:
     """Return how often a gain of ten points would pass the gate.
 

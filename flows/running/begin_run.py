@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from flows.runs.extent import extent_of
 from flows.runs.run_key import differences, run_key
 from flows.stage import Stage
 from infra.promotion.ledger import Ledger
@@ -52,7 +53,8 @@ def begin_run(
             return _of_the_same_key(recipe, same[-1], until, say)
         head = _head(recipe, key, stored, mine, until, trigger, again=again)
         if create_record(record := head.model_dump(mode="json")):
-            say(f"run {head.run_id}: {'; '.join(head.reasons)}")
+            say(f"run {head.run_id}: {extent_of(recipe, until)}")
+            say(f"reason: {'; '.join(head.reasons)}")
             _tell_what_is_odd(head, mine, say)
             return Begun(recipe, record)
 
@@ -75,7 +77,8 @@ def _of_the_same_key(recipe: Recipe, record: Record, until: Stage, say: Callable
         Status.RUNNING: "is worked on by another process",
         Status.FAILED: "failed",
     }.get(record["status"], "was interrupted")
-    say(f"run {record['run_id']} {why}: going on from its last finished step")
+    say(f"run {record['run_id']}: {extent_of(recipe, until)}")
+    say(f"it {why}: going on from its last finished step")
     return Begun(recipe, record)
 
 

@@ -42,8 +42,9 @@ def annotate(
     """
     episodes = get_trajectories(trajectories)
     annotator = _annotator(recipe, environment)
-    with run_context().display.stage("annotate"):
+    with run_context().display.stage("annotate") as report:
         traces = annotator.annotate(episodes)
+        report(len(traces), len(traces), "episodes", "")
     explained = [with_reasoning(episode, own) for episode, own in zip(episodes, traces, strict=True)]
     made_by = made_here(seed, policy=policy)
     if not store:

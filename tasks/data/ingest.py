@@ -41,9 +41,11 @@ def ingest(
     """
     with run_context().display.stage("ingest") as report:
         trajectories = _imported(environment, recipe) if recipe.path else _collected(environment, recipe, seed, report)
+        num_episodes, success = len(trajectories), _success(trajectories)
+        report(num_episodes, num_episodes, "episodes", f"{success:.0%} of them successes")
     run_context().display.time.failed("ingest", Counter(one.failure.value for one in trajectories if one.failure))
     tag = store_logs(trajectories, made_here(seed), retrieval)
-    return put_trajectories(trajectories, table_tag=tag, success=_success(trajectories))
+    return put_trajectories(trajectories, table_tag=tag, success=success)
 
 
 def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int, report: Report) -> list[Trajectory]:
@@ -55,7 +57,7 @@ def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int, 
         recipe.episodes_per_task,
         seed,
         environment.max_steps,
-        lambda num_done, num_total: report(num_done, num_total, "episodes"),
+        lambda num_done, num_total: report(num_done, num_total, "episodes", ""),
     )
 
 

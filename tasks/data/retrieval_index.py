@@ -33,7 +33,7 @@ def index_over(retrieval: RetrievalRecipe, references: Sequence[Reference]) -> R
     index, held = _kept.get(retrieval, (None, ()))
     if index is None or digests[: len(held)] != held:
         index, held = ReplayIndex(encoder_of(retrieval.encoder, retrieval.revision), retrieval.max_dreamt_share), ()
-    with run_context().display.stage("retrieval index"):
+    with run_context().display.timed("retrieval index"):
         for reference in references[len(held) :]:
             _add(index, get_trajectories(reference), encoder_of(retrieval.encoder, retrieval.revision))
     _kept.clear()

@@ -25,7 +25,7 @@ def store_rows(trajectories: list[Trajectory], provenance: Provenance, retrieval
         name: Name of what is stored, e.g. `logs` or `dream-3`; the tag is the run's id and this name.
     """
     tag = _tag(name)
-    with run_context().display.stage("storage"):
+    with run_context().display.timed("storage"):
         rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision))
         replay_store().upsert(_TABLE, rows, tag)
     return tag
@@ -38,7 +38,7 @@ def store_logs(trajectories: list[Trajectory], provenance: Provenance, retrieval
     named by their content.
     """
     tag = _tag("logs")
-    with run_context().display.stage("storage"):
+    with run_context().display.timed("storage"):
         rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision))
         if logged := [one for one in trajectories if one.episode_id]:
             names = {trajectory_id(one) for one in logged} | {row["trajectory_id"] for row in rows}
@@ -50,7 +50,7 @@ def store_logs(trajectories: list[Trajectory], provenance: Provenance, retrieval
 
 def store_shard(trajectories: list[Trajectory], provenance: Provenance, retrieval: RetrievalRecipe, first: int) -> None:
     """Upsert the rows of one shard of a task's episodes, whose first episode has this number; see pin_rows."""
-    with run_context().display.stage("storage"):
+    with run_context().display.timed("storage"):
         rows = rows_of(trajectories, provenance, encoder_of(retrieval.encoder, retrieval.revision), first)
         replay_store().upsert(_TABLE, rows)
 
@@ -58,7 +58,7 @@ def store_shard(trajectories: list[Trajectory], provenance: Provenance, retrieva
 def pin_rows(name: str) -> str:
     """Pin and seal the table as it is now, with all shards, and return the tag."""
     tag = _tag(name)
-    with run_context().display.stage("storage"):
+    with run_context().display.timed("storage"):
         replay_store().pin(_TABLE, tag)
     return tag
 

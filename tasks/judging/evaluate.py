@@ -60,7 +60,7 @@ def evaluate(
     """
     use_threads()
     environment = open_environment(recipe.environment)
-    with run_context().display.stage("make games"):
+    with run_context().display.timed("make games"):
         held_out = environment.tasks(split, num_tasks, first_task)
     repeated = [task for task in held_out for _ in range(measured.episodes_per_task)]
     seed = recipe.seed + (round * _BETWEEN_PANELS if split == "test" else 0)

@@ -29,7 +29,7 @@ def measure_fidelity(
 ) -> dict[str, float]:
     """Return fidelity metrics on the distribution that matters: what the policy does at its training temperature."""
     use_threads()
-    with run_context().display.stage("make games"):
+    with run_context().display.timed("make games"):
         tasks = open_environment(recipe.environment).tasks("valid", recipe.environment.num_valid_tasks)
     played = play_real("fidelity", policy, recipe, tasks, temperature, recipe.seed)
     episodes = [episode for episode in played if not episode.failure]

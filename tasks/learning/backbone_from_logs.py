@@ -45,7 +45,7 @@ def backbone_from_logs(
     """
     episodes = [episode for episode in get_trajectories(logs) if not episode.failure]
     blank = blank_model(recipe, episodes, seed)
-    with run_context().display.stage("examples"):
+    with run_context().display.timed("examples"):
         index = index_over(retrieval, [logs])
         examples: list[Example] = []
         for episode in episodes:

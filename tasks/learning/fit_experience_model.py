@@ -76,7 +76,7 @@ def fit(
     real = open_environment(environment)
     pieces = name_pieces(model.tokenizer.get_vocab())
     examples: list[Example] = []
-    with run_context().display.stage("examples"):
+    with run_context().display.timed("examples"):
         for episode in episodes:
             situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
             for new in _renamers(episode, real, recipe.entity_renaming, pieces, rng):

@@ -22,7 +22,8 @@ class SftReport:
         """Show this update; log every 20th and the last."""
         self._num_tokens += progress.num_tokens
         speed = self._num_tokens / (time.monotonic() - self._started)
-        self._report(progress.update, progress.num_updates, f"loss {progress.loss:.3f}, {speed / 1000:.1f}k tokens/s")
+        facts = f"loss {progress.loss:.3f}, {speed / 1000:.1f}k tokens/s"
+        self._report(progress.update, progress.num_updates, "updates", facts)
         if progress.update % _LOG_EVERY == 0 or progress.update == progress.num_updates:
             run_context().display.used(self._stage, self._num_tokens - self._num_counted)
             self._num_counted = self._num_tokens

@@ -44,7 +44,8 @@ def train_policy(
     update = PolicyUpdateJob(scored, recipe.in_round(round), round, training.tokens_per_batch)
     model, state, learnt = updated(policy, reference_policy, update, training, f"train {stage}")
     num_tokens = sum(len(stream.tokens.ids) for group in scored for stream in group.streams)
-    run_context().display.used(f"train {stage}", num_tokens)
+    # Not display.used: a round in which few groups teach anything computes few tokens, and is not slow for that.
+    run_context().display.time.used(f"train {stage}", num_tokens)
     return {"policy": put_model(model, policy, state, round=round), "metrics": metrics | learnt}
 
 

@@ -56,7 +56,7 @@ def play(
     renamings: Mapping[str, EntityRenaming] = MappingProxyType({}),
     follow: bool = False,
 ) -> list[Trajectory]:
-    """Play one episode per task, with progress under a stage's name; dreamt success is shown as dream success.
+    """Play one episode per task, with progress under a stage's name; success is shown as real or dream success.
 
     Renamings, by task id, change the names that the policy is shown. With follow, episodes go on with the policy's
     successor as soon as it has one.
@@ -72,14 +72,13 @@ def play(
         ),
         renamings,
     )
-    label = "dream success" if origin == "dream" else "success"
     started = time.monotonic()
     with run_context().display.stage(stage) as report:
 
         def show(progress: RolloutProgress) -> None:
-            rate = progress.num_successes / max(1, progress.num_done)
-            speed = progress.num_tokens / (time.monotonic() - started)
-            report(progress.num_done, progress.num_total, f"{label} {rate:.0%}, {speed / 1000:.1f}k tokens/s")
+            speed = f"{progress.num_tokens / (time.monotonic() - started) / 1000:.1f}k tokens/s"
+            success = f"{origin} {progress.num_successes / progress.num_done:.0%}, " if progress.num_done else ""
+            report(progress.num_done, progress.num_total, "episodes", success + speed)
 
         trajectories = rollout.play(tasks, show)
     run_context().display.used(stage, rollout.num_tokens)

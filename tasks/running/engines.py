@@ -26,7 +26,7 @@ def open_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -
         recipe: Section that names the engine.
         seed: Seed of the torch engine; vLLM draws by itself.
     """
-    with run_context().display.stage("engines"):
+    with run_context().display.timed("engines"):
         if recipe.name == "vllm":
             say = run_context().display.say
             return serving(role, model.sha256, lambda folder: fetch_merged_model(model, folder), recipe.vllm_dtype, say)

@@ -65,7 +65,7 @@ def by_workers(stage: str, function: Callable[..., Reference], calls: Sequence[S
         return [function(*arguments) for arguments in calls]
     with run_context().display.stage(stage) as report:
         payloads = [_CALL.dump_json(_call(function, arguments)) for arguments in calls]
-        answers = on_ray(settings(), work, payloads, lambda done: report(done, len(calls), "shards on Ray"))
+        answers = on_ray(settings(), work, payloads, lambda done: report(done, len(calls), "shards", "on Ray"))
     return [_received(_ANSWER.validate_json(answer)) for answer in answers]
 
 

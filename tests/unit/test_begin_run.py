@@ -56,7 +56,8 @@ def test_a_run_has_a_readable_id_and_a_reason_and_without_one_none_is_begun(home
 def test_what_was_interrupted_goes_on_and_what_stopped_early_goes_further(home):
     first, said = begin(until=Stage.INGEST).record, []
     assert begin(until=Stage.INGEST, said=said).record["run_id"] == first["run_id"]
-    assert "was interrupted: going on" in said[0]
+    assert said[0].startswith(f"run {first['run_id']}: 1 stage, no run")
+    assert "was interrupted: going on" in said[1]
     finish(first)
     assert begin(until=Stage.INGEST).nothing_new
     further = begin(until=Stage.DREAM)
@@ -64,6 +65,17 @@ def test_what_was_interrupted_goes_on_and_what_stopped_early_goes_further(home):
     assert (further.record["run_id"], further.record["reached"]) == (first["run_id"], "ingest")
     finish({**further.record, "until": "dream"})
     assert begin(until=Stage.INGEST).nothing_new, "it went further already"
+
+
+def test_the_first_line_says_how_much_there_is_to_do_and_how_long_it_took_last_time(home):
+    recipe, said = RECIPE.model_copy(update={"real": RECIPE.real.model_copy(update={"num_rounds": 2})}), []
+    finish(begin(recipe, Stage.INGEST).record, results={"seconds": 9.0})
+    finish(begin(recipe, Stage.INGEST, said, again=True).record)
+    assert said[0].endswith("-2: 1 stage, about 9.0 s, as last time")
+    finish(begin(recipe, again=True, said=said).record, results={"seconds": 420.0})
+    assert said[2].endswith(": 5 stages, 22 rounds, no run of it ran here yet"), "as far as this one"
+    begin(recipe, Stage.DREAM, said, again=True)
+    assert said[4].endswith(": 3 stages, 20 rounds, about 7 min, as last time")
 
 
 def test_new_changed_and_missing_logs_are_reasons_with_their_names(home):

@@ -25,7 +25,7 @@ def train(monkeypatch):
             return {"real_success": real, "dream_success": real + gap, "dream_real_gap": gap}
 
         def train_policy(_policy, _start, _groups, _recipe, _training, _stage, round):
-            return {"policy": policy(str(round + 1)), "metrics": {}}
+            return {"policy": policy(str(round + 1)), "metrics": {"dream_success": 0.6}}
 
         display = MagicMock()
         context = SimpleNamespace(display=display, tracker=MagicMock(), run_id="cycle-1")
@@ -55,6 +55,14 @@ def test_the_candidate_is_the_policy_that_did_best_for_real_on_valid_tasks(train
     made, _ = train(calibrations, num_rounds=5, calibrate_every=2)
     assert [one["round"] for one in made.calibrations] == [0, 2, 4, 5]
     assert made.references["dream"] == policy("2")
+
+
+def test_each_round_is_shown_with_the_real_success_of_the_last_calibration(train):
+    calibrations = {"0": (0.5, 0.0), "2": (0.8, 0.1), "3": (0.7, 0.1)}
+    _, display = train(calibrations, num_rounds=3, calibrate_every=2)
+    assert [call.args for call in display.round.call_args_list] == [(1, 3), (2, 3), (3, 3)]
+    concluded = display.round.return_value.__enter__.return_value.call_args_list
+    assert [call.args[0] for call in concluded] == [f"dream 60%, real (valid) {real}" for real in ("50%", "80%", "70%")]
 
 
 def test_nothing_is_announced_while_dreams_hold(train):

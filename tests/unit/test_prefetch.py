@@ -61,14 +61,17 @@ def test_a_terminal_shows_stages_of_several_threads_side_by_side():
 
     def another() -> None:
         with display.stage("dream") as report:
-            report(1, 2, "dream success 50%")
-            display._bars.refresh()
+            report(1, 2, "episodes", "dream 50%")
+            with display.stage("replays"):  # a stage that begins is drawn at once, and all others with it
+                pass
 
     with display.stage("train dream") as report:
-        report(3, 4, "loss 0.5")
+        report(3, 4, "updates", "loss 0.5")
         beside = threading.Thread(target=another)
         beside.start()
         beside.join()
-    assert display._bars is None
-    assert "dream success 50%" in written.getvalue()
+    after_the_cursor_is_back = written.getvalue().rpartition("\x1b[?25h")[2]
+    assert "train dream" in after_the_cursor_is_back
+    assert "\x1b[?25l" not in after_the_cursor_is_back
+    assert "dream 50%" in written.getvalue()
     assert "loss 0.5" in written.getvalue()
