@@ -1,0 +1,69 @@
+"""Commands for logs and stored episodes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows.commands.application import AsJson, app, print_json
+from schemas.records import Origin
+
+
+@app.command()
+def ingest(
+    source: Annotated[Path, typer.Argument(help="A file of logs, or a folder of such files.", metavar="LOGS")],
+    mapping: Annotated[Path | None, typer.Option(help="TOML: what the logs say where (README, Your own logs).")] = None,
+    to: Annotated[Path | None, typer.Option(help="Folder for the transitions; empty: in this home.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what is understood of three episodes, and stop.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read agent logs as transitions for a recipe's ingest.path.
+
+    Accepts chats, OpenAI messages, traces of OpenTelemetry or MLflow, and transitions.
+    """
+    from rich.console import Console
+
+    from flows.ingest_logs import ingest_logs, load_mapping, print_converted, require_understood, show_samples
+    from infra.settings import settings
+
+    told, console = load_mapping(mapping), Console(stderr=as_json)
+    num_shown = show_samples(source, told, console)
+    if dry_run:
+        require_understood(num_shown, source)
+        return
+    folder = to or settings().home / "logs" / source.resolve().stem
+    converted = ingest_logs(source, told, folder, console)
+    require_understood(converted.num_rows, source)
+    print_json({"folder": str(folder), **converted.model_dump()}) if as_json else print_converted(
+        converted, folder, console
+    )
+
+
+@app.command()
+def trajectories(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            help="Only episodes that this run played: its id, the start of one, @latest or @champion.", metavar="RUN"
+        ),
+    ] = None,
+    *,
+    task: Annotated[str, typer.Option(help="Text that the task id or instruction contains.")] = "",
+    origin: Annotated[Origin | None, typer.Option(help="Only real or only dreamt episodes.")] = None,
+    success: Annotated[bool | None, typer.Option("--success/--failure", help="Only episodes that ended so.")] = None,
+    round: Annotated[int | None, typer.Option(help="Only this round.")] = None,
+    as_of: Annotated[
+        str | None, typer.Option(help="Only what was stored at a tag: RUN-logs, RUN-dream-3.", metavar="TAG")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="How many episodes.", min=1)] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Browse stored episodes: states, actions, reasoning, rewards, retrieved demonstrations."""
+    from flows.reports.browse_trajectories import browse, print_episodes
+    from flows.runs.find_run import find_run
+
+    run_id = find_run(run, finished=False)["run_id"] if run else None
+    episodes = browse(run_id=run_id, task=task, origin=origin, success=success, round=round, as_of=as_of, limit=limit)
+    print_json(episodes) if as_json else print_episodes(episodes)

@@ -1,0 +1,102 @@
+"""Commands for servers, schedules and the state of a home."""
+
+from typing import Annotated
+
+import typer
+
+from flows.commands.application import AsJson, Changes, RecipeName, app, embed_prefect_here, print_json
+
+
+@app.command()
+def ui(
+    mlflow_port: Annotated[int, typer.Option(help="Port of the MLflow page.")] = 5000,
+    prefect_port: Annotated[int, typer.Option(help="Port of the Prefect page.")] = 4200,
+) -> None:
+    """Serve the MLflow and Prefect pages for this home's stores, on loopback, until Ctrl-C."""
+    embed_prefect_here()
+    from flows.services.ui import serve_ui
+
+    serve_ui(mlflow_port, prefect_port)
+
+
+@app.command()
+def serve(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="An experience model or a run, by the start of digest or id; empty: the latest.",
+            metavar="MODEL_OR_RUN",
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Others than loopback need a token in DREAMGYM_SERVE_TOKEN.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Of the server.", min=1, max=65_535)] = 8_000,
+    max_sessions: Annotated[int, typer.Option(help="How many may play at a time.", min=1)] = 128,
+) -> None:
+    """Serve an experience model as an environment that others train in (OpenEnv), until Ctrl-C."""
+    from flows.planning.check_serving import find_dream, require_place
+
+    summary = find_dream(name)
+    require_place(host, port)
+    embed_prefect_here()
+    from flows.services.serve_experience_model import serve as serve_dream
+
+    serve_dream(summary, host, port, max_sessions)
+
+
+@app.command()
+def up(
+    prefect_port: Annotated[int | None, typer.Option(help="Of the Prefect page and API; 4200 at first.")] = None,
+    mlflow_port: Annotated[int | None, typer.Option(help="Of the MLflow page and API; 5000 at first.")] = None,
+    s3_port: Annotated[int | None, typer.Option(help="Of the object server, which uses the 40 above, too.")] = None,
+    postgres_port: Annotated[int | None, typer.Option(help="Of PostgreSQL; 5433 at first.")] = None,
+) -> None:
+    """Start this home's servers, on loopback: PostgreSQL, S3-compatible objects, Prefect, MLflow, a worker."""
+    from flows.services.servers import start_servers
+
+    start_servers(prefect=prefect_port, mlflow=mlflow_port, s3=s3_port, postgres=postgres_port)
+
+
+@app.command()
+def down() -> None:
+    """Stop the servers that `up` started; stored data stays."""
+    from flows.services.servers import stop_servers
+
+    stop_servers()
+
+
+@app.command()
+def deploy(recipe: RecipeName, changes: Changes = None) -> None:
+    """Register the nightly run and its companion deployments for a recipe on the Prefect server."""
+    from flows.planning.load_recipe import load_recipe
+
+    loaded = load_recipe(recipe, changes or [])
+    embed_prefect_here()
+    from flows.planning.require_methods import require_methods
+    from flows.services.deploy import deploy as register
+
+    require_methods(loaded)
+
+    register(loaded)
+
+
+@app.command()
+def maintain(
+    keep_days: Annotated[
+        int, typer.Option(help="Age up to which results and unpinned table versions stay.", min=1)
+    ] = 30,
+) -> None:
+    """Compact tables; remove old versions and results, and objects that no run, champion or result refers to."""
+    from flows.services.maintenance import tidy_up
+
+    typer.echo(tidy_up(keep_days))
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Check whether recipes can run here: versions, disk, stores, servers, clocks and secrets."""
+    from flows.services.doctor import examine, print_findings
+
+    examined = examine()
+    print_json(examined) if as_json else print_findings(examined)
+    if not all(one["fine"] for one in examined):
+        raise typer.Exit(1)
