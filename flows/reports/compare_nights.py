@@ -13,7 +13,7 @@ from infra.promotion.ledger import Ledger
 from infra.settings import settings
 from infra.storage.blobs import open_blobs
 from infra.storage.run_records import records
-from infra.tracking.html_pages import write_page
+from infra.pages.html_pages import write_page
 from schemas.errors import InputError
 from schemas.policies import POLICY_LABELS
 from schemas.runs import Record

@@ -10,7 +10,7 @@ from rich.table import Table
 from infra.settings import settings
 from infra.storage.blobs import open_blobs
 from infra.storage.object_store import ObjectStore
-from infra.tracking.html_pages import write_page
+from infra.pages.html_pages import write_page
 from models.measurement.intervals import paired_gain
 from schemas.policies import POLICY_LABELS
 from schemas.recipes.recipe import flat_fields
