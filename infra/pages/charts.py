@@ -67,7 +67,7 @@ class Look:
 
 REAL = Look("#0072b2", "o", "-", "")
 DREAM = Look("#d55e00", "D", "--", "///")
-THIRD = Look("#009e73", "s", "-.", "...")
+THIRD = Look("#009e73", "s", "-.", "--")
 FOURTH = Look("#cc79a7", "^", ":", "xx")
 NEUTRAL = Look("#767676", "o", ":", "\\\\", hollow=True)
 
@@ -91,7 +91,9 @@ class Series:
     look: Look = REAL
 
 
-def forest(title: str, rows: Sequence[str], series: Sequence[Series], axis: str, reference: float | None = None) -> Markup:
+def forest(
+    title: str, rows: Sequence[str], series: Sequence[Series], axis: str, reference: float | None = None
+) -> Markup:
     """Draw estimates with intervals, one row each from top to bottom; `Point.at` is the number of the row.
 
     Args:
@@ -134,7 +136,13 @@ def _marker(look: Look) -> dict[str, Any]:
 
 
 def line_chart(
-    title: str, series: Sequence[Series], x_axis: str, y_axis: str, ticks: Mapping[float, str] | None = None
+    title: str,
+    series: Sequence[Series],
+    x_axis: str,
+    y_axis: str,
+    ticks: Mapping[float, str] | None = None,
+    reference: float | None = None,
+    stars: Sequence[Point] = (),
 ) -> Markup:
     """Draw lines over rounds or runs, with intervals where points have them.
 
@@ -144,10 +152,17 @@ def line_chart(
         x_axis: Title of the horizontal axis.
         y_axis: Title of the vertical axis, with its unit.
         ticks: Labels of the horizontal axis by place; empty: whole numbers.
+        reference: Value of a horizontal line, such as no difference.
+        stars: Points to mark by a star.
     """
     with _canvas(title, 2.9) as (axes, chart):
+        if reference is not None:
+            axes.axhline(reference, color="#000000", linewidth=1, dashes=(3, 3))
         for one in series:
             _draw_line(axes, one)
+        if stars:
+            x, y = [one.at for one in stars], [one.value for one in stars]
+            axes.plot(x, y, linestyle="", marker="*", markersize=15, color="#000000", markerfacecolor="#ffffff")
         _name_axes(axes, x_axis, y_axis, ticks)
         _add_legend(axes, len(series) > 1)
     return chart()

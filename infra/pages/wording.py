@@ -6,8 +6,8 @@ from typing import Any
 
 
 def percent(share: float | None) -> str:
-    """Return a share as percent with one digit; a dash if it is not known."""
-    return "–" if share is None else f"{share:.1%}"
+    """Return a share as percent with one digit, or nothing if it is not known."""
+    return "" if share is None else f"{share:.1%}"
 
 
 def bounds(interval: Sequence[float]) -> str:
@@ -31,13 +31,6 @@ def points(gain: Mapping[str, float]) -> str:
 def is_shown(gain: Mapping[str, float]) -> bool:
     """Return whether the interval of a gain excludes zero."""
     return gain["low"] > 0 or gain["high"] < 0
-
-
-def better_or_worse(gain: Mapping[str, float]) -> str:
-    """Return a gain that is shown as 'x points better' or 'x points worse', with its interval."""
-    low, high = sorted(100 * abs(gain[name]) for name in ("low", "high"))
-    word = "better" if gain["mean"] > 0 else "worse"
-    return f"{100 * abs(gain['mean']):.1f} points {word} ({low:.1f} to {high:.1f})"
 
 
 def times(ratio: float) -> str:

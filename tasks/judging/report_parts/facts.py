@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from infra.pages.charts import long_bars
-from infra.pages.wording import count, duration, moment
+from infra.pages.wording import count, moment
 from schemas.recipes.recipe import Recipe
 from schemas.runs import Record
 
@@ -132,7 +132,7 @@ def next_steps(record: Record) -> list[Next]:
         return [*_after_refusal(record), *look]
     promote = [] if record.get("promoted") else [Next("Make the policy champion", f"dreamgym promote {run_id}")]
     export = Next("Take the policy out as a Hugging Face folder", f"dreamgym export {run_id} ./my-agent")
-    return [*promote, export, Next("Compare with the run before", f"dreamgym compare --last 2"), *look]
+    return [*promote, export, Next("Compare with the run before", "dreamgym compare --last 2"), *look]
 
 
 def _after_refusal(record: Record) -> list[Next]:

@@ -37,10 +37,19 @@ def figures(rounds: Measured, calibrations: Measured) -> Iterator[tuple[Markup, 
             "measured, with 95% intervals.",
         )
         yield _groups(rounds), "Groups that teach nothing, by reason: every episode has the same reward, or broke."
-        yield _entropy(rounds), "Mean reward entropy of the groups: 0.25 if half of the episodes succeed, 0 if none or all do."
+        yield (
+            _entropy(rounds),
+            "Mean reward entropy of the groups: 0.25 if half of the episodes succeed, 0 if none or all do.",
+        )
     if calibrations:
-        yield _agreement(calibrations), "Valid tasks: share of dreamt outcomes and states that the real replay confirms."
-        yield _gap(calibrations), "Valid tasks: above zero, the dream is kinder than the real environment; below, harsher."
+        yield (
+            _agreement(calibrations),
+            "Valid tasks: share of dreamt outcomes and states that the real replay confirms.",
+        )
+        yield (
+            _gap(calibrations),
+            "Valid tasks: above zero, the dream is kinder than the real environment; below, harsher.",
+        )
 
 
 def _series(label: str, measured: Measured, key: str, look: Look, first: int = 1, scale: float = 100) -> Series:
@@ -84,7 +93,7 @@ def _agreement(calibrations: Measured) -> Markup:
 
 def _gap(calibrations: Measured) -> Markup:
     line = _series("dream minus real success", calibrations, "dream_real_gap", DREAM)
-    return line_chart("Dream minus real success by round", [line], "round", "dream minus real (points)")
+    return line_chart("Dream minus real success by round", [line], "round", "dream minus real (points)", reference=0)
 
 
 def curriculum(tasks: Sequence[AgentTask], entropies: Mapping[str, float]) -> Markup:

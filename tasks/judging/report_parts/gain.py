@@ -41,7 +41,9 @@ def headline(record: Record) -> Answer:
         return Answer(f"No gain is shown: real success went from {moved}, {proof}.", False)
     rose = gain["mean"] > 0
     steps = f"with {count(dream['real_interactions'])} real steps of RL"
-    return Answer(f"Real success {'rose' if rose else 'fell'} from {moved} by training in the dream: {proof}, {steps}.", rose)
+    return Answer(
+        f"Real success {'rose' if rose else 'fell'} from {moved} by training in the dream: {proof}, {steps}.", rose
+    )
 
 
 def real_headline(record: Record) -> str:
@@ -52,7 +54,9 @@ def real_headline(record: Record) -> str:
     after, gain = results["sim_to_real"], gate["gain"]
     cost = f"after {count(after['real_interactions'])} real steps of training"
     if not is_shown(gain):
-        return f"Sim-to-real changed nothing that {count(after['num_tasks'])} test tasks can show: {points(gain)} {cost}."
+        return (
+            f"Sim-to-real changed nothing that {count(after['num_tasks'])} test tasks can show: {points(gain)} {cost}."
+        )
     return f"Sim-to-real {'added' if gain['mean'] > 0 else 'lost'} {points(gain)} {cost}."
 
 

@@ -39,7 +39,9 @@ def trust(gate: Mapping[str, Any]) -> Answer:
         return Answer("Not judged: the candidate's dreams were not compared with the real environment.", False)
     if gate["calibrated"]:
         return Answer("Yes: dreamt episodes hold for real within every bound of the gate.", True)
-    return Answer("No: dreamt episodes do not hold for real as the gate asks. Its success in dreams proves little.", False)
+    return Answer(
+        "No: dreamt episodes do not hold for real as the gate asks. Its success in dreams proves little.", False
+    )
 
 
 def trust_checks(evaluation: Mapping[str, Any], gate: Mapping[str, Any]) -> list[Check]:
@@ -78,7 +80,9 @@ def _gap(value: float, most: float) -> Check:
     kind = "kinder" if value > 0 else "harsher"
     meaning = f"The dream is {kind} than the real environment by {100 * abs(value):.1f} points, on the same tasks."
     held = "The dream grants as much success as the real environment." if not value else meaning
-    return Check("dream minus real", f"{100 * value:+.1f} points", f"within ±{100 * most:.1f}", abs(value) <= most, held)
+    return Check(
+        "dream minus real", f"{100 * value:+.1f} points", f"within ±{100 * most:.1f}", abs(value) <= most, held
+    )
 
 
 def verdicts(record: Record) -> list[PolicyVerdict]:
