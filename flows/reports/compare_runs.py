@@ -128,8 +128,13 @@ def page_of(table: dict[str, Any]) -> Path:
         verdicts=table["verdicts"],
         difference_chart=difference_chart(table),
         success_chart=success_chart(table),
-        tables=rows_of(table),
+        tables={title: _cells(rows) for title, rows in rows_of(table).items()},
     )
+
+
+def _cells(rows: list[tuple[str, list[str]]]) -> list[list[str]]:
+    """Return the rows of a table; none if nothing differs."""
+    return [[name, *cells] for name, cells in rows if cells]
 
 
 def rows_of(table: dict[str, Any]) -> dict[str, list[tuple[str, list[str]]]]:

@@ -56,8 +56,8 @@ def difference_chart(table: Mapping[str, Any]) -> Markup:
     known = [one for one in series if one.points]
     if not known:
         return Markup()
-    axis = f"difference from {table['runs'][0]} (points)"
-    return forest("Difference in real success from the first run, by policy", others, known, axis, reference=0)
+    title = f"Difference in real success from {table['runs'][0]}, by run and policy"
+    return forest(title, others, known, "difference in real success (points)", reference=0)
 
 
 def _differences(of_each: Sequence[Mapping[str, Any] | None]) -> list[Point]:

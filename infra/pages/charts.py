@@ -31,6 +31,8 @@ _COLOURS = {
 """Colour as it is drawn, and as the page defines it."""
 _WIDTH = 5.0
 """Width in inches of 72 points: text of 11 points is readable on a phone, where a chart is as wide as the page."""
+_LEGEND_LINE = 36
+"""Number of characters in three labels that fit side by side."""
 _STYLE = {
     "svg.fonttype": "none",
     "text.parse_math": False,
@@ -174,7 +176,7 @@ def _draw_line(axes: "Axes", series: Series) -> None:
     low, high = [one.low for one in known], [one.high for one in known]
     axes.vlines([one.at for one in known], low, high, color=series.look.colour, linewidth=1.4)
     crowded = len(x) > 12 and not known
-    look = _marker(series.look) | ({"markersize": 3.5} if crowded else {})
+    look: dict[str, Any] = {**_marker(series.look), **({"markersize": 3.5} if crowded else {})}
     axes.plot(x, y, linestyle=series.look.dash, linewidth=1.5, label=series.label, **look)
 
 
@@ -187,7 +189,8 @@ def stacked_bars(
         for one in series:
             heights = [point.value for point in one.points]
             at = [point.at for point in one.points]
-            axes.bar(at, heights, 0.8, bottom=below, label=one.label, color=one.look.colour, hatch=one.look.hatch)
+            hatch = one.look.hatch if len(series) > 1 else ""
+            axes.bar(at, heights, 0.8, bottom=below, label=one.label, color=one.look.colour, hatch=hatch)
             below = [low + height for low, height in zip(below, heights, strict=True)]
         _name_axes(axes, x_axis, y_axis, ticks)
         axes.grid(visible=False, axis="x")
@@ -244,7 +247,8 @@ def _name_axes(axes: "Axes", x_axis: str, y_axis: str, ticks: Mapping[float, str
 
 def _add_legend(axes: "Axes", wanted: bool) -> None:
     if wanted:
-        axes.figure.legend(loc="outside upper left", ncols=3)
+        labels = axes.get_legend_handles_labels()[1]
+        axes.figure.legend(loc="outside upper left", ncols=3 if sum(map(len, labels)) <= _LEGEND_LINE else 2)
 
 
 @contextmanager

@@ -4,16 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
-from typing import Literal
 
 from schemas.records import Step, Trajectory, Turn
 
 _MAX_STEPS, _MAX_LINES, _MAX_WORDS, _MAX_TEXT = 30, 8, 40, 1200
 """Longer episodes, changes and texts are shown in part, with a count of the rest."""
 
-Piece = tuple[Literal["same", "del", "ins"], str]
-"""Words that a state keeps, loses or gains."""
-Change = list[Piece]
+Piece = tuple[str, str]
+"""Words of a state, after `same`, `del` or `ins`: it keeps, loses or gains them."""
+Change = Sequence[Piece]
 """One changed line of a state."""
 
 
