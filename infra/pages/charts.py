@@ -165,6 +165,7 @@ def line_chart(
         if stars:
             x, y = [one.at for one in stars], [one.value for one in stars]
             axes.plot(x, y, linestyle="", marker="*", markersize=15, color="#000000", markerfacecolor="#ffffff")
+        _leave_out_impossible(axes, [point.value for one in series for point in one.points], y_axis)
         _name_axes(axes, x_axis, y_axis, ticks)
         _add_legend(axes, len(series) > 1)
     return chart()
@@ -178,6 +179,16 @@ def _draw_line(axes: "Axes", series: Series) -> None:
     crowded = len(x) > 12 and not known
     look: dict[str, Any] = {**_marker(series.look), **({"markersize": 3.5} if crowded else {})}
     axes.plot(x, y, linestyle=series.look.dash, linewidth=1.5, label=series.label, **look)
+
+
+def _leave_out_impossible(axes: "Axes", values: Sequence[float], y_axis: str) -> None:
+    """Shorten the vertical axis where it goes below zero or above 100%, and no value can."""
+    bottom, top = axes.get_ylim()
+    margin = 0.03 * (top - bottom)
+    if values and min(values) >= 0 and "points" not in y_axis:
+        axes.set_ylim(bottom=max(bottom, -margin))
+    if y_axis.endswith("(%)"):
+        axes.set_ylim(top=min(top, 100 + margin))
 
 
 def stacked_bars(

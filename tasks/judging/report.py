@@ -43,6 +43,7 @@ def contents(recipe: Recipe, record: Record, made: Any) -> dict[str, Any]:
         "recipe": recipe,
         "record": record,
         "results": record["results"],
+        "gate": record["gate"],
         "lineage": _digests(record),
         "fields": flat_fields(recipe.model_dump(mode="json")),
         "fidelity": made.fidelity,

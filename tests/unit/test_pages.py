@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import pairwise
 
 import pytest
 from typer.main import get_command
@@ -179,14 +180,20 @@ TASK = AgentTask("t/1", "fry a carrot", "test", "t")
 def episode(*states: str, success: bool = True, origin: str = "dream") -> Trajectory:
     last = len(states) - 2
     turns = [
-        Turn(before, f"act {place}", Step(after, float(success and place == last), place == last, success and place == last))
-        for place, (before, after) in enumerate(zip(states, states[1:], strict=False))
+        Turn(
+            before,
+            f"act {place}",
+            Step(after, float(success and place == last), place == last, success and place == last),
+        )
+        for place, (before, after) in enumerate(pairwise(states))
     ]
     return Trajectory(TASK, origin, turns)
 
 
 def test_a_state_change_is_shown_word_by_word():
-    assert [list(one) for one in state_changes("you: here\ncarrot: raw uncut", "you: here\ncarrot: raw diced\nmeal: yes")] == [
+    assert [
+        list(one) for one in state_changes("you: here\ncarrot: raw uncut", "you: here\ncarrot: raw diced\nmeal: yes")
+    ] == [
         [("del", "carrot: raw uncut")],
         [("ins", "carrot: raw diced")],
         [("ins", "meal: yes")],
