@@ -120,16 +120,15 @@ def forest(
 
 
 def _draw_estimates(axes: "Axes", series: Series, below: float) -> None:
-    known = [one for one in series.points if one.low is not None and one.high is not None]
-    axes.hlines(
-        [one.at + below for one in known],
-        [one.low for one in known],
-        [one.high for one in known],
-        color=series.look.colour,
-        linewidth=2.2,
-    )
+    for at, low, high in _intervals(series):
+        axes.hlines(at + below, low, high, color=series.look.colour, linewidth=2.2)
     x, y = [one.value for one in series.points], [one.at + below for one in series.points]
     axes.plot(x, y, linestyle="", label=series.label, **_marker(series.look))
+
+
+def _intervals(series: Series) -> list[tuple[float, float, float]]:
+    """Return place, low and high of the points that have an interval."""
+    return [(one.at, one.low, one.high) for one in series.points if one.low is not None and one.high is not None]
 
 
 def _marker(look: Look) -> dict[str, Any]:
@@ -173,9 +172,9 @@ def line_chart(
 
 def _draw_line(axes: "Axes", series: Series) -> None:
     x, y = [one.at for one in series.points], [one.value for one in series.points]
-    known = [one for one in series.points if one.low is not None and one.high is not None]
-    low, high = [one.low for one in known], [one.high for one in known]
-    axes.vlines([one.at for one in known], low, high, color=series.look.colour, linewidth=1.4)
+    known = _intervals(series)
+    for at, low, high in known:
+        axes.vlines(at, low, high, color=series.look.colour, linewidth=1.4)
     crowded = len(x) > 12 and not known
     look: dict[str, Any] = {**_marker(series.look), **({"markersize": 3.5} if crowded else {})}
     axes.plot(x, y, linestyle=series.look.dash, linewidth=1.5, label=series.label, **look)

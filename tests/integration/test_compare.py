@@ -2,6 +2,7 @@
 
 import pytest
 
+from flows.reports.compare_nights import page_of_nights
 from flows.reports.compare_runs import comparison, page_of, rows_of
 from infra.context import objects
 
@@ -74,3 +75,32 @@ def test_the_page_begins_with_the_verdict(home):
     ]
     assert page.index(table["verdicts"][0]) < page.index("<svg") < page.index("what differs")
     assert '<td data-label="b">0.2</td>' in page
+
+
+def night(number: int, promoted: str) -> dict:
+    policy = {"real_success": 0.8 + number / 1000, "interval": [0.7, 0.95]}
+    return {
+        "run_id": f"night-{number}<b>",
+        "started_utc": f"2026-01-{1 + number % 28:02}T03:04:05+00:00",
+        "policies": dict.fromkeys(("start", "dream", "champion", "sim_to_real"), policy),
+        "verdict": "champion" if promoted else "refused: family cut lost 9.0%",
+        "promoted": promoted,
+        "seconds": 600.0,
+        "tokens": 7_000_000,
+        "real_steps": 3000,
+        "episodes": 800 + number,
+        "new_episodes": 1,
+        "reasons": ["new logs"],
+    }
+
+
+def test_the_page_of_nights_is_small_and_says_who_became_champion(home):
+    page = page_of_nights([night(number, "dream" if number in (3, 7) else "") for number in range(60)]).read_text()
+    assert "2 new champions, the last from night-7&lt;b&gt; with 80.7%." in page
+    assert "new champion in run 4, 8 (star)" in page
+    assert "refused: family cut lost 9.0%" in page
+    assert page.count("<svg") == 8, "one per policy, cost and data; no chart has two scales"
+    assert len(page) < 300_000
+    for foreign in ("<script", "http", "<b>\n"):
+        assert foreign not in page
+    assert "prefers-color-scheme: dark" in page
