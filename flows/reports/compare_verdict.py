@@ -5,13 +5,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from infra.pages.charts import DREAM, FOURTH, REAL, THIRD, Point, Series, forest
+from infra.pages.charts import FOURTH, NEUTRAL, REAL, THIRD, Point, Series, forest
 from infra.pages.wording import is_shown, points, times
 from schemas.policies import POLICY_LABELS
 
 _FIRST_ASKED = ("dream", "sim_to_real", "start")
 """Policies that runs are compared by, the first that both have."""
-_LOOKS = dict(zip(POLICY_LABELS, (THIRD, REAL, FOURTH, DREAM), strict=True))
+_LOOKS = dict(zip(POLICY_LABELS, (NEUTRAL, REAL, FOURTH, THIRD), strict=True))
 
 
 def verdicts(table: Mapping[str, Any]) -> list[str]:

@@ -6,11 +6,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from infra.pages.charts import DREAM, FOURTH, REAL, THIRD, Point, Series, line_chart, stacked_bars
+from infra.pages.charts import FOURTH, NEUTRAL, REAL, THIRD, Point, Series, line_chart, stacked_bars
 from infra.pages.wording import count, duration, percent, rate
 from schemas.policies import POLICY_LABELS
 
-_LOOKS = dict(zip(POLICY_LABELS, (THIRD, REAL, FOURTH, DREAM), strict=True))
+_LOOKS = dict(zip(POLICY_LABELS, (NEUTRAL, REAL, FOURTH, THIRD), strict=True))
 _MAX_TICKS = 6
 Nights = Sequence[Mapping[str, Any]]
 
@@ -92,10 +92,10 @@ def _ticks(shown: Nights) -> dict[float, str]:
 def cost_charts(shown: Nights) -> list[tuple[Markup, str]]:
     """Return one small chart per cost and one of new data, with captions."""
     bars = (
-        ("Time by run", "time (minutes)", [one["seconds"] / 60 for one in shown], DREAM),
-        ("Tokens by run", "tokens (millions)", [one["tokens"] / 1_000_000 for one in shown], THIRD),
-        ("Real RL steps by run", "real RL steps", [one["real_steps"] for one in shown], REAL),
-        ("Logged episodes by run", "logged episodes", [one["episodes"] for one in shown], FOURTH),
+        ("Time by run", "time (minutes)", [one["seconds"] / 60 for one in shown], NEUTRAL),
+        ("Tokens by run", "tokens (millions)", [one["tokens"] / 1_000_000 for one in shown], NEUTRAL),
+        ("Real RL steps by run", "real RL steps", [one["real_steps"] for one in shown], NEUTRAL),
+        ("Logged episodes by run", "logged episodes", [one["episodes"] for one in shown], THIRD),
     )
     return [
         (stacked_bars(title, [Series(title, _bars(values), look)], "run", axis, _ticks(shown)), title)

@@ -139,7 +139,9 @@ def test_the_report_answers_first_what_was_gained():
     ]
     places = [text.index(one) for one in order]
     assert places == sorted(places)
-    assert re.search(r'data-label="dream">90.0% \(\d+\.\d to \d+\.\d%\)', text), "each family has its interval"
+    assert re.search(r'data-label="after dream-only RL">90.0% \(\d+\.\d to \d+\.\d%\)', text), (
+        "each family has its interval"
+    )
 
 
 def test_a_refusal_says_why_and_what_to_do():

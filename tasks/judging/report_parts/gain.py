@@ -6,14 +6,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from infra.pages.charts import DREAM, REAL, THIRD, Point, Series, forest
+from infra.pages.charts import DREAM, NEUTRAL, REAL, THIRD, Point, Series, forest
 from infra.pages.wording import bounds, count, is_shown, percent, points
 from models.measurement.intervals import Interval, success_rate
 from schemas.policies import POLICY_LABELS
 from schemas.runs import Record
-
-_JUDGED = {"start": "start", "dream": "dream", "sim_to_real": "sim-to-real", "champion": "champion"}
-"""Short names of policies, for tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +72,14 @@ def _point(row: int, value: float, *interval: float) -> Point:
 
 def family_table(evaluations: Mapping[str, Any], gate: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows: real success of each policy on each family's tasks, and the gain with its interval."""
-    names = [name for name in _JUDGED if name in evaluations]
+    names = [name for name in POLICY_LABELS if name in evaluations]
     rates = {name: family_rates(evaluations[name]) for name in names}
     families = sorted({family for of_policy in rates.values() for family in of_policy})
     rows = [
         [family, *(_rate(rates[name].get(family)) for name in names), _gain(gate, family), _num_tasks(gate, family)]
         for family in families
     ]
-    return ["family", *(_JUDGED[name] for name in names), "gain in the dream", "tasks"], rows
+    return ["family", *(POLICY_LABELS[name] for name in names), "gain by dream-only RL", "tasks"], rows
 
 
 def family_rates(evaluation: Mapping[str, Any]) -> dict[str, Interval]:
@@ -109,11 +106,12 @@ def _num_tasks(gate: Mapping[str, Any], family: str) -> str:
 
 def family_chart(evaluations: Mapping[str, Any]) -> Markup:
     """Draw real success by family, one mark per policy."""
-    looks = {"start": THIRD, "dream": REAL, "sim_to_real": DREAM}
+    looks = {"start": NEUTRAL, "dream": REAL, "sim_to_real": THIRD}
     rates = {name: family_rates(evaluations[name]) for name in looks if name in evaluations}
     families = sorted({family for of_policy in rates.values() for family in of_policy})
     series = [
-        Series(_JUDGED[name], _family_points(families, of_policy), looks[name]) for name, of_policy in rates.items()
+        Series(POLICY_LABELS[name], _family_points(families, of_policy), looks[name])
+        for name, of_policy in rates.items()
     ]
     return forest("Real success by task family and policy", families, series, "real success (%)")
 
