@@ -1,6 +1,7 @@
 """Report of a run: one self-contained HTML page, logged to MLflow."""
 
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tasks.running.artifacts import get_tasks, get_trajectories
 
 _TEMPLATE = Path(__file__).with_name("report.html.jinja")
 _NUM_REAL_FAILURES = 2
-_MAX_CHARACTERS = 120_000
+_MAX_CHARACTERS = 100_000
 """Episodes are shown until their texts are about this long; the others are counted."""
 
 
@@ -115,8 +116,10 @@ def _episodes(evaluation: dict[str, Any] | None) -> Iterator[Timeline]:
 
 
 def _as_many_as_fit(episodes: list[Timeline]) -> list[Timeline]:
-    sizes = [one.num_characters for one in episodes]
-    return [one for place, one in enumerate(episodes) if sum(sizes[: place + 1]) <= _MAX_CHARACTERS]
+    """Return the first episodes that fit on the page; of a single one that does not, the first steps."""
+    sizes = accumulate(one.num_characters for one in episodes)
+    shown = episodes[: sum(size <= _MAX_CHARACTERS for size in sizes)]
+    return shown or [one.first_steps(_MAX_CHARACTERS) for one in episodes[:1]]
 
 
 def _digests(record: Record) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 import random
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -161,6 +162,17 @@ def test_the_page_is_small_and_needs_nothing_from_elsewhere(length):
     assert "@media (prefers-color-scheme: dark)" in text
     for hostile in ("<i>it</i>", "<b>reason</b>", "<cook>", "tiny<b>"):
         assert hostile not in text
+
+
+def test_an_episode_of_long_states_is_shown_in_part():
+    lineage = made()
+    states = ["\n".join(f"{step}-{line} " * 400 for line in range(8)) for step in range(31)]
+    turns = [Turn(before, "go", Step(after, 0.0, False, False, after)) for before, after in pairwise(states)]
+    long = Trajectory(AgentTask("t/0", "go", "test", "t"), "dream", turns)
+    lineage.evaluations["dream"]["replayed_samples"] = put_trajectories([long, long])
+    text = page(lineage)
+    assert len(text.encode()) < 300_000
+    assert re.search(r"\d+ more steps", text)
 
 
 def test_equal_runs_have_equal_pages():

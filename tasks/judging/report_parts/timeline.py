@@ -1,13 +1,13 @@
 """Timeline of an episode for the report: each action with the state changes it caused, and its real replay beside it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 
 from schemas.records import Step, Trajectory, Turn
 
-_MAX_STEPS, _MAX_LINES, _MAX_WORDS, _MAX_TEXT = 30, 8, 40, 1200
+_MAX_STEPS, _MAX_LINES, _MAX_WORDS, _MAX_TEXT = 30, 8, 40, 1000
 """Longer episodes, changes and texts are shown in part, with a count of the rest."""
 
 Piece = tuple[str, str]
@@ -62,6 +62,11 @@ class Timeline:
     def num_characters(self) -> int:
         """Approximate size on the page."""
         return len(repr(self))
+
+    def first_steps(self, max_characters: int) -> "Timeline":
+        """Return as many steps of the episode as fit into so many characters."""
+        lengths = accumulate(len(repr(one)) for one in self.moments)
+        return replace(self, moments=self.moments[: sum(length <= max_characters for length in lengths)])
 
 
 def timeline(episode: Trajectory, replay: Trajectory | None = None) -> Timeline:
@@ -163,6 +168,6 @@ def _few(words: Sequence[str]) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text that is at most about 1,200 characters long, with the number of those left out."""
+    """Return a text that is at most about 1,000 characters long, with the number of those left out."""
     left_out = len(text) - _MAX_TEXT
     return text if left_out <= 0 else f"{text[:_MAX_TEXT]} … ({left_out:,} more characters)"
