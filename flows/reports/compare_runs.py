@@ -7,11 +7,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from flows.reports.compare_verdict import difference_chart, success_chart, verdicts
+from infra.pages.html_pages import write_page
+from infra.pages.wording import count, points, rate
 from infra.settings import settings
 from infra.storage.blobs import open_blobs
 from infra.storage.object_store import ObjectStore
-from infra.tracking.html_pages import write_page
-from models.measurement.intervals import paired_gain
+from models.measurement.intervals import Interval, independent_gain, paired_gain
 from schemas.policies import POLICY_LABELS
 from schemas.recipes.recipe import flat_fields
 from schemas.records import Reference
@@ -36,17 +38,32 @@ def comparison(summaries: list[Summary]) -> dict[str, Any]:
     fields = [flat_fields(one["recipe"]) for one in summaries]
     digests = [_digests(one["lineage"]) for one in summaries]
     successes = [_successes(one) for one in summaries]
-    return {
+    table = {
         "runs": [one["run_id"] for one in summaries],
         "recipe_differences": _different(fields),
         "data_differences": _different(digests),
         "results": [one["results"] for one in summaries],
-        "paired_differences": {
-            policy: [_paired(successes[0].get(policy), theirs.get(policy)) for theirs in successes[1:]]
-            for policy in POLICY_LABELS
-        },
+        "differences": {policy: _differences(policy, summaries, successes) for policy in POLICY_LABELS},
         "tokens": [sum(one["stage_tokens"].values()) for one in summaries],
     }
+    return table | {"paired_differences": _paired_only(table["differences"]), "verdicts": verdicts(table)}
+
+
+def _paired_only(differences: dict[str, list[dict[str, Any] | None]]) -> dict[str, list[dict[str, Any] | None]]:
+    return {
+        policy: [one if one and one["paired"] else None for one in of_each] for policy, of_each in differences.items()
+    }
+
+
+def _differences(
+    policy: str, summaries: list[Summary], successes: list[dict[str, dict[str, float]]]
+) -> list[dict[str, Any] | None]:
+    """Return the difference of each later run from the first, paired if they were tested on the same tasks."""
+    results = [one["results"].get(policy) for one in summaries]
+    return [
+        _paired(successes[0].get(policy), successes[place].get(policy)) or _independent(results[0], results[place])
+        for place in range(1, len(summaries))
+    ]
 
 
 def _different(of_each: list[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -78,12 +95,22 @@ def _paired(first: dict[str, float] | None, other: dict[str, float] | None) -> d
     if not shared or not first or not other:
         return None
     gain = paired_gain([other[task] for task in shared], [first[task] for task in shared])
-    return {**asdict(gain), "num_tasks": len(shared)}
+    return {**asdict(gain), "num_tasks": len(shared), "paired": True}
+
+
+def _independent(first: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the difference on different tasks; None if one of the runs did not evaluate the policy."""
+    if not first or not other:
+        return None
+    rates = (Interval(one["real_success"], *one["interval"]) for one in (other, first))
+    return {**asdict(independent_gain(*rates)), "num_tasks": 0, "paired": False}
 
 
 def print_comparison(table: dict[str, Any], page: Path) -> None:
     """Print the comparison as tables, and the path of the page."""
     console = Console()
+    for verdict in table["verdicts"]:
+        console.print(verdict, soft_wrap=True, highlight=False, markup=False)
     for title, rows in rows_of(table).items():
         shown = Table("", *table["runs"], title=title)
         for name, cells in rows:
@@ -94,7 +121,20 @@ def print_comparison(table: dict[str, Any], page: Path) -> None:
 
 def page_of(table: dict[str, Any]) -> Path:
     """Write one self-contained HTML page of the comparison; return its path."""
-    return write_page("-".join(["compare", *table["runs"]]), _TEMPLATE, runs=table["runs"], tables=rows_of(table))
+    return write_page(
+        "-".join(["compare", *table["runs"]]),
+        _TEMPLATE,
+        runs=table["runs"],
+        verdicts=table["verdicts"],
+        difference_chart=difference_chart(table),
+        success_chart=success_chart(table),
+        tables={title: _cells(rows) for title, rows in rows_of(table).items()},
+    )
+
+
+def _cells(rows: list[tuple[str, list[str]]]) -> list[list[str]]:
+    """Return the rows of a table; none if nothing differs."""
+    return [[name, *cells] for name, cells in rows if cells]
 
 
 def rows_of(table: dict[str, Any]) -> dict[str, list[tuple[str, list[str]]]]:
@@ -117,10 +157,10 @@ def _plain_rows(differences: dict[str, list[Any]]) -> list[tuple[str, list[str]]
 def _success_rows(table: dict[str, Any]) -> list[tuple[str, list[str]]]:
     rows: list[tuple[str, list[str]]] = []
     for policy, label in POLICY_LABELS.items():
-        cells = [_success(result.get(policy)) for result in table["results"]]
+        cells = [rate(result[policy]) if policy in result else _MISSING for result in table["results"]]
         if any(cell != _MISSING for cell in cells):
             rows.append((label, cells))
-            rows.append(("  paired difference", ["", *map(_difference, table["paired_differences"][policy])]))
+            rows.append((f"  difference, {label}", ["", *map(_difference, table["differences"][policy])]))
     return rows
 
 
@@ -132,17 +172,14 @@ def _measure_rows(table: dict[str, Any]) -> list[tuple[str, list[str]]]:
     return [*rows, ("tokens", [f"{tokens:,}" for tokens in table["tokens"]])]
 
 
-def _success(policy: dict[str, Any] | None) -> str:
-    if policy is None:
+def _difference(gain: dict[str, Any] | None) -> str:
+    if gain is None:
         return _MISSING
-    low, high = policy["interval"]
-    return f"{policy['real_success']:.1%} ({low:.1%} to {high:.1%})"
-
-
-def _difference(paired: dict[str, Any] | None) -> str:
-    if paired is None:
-        return "no task in common"
-    return f"{paired['mean']:+z.1%} ({paired['low']:+z.1%} to {paired['high']:+z.1%}) on {paired['num_tasks']} tasks"
+    return (
+        f"{points(gain)} on {count(gain['num_tasks'])} tasks"
+        if gain["paired"]
+        else f"{points(gain)} on different tasks"
+    )
 
 
 def _number(value: float | None) -> str:

@@ -27,6 +27,7 @@ from flows.running.run_note import note_of
 from flows.stage import Stage
 from infra.context import ledger, objects, replay_store, run_context
 from infra.storage.run_records import record_of, save_record, save_steps, steps_of
+from infra.tracking.code_tags import git_commit
 from infra.tracking.costs import CostTracker
 from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
@@ -180,6 +181,7 @@ def _ending(made: Lineage, time: CostTracker) -> dict[str, Any]:
         "promoted": made.promoted,
         "fidelity": made.fidelity,
         "versions": made.versions,
+        "commit": git_commit(),
     }
 
 

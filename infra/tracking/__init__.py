@@ -1,1 +1,1 @@
-"""Tracking: MLflow runs, traces, costs, progress, pages."""
+"""Tracking: MLflow runs, traces, costs, progress."""

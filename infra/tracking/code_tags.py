@@ -10,8 +10,13 @@ from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT
 
 def code_tags() -> dict[str, str]:
     """Return the git commit, if this is a checkout, and the digest of the installed packages with their versions."""
-    commit = get_git_commit(str(Path(__file__).parent))
+    commit = git_commit()
     return {"lock_digest": _lock_digest()} | ({MLFLOW_GIT_COMMIT: commit} if commit else {})
+
+
+def git_commit() -> str:
+    """Return the git commit of the code; empty if this is no checkout."""
+    return get_git_commit(str(Path(__file__).parent)) or ""
 
 
 def _lock_digest() -> str:

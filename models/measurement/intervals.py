@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
+from math import hypot, inf
 
 import numpy as np
 
@@ -53,6 +53,14 @@ def paired_gain(candidate: Sequence[float], start: Sequence[float]) -> Interval:
     """
     differences = [c - s for c, s in zip(candidate, start, strict=True)]
     return _student(differences, least=-1, most=1)
+
+
+def independent_gain(candidate: Interval, start: Interval) -> Interval:
+    """Return the difference of two rates measured on different tasks, with Newcombe's interval: it joins their own."""
+    mean = candidate.mean - start.mean
+    below = hypot(candidate.mean - candidate.low, start.high - start.mean)
+    above = hypot(candidate.high - candidate.mean, start.mean - start.low)
+    return Interval(mean, mean - below, mean + above)
 
 
 def _student(values: Sequence[float], least: float = -inf, most: float = inf) -> Interval:

@@ -1,7 +1,7 @@
 """Evaluate a policy in the REAL environment on held-out tasks, and in dreams, which are reported as dreams.
 
 in:  a policy, an experience model, the trajectories that it may retrieve, a split
-out: success by task, confidence interval, calibration; rows in `evaluations`; sample trajectories
+out: success by task, confidence interval, calibration; rows in `evaluations`; sample trajectories, some with replays
 """
 
 from collections import Counter, defaultdict
@@ -18,6 +18,7 @@ from schemas.recipes.recipe import EvaluationRecipe, PlayRecipe
 from schemas.records import Failure, Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.rows import Provenance
+from tasks.judging.replayed_samples import replayed_samples
 from tasks.playing.play import dream_environment, play, play_real
 from tasks.running.artifacts import put_trajectories
 from tasks.running.device import use_threads
@@ -76,8 +77,11 @@ def evaluate(
     made_by = made_here(recipe.seed, round, policy.sha256, experience_model.sha256)
     replay_store().upsert("evaluations", _rows(real, dreamt, made_by))
     first = slice(0, _NUM_SAMPLES * measured.episodes_per_task, measured.episodes_per_task)
-    samples = put_trajectories([*real[first], *dreamt[first]])
-    return {**_summary(real, calibration), "num_failed": len(played) - len(real), "samples": samples}
+    samples = {
+        "samples": put_trajectories([*real[first], *dreamt[first]]),
+        "replayed_samples": put_trajectories(replayed_samples(dreamt, replays)),
+    }
+    return {**_summary(real, calibration), "num_failed": len(played) - len(real), **samples}
 
 
 def _dreamt(

@@ -28,7 +28,7 @@ SectionT = TypeVar("SectionT", bound=BaseModel)
 _OPENS_ENVIRONMENTS = "infra/environments/by_name.py"
 _PARTS_OF_AN_ENVIRONMENT = ("opened", "annotator", "listed")
 _CARRYING = frozenset(
-    "boto3 botocore fastapi filelock httpx ijson jinja2 lance lancedb mlflow openai orjson pandas pandera platformdirs plotly "
+    "boto3 botocore fastapi filelock httpx ijson jinja2 lance lancedb matplotlib mlflow openai orjson pandas pandera platformdirs "
     "prefect psutil pyarrow pydantic pydantic_settings ray rich sqlalchemy starlette typer uvicorn websockets yaml".split()
 )
 """Packages that transport results without changing them; their versions are tags of the MLflow run."""

@@ -79,8 +79,10 @@ def test_a_cycle_proves_what_it_claims(finished):
     assert results["outcome_agreement"] >= 0.9
     assert summary["gate"]["passed"]
     page = Path(summary["report"]).read_text()
-    assert "dream success" in page
-    assert "http-equiv" not in page
+    assert "by training in the dream" in page
+    assert "for real</b>" in page, "dreams are shown beside their replays"
+    assert len(page) < 300_000
+    assert "http" not in page
 
 
 @pytest.mark.e2e

@@ -2,6 +2,7 @@
 
 import pytest
 
+from flows.reports.compare_nights import page_of_nights
 from flows.reports.compare_runs import comparison, page_of, rows_of
 from infra.context import objects
 
@@ -40,9 +41,12 @@ def test_only_what_differs_is_told_and_differences_are_paired():
     # on t2, t3 and t4: +1, +1 and 0
     assert (ours["mean"], ours["num_tasks"]) == (pytest.approx(2 / 3), 3)
     assert none is None
+    joined = table["differences"]["dream"][1]
+    assert (joined["mean"], joined["paired"]) == (0.75, False)
     rows = dict(rows_of(table)["Real success on held-out tasks"])
-    assert rows["after dream-only RL"][0] == "25.0% (0.0% to 100.0%)"
-    assert rows["  paired difference"][2] == "no task in common"
+    assert rows["after dream-only RL"][0] == "25.0% (0.0 to 100.0)"
+    assert rows["  difference, after dream-only RL"][1] == "+66.7 points (-76.8 to +100.0) on 3 tasks"
+    assert rows["  difference, after dream-only RL"][2].endswith("on different tasks")
     assert dict(rows_of(table)["Measures and cost"])["tokens"] == ["1,500"] * 3
 
 
@@ -58,3 +62,45 @@ def test_the_page_shows_text_as_text(home):
     assert "a&lt;script&gt;" in page
     assert "<script" not in page
     assert "http" not in page
+    assert len(page) < 300_000
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_the_page_begins_with_the_verdict(home):
+    table = comparison([cycle("a", 0.1, "c", A), cycle("b", 0.2, "c", A)])
+    page = page_of(table).read_text()
+    assert table["verdicts"] == [
+        "No difference between b and a is shown: +0.0 points (+0.0 to +0.0) on 4 tasks (after dream-only RL); it cost 1.0x "
+        "the time."
+    ]
+    assert page.index(table["verdicts"][0]) < page.index("<svg") < page.index("what differs")
+    assert '<td data-label="b">0.2</td>' in page
+
+
+def night(number: int, promoted: str) -> dict:
+    policy = {"real_success": 0.8 + number / 1000, "interval": [0.7, 0.95]}
+    return {
+        "run_id": f"night-{number}<b>",
+        "started_utc": f"2026-01-{1 + number % 28:02}T03:04:05+00:00",
+        "policies": dict.fromkeys(("start", "dream", "champion", "sim_to_real"), policy),
+        "verdict": "champion" if promoted else "refused: family cut lost 9.0%",
+        "promoted": promoted,
+        "seconds": 600.0,
+        "tokens": 7_000_000,
+        "real_steps": 3000,
+        "episodes": 800 + number,
+        "new_episodes": 1,
+        "reasons": ["new logs"],
+    }
+
+
+def test_the_page_of_nights_is_small_and_says_who_became_champion(home):
+    page = page_of_nights([night(number, "dream" if number in (3, 7) else "") for number in range(60)]).read_text()
+    assert "2 new champions, the last from night-7&lt;b&gt; with 80.7%." in page
+    assert "new champion in run 4, 8 (star)" in page
+    assert "refused: family cut lost 9.0%" in page
+    assert page.count("<svg") == 8, "one per policy, cost and data; no chart has two scales"
+    assert len(page) < 300_000
+    for foreign in ("<script", "http", "<b>\n"):
+        assert foreign not in page
+    assert "prefers-color-scheme: dark" in page

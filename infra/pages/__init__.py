@@ -1,0 +1,1 @@
+"""Pages: self-contained HTML, drawings, wording of numbers."""

@@ -1,0 +1,1 @@
+"""Parts of a run's report: gain, trust, costs, charts, episodes."""

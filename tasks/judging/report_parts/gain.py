@@ -1,0 +1,121 @@
+"""Gain of a run: real success of its policies with intervals, over all tasks and by family."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from infra.pages.charts import DREAM, NEUTRAL, REAL, THIRD, Point, Series, forest
+from infra.pages.wording import bounds, count, is_shown, percent, points
+from models.measurement.intervals import Interval, success_rate
+from schemas.policies import POLICY_LABELS
+from schemas.runs import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Sentence that answers a question, and whether the answer is good news."""
+
+    sentence: str
+    is_good: bool
+
+
+def policies_of(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the results of the policies that the run evaluated, by label, in display order."""
+    return {label: results[name] for name, label in POLICY_LABELS.items() if name in results}
+
+
+def headline(record: Record) -> Answer:
+    """Return in one sentence what the dream gained for real, or how far the run came."""
+    gate, results = record["gate"], record["results"]
+    if not gate:
+        return Answer(f"Not judged yet: the run went as far as {record['reached'] or 'its first stage'}.", False)
+    start, dream, gain = results["start"], results["dream"], gate["gain"]
+    moved = f"{percent(start['real_success'])} to {percent(dream['real_success'])}"
+    proof = f"{points(gain)} on {count(dream['num_tasks'])} test tasks"
+    if not is_shown(gain):
+        return Answer(f"No gain is shown: real success went from {moved}, {proof}.", False)
+    rose = gain["mean"] > 0
+    steps = f"with {count(dream['real_interactions'])} real steps of RL"
+    return Answer(
+        f"Real success {'rose' if rose else 'fell'} from {moved} by training in the dream: {proof}, {steps}.", rose
+    )
+
+
+def real_headline(record: Record) -> str:
+    """Return in one sentence what sim-to-real added; empty if it did not run."""
+    results, gate = record["results"], record.get("real_gate")
+    if "sim_to_real" not in results or not gate:
+        return ""
+    after, gain = results["sim_to_real"], gate["gain"]
+    cost = f"after {count(after['real_interactions'])} real steps of training"
+    if not is_shown(gain):
+        return (
+            f"Sim-to-real changed nothing that {count(after['num_tasks'])} test tasks can show: {points(gain)} {cost}."
+        )
+    return f"Sim-to-real {'added' if gain['mean'] > 0 else 'lost'} {points(gain)} {cost}."
+
+
+def success_chart(results: Mapping[str, Any]) -> Markup:
+    """Draw real success with intervals, and dreamt success below it."""
+    shown = policies_of(results)
+    real = [_point(row, one["real_success"], *one["interval"]) for row, one in enumerate(shown.values())]
+    dreamt = [_point(row, one["dream_success"]) for row, one in enumerate(shown.values())]
+    series = [Series("real, with 95% interval", real, REAL), Series("in the dream", dreamt, DREAM)]
+    return forest("Success on test tasks, real and dreamt, by policy", list(shown), series, "success (%)")
+
+
+def _point(row: int, value: float, *interval: float) -> Point:
+    return Point(row, 100 * value, *(100 * bound for bound in interval))
+
+
+def family_table(evaluations: Mapping[str, Any], gate: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows: real success of each policy on each family's tasks, and the gain with its interval."""
+    names = [name for name in POLICY_LABELS if name in evaluations]
+    rates = {name: family_rates(evaluations[name]) for name in names}
+    families = sorted({family for of_policy in rates.values() for family in of_policy})
+    rows = [
+        [family, *(_rate(rates[name].get(family)) for name in names), _gain(gate, family), _num_tasks(gate, family)]
+        for family in families
+    ]
+    return ["family", *(POLICY_LABELS[name] for name in names), "gain by dream-only RL", "tasks"], rows
+
+
+def family_rates(evaluation: Mapping[str, Any]) -> dict[str, Interval]:
+    """Return real success with its interval by family."""
+    families: dict[str, list[float]] = {}
+    for task_id, family in evaluation["families"].items():
+        families.setdefault(family, []).append(evaluation["successes"][task_id])
+    return {family: success_rate(successes) for family, successes in families.items()}
+
+
+def _rate(rate: Interval | None) -> str:
+    return f"{percent(rate.mean)} ({bounds((rate.low, rate.high))})" if rate else ""
+
+
+def _gain(gate: Mapping[str, Any], family: str) -> str:
+    known = gate.get("families", {}).get(family)
+    return points(known["gain"]) if known else ""
+
+
+def _num_tasks(gate: Mapping[str, Any], family: str) -> str:
+    known = gate.get("families", {}).get(family)
+    return count(known["num_tasks"]) if known else ""
+
+
+def family_chart(evaluations: Mapping[str, Any]) -> Markup:
+    """Draw real success by family, one mark per policy."""
+    looks = {"start": NEUTRAL, "dream": REAL, "sim_to_real": THIRD}
+    rates = {name: family_rates(evaluations[name]) for name in looks if name in evaluations}
+    families = sorted({family for of_policy in rates.values() for family in of_policy})
+    series = [
+        Series(POLICY_LABELS[name], _family_points(families, of_policy), looks[name])
+        for name, of_policy in rates.items()
+    ]
+    return forest("Real success by task family and policy", families, series, "real success (%)")
+
+
+def _family_points(families: Sequence[str], rates: Mapping[str, Interval]) -> list[Point]:
+    known = [(row, asdict(rates[family])) for row, family in enumerate(families) if family in rates]
+    return [_point(row, one["mean"], one["low"], one["high"]) for row, one in known]
