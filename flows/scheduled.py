@@ -15,7 +15,7 @@ from flows.promotion.judge_run import judge_run
 from flows.promotion.promote_run import best_policy, require_candidate
 from flows.running.run_recipe import fine_tune_run, run_recipe
 from flows.runs.find_run import find_run
-from flows.services.maintenance import tidy_up
+from flows.services.maintenance import in_words, tidy_up
 from flows.stage import Stage
 from infra.orchestration.announcements import POLICY_PROMOTED, TRANSITIONS_COMMITTED, claim
 from infra.tracking.progress import Display
@@ -72,7 +72,7 @@ def maintenance(keep_days: int = 30) -> str:
     Args:
         keep_days: Days to keep results and unreferenced table versions.
     """
-    return tidy_up(keep_days)
+    return in_words(tidy_up(keep_days), keep_days)
 
 
 @flow

@@ -32,6 +32,8 @@ def ingest(
     num_shown = show_samples(source, told, console)
     if dry_run:
         require_understood(num_shown, source)
+        if as_json:
+            print_json({"source": str(source), "episodes_understood": num_shown})
         return
     folder = to or settings().home / "logs" / source.resolve().stem
     converted = ingest_logs(source, told, folder, console)

@@ -45,6 +45,7 @@ def promote(
         PolicyName | None, typer.Option(help="dream or sim-to-real; the best that the gate lets through if not given.")
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Even if it was rolled back before.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Judge a policy of a run against today's champion, and make it champion if the gate lets it through."""
     from flows.runs.find_run import find_run
@@ -54,7 +55,8 @@ def promote(
     from flows.promotion.promote_run import promote_run
     from infra.tracking.progress import Display
 
-    typer.echo(promote_run(summary, policy, Display(), again=again))
+    outcome = promote_run(summary, policy, Display(), again=again)
+    print_json({"run_id": summary["run_id"], "outcome": outcome}) if as_json else typer.echo(outcome)
 
 
 @app.command()
@@ -69,6 +71,7 @@ def rollback(
     *,
     reason: Annotated[str, typer.Option(help="Why, for the ledger.", prompt=True)],
     yes: Annotated[bool, typer.Option("--yes", help="Even if it leaves no champion, without asking.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Restore the previous champion, or an earlier one."""
     from flows.runs.find_run import find_run
@@ -80,7 +83,8 @@ def rollback(
 
     if not (earlier or yes) and leaves_no_champion():
         _confirm("There was no champion before this one: a rollback leaves none. Go on?")
-    typer.echo(roll_back_champion(reason, earlier))
+    outcome = roll_back_champion(reason, earlier)
+    print_json({"reason": reason, "outcome": outcome}) if as_json else typer.echo(outcome)
 
 
 def _confirm(question: str) -> None:

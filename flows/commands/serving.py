@@ -1,5 +1,6 @@
 """Commands for servers, schedules and the state of a home."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -11,12 +12,13 @@ from flows.commands.application import AsJson, Changes, RecipeName, app, embed_p
 def ui(
     mlflow_port: Annotated[int, typer.Option(help="Port of the MLflow page.")] = 5000,
     prefect_port: Annotated[int, typer.Option(help="Port of the Prefect page.")] = 4200,
+    as_json: AsJson = False,
 ) -> None:
     """Serve the MLflow and Prefect pages for this home's stores, on loopback, until Ctrl-C."""
     embed_prefect_here()
-    from flows.services.ui import serve_ui
+    from flows.services.ui import print_pages, serve_ui
 
-    serve_ui(mlflow_port, prefect_port)
+    serve_ui(mlflow_port, prefect_port, print_json if as_json else print_pages)
 
 
 @app.command()
@@ -31,6 +33,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Others than loopback need a token in DREAMGYM_SERVE_TOKEN.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Of the server.", min=1, max=65_535)] = 8_000,
     max_sessions: Annotated[int, typer.Option(help="How many may play at a time.", min=1)] = 128,
+    as_json: AsJson = False,
 ) -> None:
     """Serve an experience model as an environment that others train in (OpenEnv), until Ctrl-C."""
     from flows.planning.check_serving import find_dream, require_place
@@ -40,7 +43,7 @@ def serve(
     embed_prefect_here()
     from flows.services.serve_experience_model import serve as serve_dream
 
-    serve_dream(summary, host, port, max_sessions)
+    serve_dream(summary, host, port, max_sessions, print_json if as_json else None)
 
 
 @app.command()
@@ -49,23 +52,29 @@ def up(
     mlflow_port: Annotated[int | None, typer.Option(help="Of the MLflow page and API; 5000 at first.")] = None,
     s3_port: Annotated[int | None, typer.Option(help="Of the object server, which uses the 40 above, too.")] = None,
     postgres_port: Annotated[int | None, typer.Option(help="Of PostgreSQL; 5433 at first.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Start this home's servers, on loopback: PostgreSQL, S3-compatible objects, Prefect, MLflow, a worker."""
-    from flows.services.servers import start_servers
+    from flows.services.servers import print_addresses, start_servers
 
-    start_servers(prefect=prefect_port, mlflow=mlflow_port, s3=s3_port, postgres=postgres_port)
+    addresses = start_servers(prefect=prefect_port, mlflow=mlflow_port, s3=s3_port, postgres=postgres_port)
+    print_json(addresses) if as_json else print_addresses(addresses)
 
 
 @app.command()
-def down() -> None:
+def down(as_json: AsJson = False) -> None:
     """Stop the servers that `up` started; stored data stays."""
     from flows.services.servers import stop_servers
 
-    stop_servers()
+    stopped = stop_servers()
+    if as_json:
+        print_json({"stopped": stopped})
+    else:
+        typer.echo("stopped; everything stored stays, `dreamgym up` goes on with it" if stopped else "nothing runs")
 
 
 @app.command()
-def deploy(recipe: RecipeName, changes: Changes = None) -> None:
+def deploy(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) -> None:
     """Register the nightly run and its companion deployments for a recipe on the Prefect server."""
     from flows.planning.load_recipe import load_recipe
 
@@ -73,10 +82,11 @@ def deploy(recipe: RecipeName, changes: Changes = None) -> None:
     embed_prefect_here()
     from flows.planning.require_methods import require_methods
     from flows.services.deploy import deploy as register
+    from flows.services.deploy import print_deployments
 
     require_methods(loaded)
-
-    register(loaded)
+    registered = register(loaded)
+    print_json(registered) if as_json else print_deployments(registered)
 
 
 @app.command()
@@ -84,11 +94,13 @@ def maintain(
     keep_days: Annotated[
         int, typer.Option(help="Age up to which results and unpinned table versions stay.", min=1)
     ] = 30,
+    as_json: AsJson = False,
 ) -> None:
     """Compact tables; remove old versions and results, and objects that no run, champion or result refers to."""
-    from flows.services.maintenance import tidy_up
+    from flows.services.maintenance import in_words, tidy_up
 
-    typer.echo(tidy_up(keep_days))
+    removed = tidy_up(keep_days)
+    print_json(asdict(removed)) if as_json else typer.echo(in_words(removed, keep_days))
 
 
 @app.command()

@@ -21,8 +21,8 @@ ROOT = Path(__file__).parent.parent.parent
 _PAUSED_BY_ALARM = "retrain/nightly"
 
 
-def deploy(recipe: Recipe) -> None:
-    """Register everything, replacing earlier registrations.
+def deploy(recipe: Recipe) -> dict[str, Any]:
+    """Register everything, replacing earlier registrations; return the deployments, and the address of their page.
 
     Raises:
         InputError: no Prefect server is configured; deployments need a permanent one.
@@ -41,14 +41,24 @@ def deploy(recipe: Recipe) -> None:
         nightly = client.read_deployment_by_name(_PAUSED_BY_ALARM).id
     for automation in (crash_zombies(), pause_on_alarm(nightly)):
         install(automation)
+    deployments = [
+        {
+            "name": one["name"],
+            "schedules": [f"{each['cron']} {each['timezone']}" for each in one.get("schedules", ())],
+            "events": [event for trigger in one.get("triggers", ()) for event in trigger["expect"]],
+        }
+        for one in described["deployments"]
+    ]
+    return {"deployments": deployments, "page": f"{url.removesuffix('/api')}/deployments"}
+
+
+def print_deployments(registered: dict[str, Any]) -> None:
+    """Print the result of `deploy`, and what to do next."""
     console = Console()
-    for one in described["deployments"]:
-        schedule = ", ".join(f"{each['cron']} {each['timezone']}" for each in one.get("schedules", ())) or "by hand"
-        events = ", ".join(event for trigger in one.get("triggers", ()) for event in trigger["expect"])
-        console.print(f"{one['name']:<12} {schedule}{f', on {events}' if events else ''}", highlight=False)
-    console.print(
-        f"next    open {url.removesuffix('/api')}/deployments    or    prefect deployment run {_PAUSED_BY_ALARM}"
-    )
+    for one in registered["deployments"]:
+        events = f", on {', '.join(one['events'])}" if one["events"] else ""
+        console.print(f"{one['name']:<12} {', '.join(one['schedules']) or 'by hand'}{events}", highlight=False)
+    console.print(f"next    open {registered['page']}    or    prefect deployment run {_PAUSED_BY_ALARM}")
 
 
 def deployments_of(recipe: Recipe) -> dict[str, Any]:

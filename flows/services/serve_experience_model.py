@@ -5,6 +5,7 @@ gymnasium_dream       a Gymnasium environment in this process
 single_player_dream   an environment for one player in this process, `dreamgym.open_dream`
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
 _MAX_MESSAGE_BYTES = 16 * MAX_ACTION_CHARACTERS
 
 
-def serve(summary: dict[str, Any], host: str, port: int, max_sessions: int) -> None:
+def serve(
+    summary: dict[str, Any],
+    host: str,
+    port: int,
+    max_sessions: int,
+    show: Callable[[dict[str, Any]], None] | None = None,
+) -> None:
     """Serve the dream of a run until Ctrl-C.
 
     Args:
@@ -34,10 +41,14 @@ def serve(summary: dict[str, Any], host: str, port: int, max_sessions: int) -> N
         host: Address to listen on; see require_place.
         port: Port to listen on.
         max_sessions: Maximum number of concurrent sessions.
+        show: Receives run and address instead of the display.
     """
     display = Display()
     app = app_of(dream_of(summary, display), Limits(max_sessions), settings().serve_token.get_secret_value())
-    display.say(f"the dream of {summary['run_id']} is at ws://{host}:{port} (OpenEnv); Ctrl-C ends it")
+    if show:
+        show({"run_id": summary["run_id"], "url": f"ws://{host}:{port}", "protocol": "OpenEnv"})
+    else:
+        display.say(f"the dream of {summary['run_id']} is at ws://{host}:{port} (OpenEnv); Ctrl-C ends it")
     uvicorn.run(app, host=host, port=port, ws_max_size=_MAX_MESSAGE_BYTES, access_log=False, log_level="warning")
 
 

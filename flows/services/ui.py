@@ -3,14 +3,25 @@
 import os
 import sys
 import time
+from collections.abc import Callable
 
 from infra.running.guard import started
 from infra.settings import settings
 from schemas.errors import DreamGymError, InputError
 
 
-def serve_ui(mlflow_port: int, prefect_port: int) -> None:
+def print_pages(addresses: dict[str, str]) -> None:
+    """Print the addresses of both pages on standard error."""
+    sys.stderr.write(f"MLflow  {addresses['mlflow']}\nPrefect {addresses['prefect']}\nCtrl-C stops both\n")
+
+
+def serve_ui(mlflow_port: int, prefect_port: int, show: Callable[[dict[str, str]], None]) -> None:
     """Start both servers and wait until Ctrl-C or until one of them ends.
+
+    Args:
+        mlflow_port: Port of the MLflow page.
+        prefect_port: Port of the Prefect page.
+        show: Receives the addresses once both servers are started.
 
     Raises:
         InputError: the stores are on servers, which serve their own pages.
@@ -43,9 +54,7 @@ def serve_ui(mlflow_port: int, prefect_port: int) -> None:
         "MLFLOW_BACKEND_STORE_URI": home.tracking,  # arguments are visible to every user of the machine
     }
     servers = [started(command, told) for command in (mlflow, prefect)]
-    sys.stderr.write(
-        f"MLflow  http://127.0.0.1:{mlflow_port}\nPrefect http://127.0.0.1:{prefect_port}\nCtrl-C stops both\n"
-    )
+    show({"mlflow": f"http://127.0.0.1:{mlflow_port}", "prefect": f"http://127.0.0.1:{prefect_port}"})
     try:
         while all(server.poll() is None for server in servers):
             time.sleep(0.5)

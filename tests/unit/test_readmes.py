@@ -61,3 +61,8 @@ def test_make_has_every_target_that_is_named():
     known = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     named = {one or other for file in READMES for one, other in TARGET.findall(file.read_text())}
     assert named <= set(known)
+
+
+def test_every_command_has_json():
+    without = [name for name, one in COMMANDS.items() if "--json" not in {o for p in one.params for o in p.opts}]
+    assert without == []
