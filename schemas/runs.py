@@ -1,11 +1,11 @@
-"""Runs: the facts known about one execution of a recipe, and what it was built from.
+"""Runs: the facts known about one execution of a recipe, what it was built from, its artifacts and measurements.
 
 A run's record is plain data stored by its id: the fields below first, then results, lineage and gate as they appear.
 """
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, TypedDict, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -106,3 +106,99 @@ class RunHead(BaseModel):
     finished_utc: str = ""
     key: RunKey
     left_behind: LeftBehind = LeftBehind()
+
+
+PolicyKey = Literal["start", "dream", "champion", "sim_to_real"]
+"""Name of a policy in a run's artifacts and results."""
+
+
+class Artifacts:
+    """Data and models of a run, by reference. An artifact is an attribute once its step has run."""
+
+    logs: Reference
+    backbone: Reference
+    start: Reference
+    """Policy that training begins with."""
+    experience: list[Reference]
+    """Trajectories that the experience model was fitted to and retrieves from."""
+    experience_model: Reference
+    pool: Reference
+    """Agent tasks to draw from, generated ones included."""
+    dreams: list[Reference]
+    """Dreamt groups, part by part."""
+    dream: Reference
+    """Policy after training in the dream."""
+    champion: Reference
+    """Champion that the run's policies were judged against."""
+    sim_to_real: Reference
+    """Policy after training in the real environment."""
+
+    def __init__(self, **stored: Any) -> None:
+        """Create artifacts from a run's record; other entries of its lineage are left out."""
+        vars(self).update({name: value for name, value in stored.items() if name in get_type_hints(Artifacts)})
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether an artifact is there."""
+        return name in vars(self)
+
+    def policy(self, name: PolicyKey) -> Reference:
+        """Return a policy by its name.
+
+        Raises:
+            AttributeError: the run has no such policy yet.
+        """
+        return getattr(self, name)
+
+    def drop_champion(self) -> None:
+        """Forget the champion, before another judgement."""
+        vars(self).pop("champion", None)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the artifacts by name."""
+        return dict(vars(self))
+
+
+class Evaluation(TypedDict):
+    """Result of the task `evaluate`; measurements of dreams are absent where nothing was dreamt."""
+
+    real_success: float
+    interval_low: float
+    interval_high: float
+    num_steps: float
+    successes: dict[str, float]
+    """Share of each task's episodes that succeeded, by task id."""
+    families: dict[str, str]
+    """Family by task id."""
+    num_failed: int
+    """Number of episodes without an outcome."""
+    samples: Reference
+    replayed_samples: Reference
+    dream_success: float
+    dream_real_gap: float
+    outcome_agreement: float
+    outcome_kappa: float
+    outcome_kappa_high: float
+    state_agreement: float
+    num_replayed_steps: float
+
+
+class Judgement(TypedDict):
+    """Result of the task `judge_candidate`; see Verdict in models/measurement/gate.py."""
+
+    candidate: str
+    start: str
+    champion: str
+    panel: dict[str, Any] | None
+    judged_on: str
+    evaluated_tasks: str
+    thresholds: dict[str, Any]
+    passed: bool
+    calibrated: bool
+    gain: dict[str, float]
+    chance: float
+    families: dict[str, Any]
+    unseen_families: list[str]
+    reasons: list[str]
+    over_champion: dict[str, Any] | None
+    report: Reference
+    """The stored judgement, which a promotion rests on."""

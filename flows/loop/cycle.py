@@ -38,8 +38,7 @@ def cycle(recipe: Recipe, until: Stage, left_behind: LeftBehind) -> Lineage:
     train_in_the_dream(recipe, made)
     if until is Stage.DREAM:
         return made
-    evaluate_and_judge(recipe, made)
-    promote_if_allowed(recipe, made, "dream", made.gate)
+    promote_if_allowed(recipe, made, "dream", evaluate_and_judge(recipe, made))
     if until is Stage.REAL and (made.promoted or recipe.real.unpromoted):
         fine_tune_for_real(recipe, made)
     show_champion(made)

@@ -1,5 +1,6 @@
 """Prove a policy in the real environment: evaluate it on test tasks, judge it by the gate, offer it as champion."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from flows.loop.lineage import Lineage, evaluated, log
@@ -11,6 +12,7 @@ from schemas.plain import references_in
 from schemas.recipes.digests import digest_of
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
+from schemas.runs import Evaluation, Judgement, PolicyKey
 from tasks.data.verify_rows import verify_rows
 from tasks.judging.judge import judge_candidate
 from tasks.judging.promote import champion_to_beat, is_in_force, is_open, objections, promote, record_judgement
@@ -19,8 +21,8 @@ _BETWEEN_PANELS = 100_000
 """Distance between the first test tasks of two consecutive panels."""
 
 
-def evaluate_and_judge(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
-    """Judge the dream-trained policy against the starting policy and the champion, and record the judgement.
+def evaluate_and_judge(recipe: Recipe, made: Lineage, *, anew: bool = False) -> Judgement:
+    """Judge the dream-trained policy against the starting policy and the champion; record and return the judgement.
 
     Args:
         recipe: Recipe of the run.
@@ -30,45 +32,52 @@ def evaluate_and_judge(recipe: Recipe, made: Lineage, *, anew: bool = False) -> 
     Raises:
         IntegrityError: stored rows of the run do not match their digests.
     """
-    verify_rows(references_in(made.references))
-    made.references.pop("champion", None)
-    champion = champion_to_beat(made.references["dream"], anew=anew)
+    verify_rows(references_in(made.artifacts.plain()))
+    made.artifacts.drop_champion()
+    champion = champion_to_beat(made.artifacts.dream, anew=anew)
     if champion:
-        made.references["champion"] = champion
-    policies = {name: made.references[name] for name in ("start", "dream", "champion") if name in made.references}
+        made.artifacts.champion = champion
+    named: tuple[PolicyKey, ...] = ("start", "dream", "champion")
+    policies: dict[PolicyKey, Reference] = {
+        name: made.artifacts.policy(name) for name in named if name in made.artifacts
+    }
     panel = panel_of(recipe, "dream", anew=anew)
     made.evaluations |= all_held_out(recipe, made, policies, panel)
     made.gate = judged(recipe, made, "dream", "start", made.evaluations, champion, panel)
     if not made.gate["calibrated"]:
         alarm(made.evaluations["dream"])
+    return made.gate
 
 
-def evaluate_and_judge_fine_tuned(recipe: Recipe, made: Lineage, *, anew: bool = False) -> None:
+def evaluate_and_judge_fine_tuned(recipe: Recipe, made: Lineage, *, anew: bool = False) -> Judgement:
     """Judge the policy after sim-to-real against the policy it started from and the champion."""
-    candidate, first = made.references["sim_to_real"], made.references["dream"]
+    candidate, first = made.artifacts.sim_to_real, made.artifacts.dream
     champion = champion_to_beat(candidate, anew=anew)
-    policies = {"dream": first, "sim_to_real": candidate} | ({"champion": champion} if champion else {})
+    policies: dict[PolicyKey, Reference] = {"dream": first, "sim_to_real": candidate}
+    if champion:
+        policies["champion"] = champion
     panel = panel_of(recipe, "sim_to_real", anew=anew)
     evaluations = all_held_out(recipe, made, policies, panel)
     made.evaluations["sim_to_real"] = evaluations["sim_to_real"]
     made.real_gate = judged(recipe, made, "sim_to_real", "dream", evaluations, champion, panel)
+    return made.real_gate
 
 
 def judged(
     recipe: Recipe,
     made: Lineage,
-    name: str,
-    baseline: str,
-    evaluations: dict[str, dict[str, Any]],
+    name: PolicyKey,
+    baseline: PolicyKey,
+    evaluations: dict[PolicyKey, Evaluation],
     champion: Reference | None,
     panel: int,
-) -> dict[str, Any]:
+) -> Judgement:
     """Return the gate's verdict on a policy, recorded in the ledger and the registry."""
-    candidate = made.references[name]
-    gate = judge_candidate(
+    candidate = made.artifacts.policy(name)
+    gate: Judgement = judge_candidate(
         candidate,
         evaluations[name],
-        made.references[baseline],
+        made.artifacts.policy(baseline),
         evaluations[baseline],
         recipe.gate,
         champion,
@@ -79,7 +88,7 @@ def judged(
     stage = "gate" if name == "dream" else f"gate {name}"
     log(stage, {"gain": gain["mean"], "gain_low": gain["low"], "passed": float(gate["passed"])})
     # If no group taught anything, the candidate is its baseline, which is already registered and judged.
-    if candidate.sha256 == made.references[baseline].sha256:
+    if candidate.sha256 == made.artifacts.policy(baseline).sha256:
         made.versions[name] = made.versions.get(baseline) or record_judgement(candidate, gate)
     else:
         tags = {"fine_tuned_from": made.versions[baseline]} if baseline in made.versions else {}
@@ -104,17 +113,17 @@ def has_fresh_panels(recipe: Recipe) -> bool:
 
 
 def all_held_out(
-    recipe: Recipe, made: Lineage, policies: dict[str, Reference], panel: int
-) -> dict[str, dict[str, Any]]:
+    recipe: Recipe, made: Lineage, policies: dict[PolicyKey, Reference], panel: int
+) -> dict[PolicyKey, Evaluation]:
     """Evaluate several policies on the same test tasks; a policy under two names is played once."""
-    measured: dict[str, dict[str, Any]] = {}
+    measured: dict[str, Evaluation] = {}
     for name, policy in policies.items():
         if policy.sha256 not in measured:
             measured[policy.sha256] = held_out(recipe, made, name, policy, panel)
     return {name: measured[policy.sha256] for name, policy in policies.items()}
 
 
-def held_out(recipe: Recipe, made: Lineage, name: str, policy: Reference, panel: int) -> dict[str, Any]:
+def held_out(recipe: Recipe, made: Lineage, name: str, policy: Reference, panel: int) -> Evaluation:
     """Evaluate a policy on a panel of test tasks, for real.
 
     With fixed tasks, a greedy policy would only repeat itself, so every panel is the same evaluation.
@@ -126,9 +135,9 @@ def held_out(recipe: Recipe, made: Lineage, name: str, policy: Reference, panel:
     return evaluated(recipe, made, f"evaluate {name}", policy, "test", num_tasks, number, first)
 
 
-def promote_if_allowed(recipe: Recipe, made: Lineage, name: str, gate: dict[str, Any]) -> None:
+def promote_if_allowed(recipe: Recipe, made: Lineage, name: PolicyKey, gate: Judgement) -> None:
     """Promote a candidate that needs no approval and meets no objection; else say what it waits for."""
-    say, candidate = run_context().display.say, made.references[name]
+    say, candidate = run_context().display.say, made.artifacts.policy(name)
     if is_in_force(candidate):
         made.promoted = name
     elif reasons := objections(gate):
@@ -144,7 +153,7 @@ def promote_if_allowed(recipe: Recipe, made: Lineage, name: str, gate: dict[str,
             say(f"{name} is not promoted: {refused}")
 
 
-def alarm(measured: dict[str, Any]) -> None:
+def alarm(measured: Mapping[str, Any]) -> None:
     """Announce that dreams do not hold for real, so that a schedule can be paused."""
     facts = {name: measured[name] for name in ("dream_real_gap", "outcome_agreement")}
     announce(CALIBRATION_ALARM, run_context().run_id, {"run_id": run_context().run_id, **facts})

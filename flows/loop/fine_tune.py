@@ -11,6 +11,7 @@ from infra.context import run_context
 from schemas.errors import GateRefused, IntegrityError
 from schemas.recipes.recipe import Recipe, RlRecipe
 from schemas.records import Reference
+from schemas.runs import Artifacts
 from tasks.judging.promote import is_in_force
 from tasks.learning.train_policy import train_policy
 from tasks.running.pins import with_encoder_pinned
@@ -21,12 +22,12 @@ _ROUNDS_OF_THE_BASELINE = 10
 
 def fine_tune_for_real(recipe: Recipe, made: Lineage) -> None:
     """Train the dream-trained policy for a few rounds in the real environment, judge it, and offer it."""
-    first = made.references["dream"]
+    first = made.artifacts.dream
     policy, num_steps = train_for_real(recipe, recipe.real_rl, made, first, recipe.real.num_rounds)
-    made.references["sim_to_real"], made.real_interactions["sim_to_real"] = policy, num_steps
-    evaluate_and_judge_fine_tuned(recipe, made)
+    made.artifacts.sim_to_real, made.real_interactions["sim_to_real"] = policy, num_steps
+    gate = evaluate_and_judge_fine_tuned(recipe, made)
     if made.promoted and policy.sha256 != first.sha256:
-        promote_if_allowed(recipe, made, "sim_to_real", made.real_gate)
+        promote_if_allowed(recipe, made, "sim_to_real", gate)
 
 
 @flow(name="sim-to-real", validate_parameters=False)
@@ -61,9 +62,9 @@ def real_only(recipe: Recipe, references: dict[str, Any]) -> dict[str, Any]:
 
     GRPO in the real environment alone, from the starting policy, with ten times the rounds.
     """
-    made, recipe = Lineage(references=references), with_encoder_pinned(recipe)
+    made, recipe = Lineage(Artifacts(**references)), with_encoder_pinned(recipe)
     num_rounds = _ROUNDS_OF_THE_BASELINE * recipe.real.num_rounds
-    policy, num_steps = train_for_real(recipe, recipe.rl, made, references["start"], num_rounds)
+    policy, num_steps = train_for_real(recipe, recipe.rl, made, made.artifacts.start, num_rounds)
     return {**held_out(recipe, made, "real_only", policy, 0), "real_interactions": num_steps}
 
 
@@ -76,7 +77,7 @@ def train_for_real(
     num_steps = 0
     for round in range(num_rounds):
         with run_context().display.round(round + 1, num_rounds, "real round") as conclude:
-            groups = real_round(recipe, made.references["pool"], made.curriculum, policy, round)
+            groups = real_round(recipe, made.artifacts.pool, made.curriculum, policy, round)
             show_rollouts("real training", groups[0], round)
             num_steps += sum(int(part.notes["num_transitions"]) for part in groups)
             trained = train_policy(policy, first, groups, rl, recipe.training, "real", round)

@@ -32,7 +32,7 @@ def _row(when: str, policy: Reference | None, made: Lineage) -> dict[str, str]:
     measured = (
         one["real_success"]
         for name, one in made.evaluations.items()
-        if policy and name in made.references and made.references[name].sha256 == policy.sha256
+        if policy and name in made.artifacts and made.artifacts.policy(name).sha256 == policy.sha256
     )
     success = next(measured, None)
     return {

@@ -1,14 +1,15 @@
 """Lineage of a run so far, and logging of its results."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from flows.stage_labels import EVALUATION_LABELS
 from infra.context import objects, run_context
 from schemas.plain import restored
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference, Trajectory
-from schemas.runs import LeftBehind
+from schemas.runs import Artifacts, Evaluation, Judgement, LeftBehind, PolicyKey
 from tasks.judging.evaluate import evaluate
 from tasks.running.artifacts import get_trajectories
 
@@ -17,19 +18,20 @@ from tasks.running.artifacts import get_trajectories
 class Lineage:
     """Everything that a run has produced so far, by reference, and its measurements."""
 
-    references: dict[str, Any] = field(default_factory=dict)
-    evaluations: dict[str, Any] = field(default_factory=dict)
+    artifacts: Artifacts = field(default_factory=Artifacts)
+    evaluations: dict[PolicyKey, Evaluation] = field(default_factory=dict)
     rounds: list[dict[str, Any]] = field(default_factory=list)
     calibrations: list[dict[str, Any]] = field(default_factory=list)
     curriculum: dict[str, Any] = field(default_factory=dict)
     """State of the curriculum."""
     fidelity: dict[str, float] = field(default_factory=dict)
-    gate: dict[str, Any] = field(default_factory=dict)
-    real_gate: dict[str, Any] = field(default_factory=dict)
+    gate: Judgement | None = None
+    """Verdict on the policy after training in the dream."""
+    real_gate: Judgement | None = None
     """Verdict on the policy after sim-to-real."""
     versions: dict[str, str] = field(default_factory=dict)
     """Version in the model registry, by policy."""
-    promoted: str = ""
+    promoted: PolicyKey | Literal[""] = ""
     """The run's policy that last became champion, promoted by this process or by one that was cut off."""
     real_interactions: dict[str, int] = field(default_factory=dict)
     """Number of real environment steps that a policy was trained on, by policy."""
@@ -38,7 +40,7 @@ class Lineage:
 
     @property
     def measured(self) -> dict[str, Any]:
-        """Everything but the references, so that a finished run can be continued."""
+        """Everything but the artifacts, so that a finished run can be continued."""
         return {name: getattr(self, name) for name in _MEASURED}
 
     @property
@@ -47,12 +49,12 @@ class Lineage:
         return self.curriculum.get("entropies", {})
 
     @classmethod
-    def of_finished(cls, references: dict[str, Any]) -> "Lineage":
-        """Return the lineage of a finished run, including its measurements."""
-        measured = restored(objects().get_json(references["measured"])) if "measured" in references else {}
+    def of_finished(cls, stored: dict[str, Any]) -> "Lineage":
+        """Return the lineage of a finished run as its record has it, including its measurements."""
+        measured = restored(objects().get_json(stored["measured"])) if "measured" in stored else {}
         if "entropies" in measured:  # as runs before the curriculum was a method stored it
             measured["curriculum"] = {"entropies": measured.pop("entropies")}
-        return cls(references=dict(references), **measured)
+        return cls(Artifacts(**stored), **measured)
 
 
 _MEASURED = (
@@ -61,12 +63,12 @@ _MEASURED = (
 )
 
 
-def log(stage: str, result: dict[str, Any], step: int = 0) -> None:
+def log(stage: str, result: Mapping[str, Any], step: int = 0) -> None:
     """Log a task's measurements to the stage's MLflow run; done here so that cached results are logged, too."""
     run_context().tracker.stage(stage).log_metrics(numbers_in(result), step)
 
 
-def numbers_in(result: dict[str, Any]) -> dict[str, int | float]:
+def numbers_in(result: Mapping[str, Any]) -> dict[str, int | float]:
     """Return the numbers in a task's result, which can be logged or plotted."""
     return {name: value for name, value in result.items() if isinstance(value, int | float)}
 
@@ -90,15 +92,15 @@ def evaluated(
     num_tasks: int,
     round: int = 0,
     first_task: int = 0,
-) -> dict[str, Any]:
+) -> Evaluation:
     """Return success of a policy for real and in the dream, logged under a name.
 
     The experience model retrieves real experience only, so that all evaluations of a run use the same model.
     """
-    model, experience = made.references["experience_model"], made.references["experience"]
+    model, experience = made.artifacts.experience_model, made.artifacts.experience
     measured = recipe.evaluation
     with run_context().display.one_line(EVALUATION_LABELS.get(name, name)) as conclude:
-        evaluation = evaluate(
+        evaluation: Evaluation = evaluate(
             name, policy, model, experience, recipe.play, measured, split, num_tasks, round, first_task
         )
         conclude(success_in(evaluation))
@@ -107,7 +109,7 @@ def evaluated(
     return evaluation
 
 
-def success_in(evaluation: dict[str, Any]) -> str:
+def success_in(evaluation: Evaluation) -> str:
     """Return real success, and dream success if the evaluation was dreamt, too."""
     dreamt = evaluation.get("dream_success")
     real = f"real {evaluation['real_success']:.1%}"

@@ -22,7 +22,7 @@ from tasks.running.pins import folder_digest
 def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
     """Ingest and annotate logs, build the starting policy, play on-policy episodes, and fit the experience model."""
     logs = ingest(recipe.environment, recipe.ingest, recipe.retrieval, recipe.seed, log_files(recipe.ingest.path))
-    made.references["logs"] = logs
+    made.artifacts.logs = logs
     log("ingest", logs.notes)
     if only_ingest:
         announce(TRANSITIONS_COMMITTED, logs.sha256, committed(logs))
@@ -45,7 +45,8 @@ def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
     model = experience_model(recipe, made, backbone, experience)
     if warning := cut_off(model, refit.max_new_tokens):
         run_context().display.say(warning)
-    made.references |= {"backbone": backbone, "start": start, "experience": experience, "experience_model": model}
+    made.artifacts.backbone, made.artifacts.start = backbone, start
+    made.artifacts.experience, made.artifacts.experience_model = experience, model
     with run_context().display.one_line("one-step fidelity") as conclude:
         made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.rl.temperature)
         conclude(f"{made.fidelity['state_exact']:.1%} of states predicted exactly")

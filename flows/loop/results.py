@@ -6,6 +6,7 @@ from typing import Any
 from flows.loop.lineage import Lineage
 from infra.tracking.costs import CostTracker
 from schemas.records import Reference
+from schemas.runs import Judgement
 
 _HEADLINE = (
     "outcome_agreement",
@@ -62,7 +63,7 @@ def headline(results: dict[str, Any]) -> dict[str, float]:
     return {name: float(value) for name, value in (by_policy | measured).items() if value is not None}
 
 
-def gain_metrics(gate: dict[str, Any]) -> dict[str, float]:
+def gain_metrics(gate: Judgement | None) -> dict[str, float]:
     """Return the real gain over the starting policy with its interval, if the run was judged."""
     if not gate:
         return {}
@@ -72,17 +73,17 @@ def gain_metrics(gate: dict[str, Any]) -> dict[str, float]:
 
 def lineage_tags(made: Lineage) -> dict[str, str]:
     """Return digests of data and models as tags of the run's own MLflow run, so that runs can be filtered by them."""
-    made_of = {name: value if isinstance(value, list) else [value] for name, value in made.references.items()}
+    made_of = {name: value if isinstance(value, list) else [value] for name, value in made.artifacts.plain().items()}
     return {f"lineage.{name}": " ".join(one.sha256[:16] for one in several) for name, several in made_of.items()}
 
 
 def datasets(made: Lineage) -> dict[str, Reference]:
     """Return the logs and the data the experience model was fitted on, as datasets of the run's own MLflow run."""
-    fitted = {f"experience {number}": one for number, one in enumerate(made.references.get("experience", ()))}
-    return {"logs": made.references["logs"], **fitted}
+    fitted = {f"experience {number}": one for number, one in enumerate(_experience(made))}
+    return {"logs": made.artifacts.logs, **fitted}
 
 
-def policy_results(evaluation: dict[str, Any], real_interactions: int) -> dict[str, Any]:
+def policy_results(evaluation: Mapping[str, Any], real_interactions: int) -> dict[str, Any]:
     """Return one policy's evaluation in the form of the results table."""
     return {
         "real_success": evaluation["real_success"],
@@ -95,11 +96,15 @@ def policy_results(evaluation: dict[str, Any], real_interactions: int) -> dict[s
     }
 
 
-def _measured(evaluations: Iterable[dict[str, Any]]) -> int:
+def _measured(evaluations: Iterable[Mapping[str, Any]]) -> int:
     """Return the number of real steps that were played only for measurement."""
     return sum(int(one["num_steps"]) + int(one["num_replayed_steps"]) for one in evaluations)
 
 
 def _offline(made: Lineage) -> int:
     """Return the number of real steps in the logs, including the starting policy's own."""
-    return sum(int(one.notes.get("num_transitions", 0)) for one in made.references.get("experience", []))
+    return sum(int(one.notes.get("num_transitions", 0)) for one in _experience(made))
+
+
+def _experience(made: Lineage) -> list[Reference]:
+    return made.artifacts.experience if "experience" in made.artifacts else []

@@ -28,14 +28,14 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
 
 def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage) -> None:
     """Dream, train on the dreamt groups, and select the policy with the best real success on valid tasks."""
-    experience = list(made.references["experience"])
-    start = policy = best = made.references["start"]
+    experience = list(made.artifacts.experience)
+    start = policy = best = made.artifacts.start
     publish_weights("policy", policy)
     pool, dreamt_so_far = pool_tasks(experience), list[Reference]()
     best_success = calibrate(recipe, made, policy, round=0)["real_success"]
     for round in range(recipe.dream.num_rounds):
         with run_context().display.round(round + 1, recipe.dream.num_rounds) as conclude:
-            begin(dreams, recipe, made, policy, pool, [*made.references["experience"], *dreamt_so_far], round)
+            begin(dreams, recipe, made, policy, pool, [*made.artifacts.experience, *dreamt_so_far], round)
             dreamt = dreams.take()
             show_rollouts("dream training", dreamt[0], round)
             trained = train_policy(policy, start, dreamt, recipe.rl, recipe.training, "dream", round)
@@ -58,14 +58,14 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
                 and ends_for_its_gap(recipe, made, policy, dreamt, calibration, round)
             ):
                 break
-    made.references |= {"dream": best, "pool": pool, "dreams": dreamt_so_far}
+    made.artifacts.dream, made.artifacts.pool, made.artifacts.dreams = best, pool, dreamt_so_far
 
 
 def with_variations(recipe: Recipe, made: Lineage, pool: Reference, round: int) -> Reference:
     """Return the pool with variations of its tasks added, if the recipe generates any."""
     if not recipe.curriculum.generate:
         return pool
-    model = made.references["experience_model"]
+    model = made.artifacts.experience_model
     return vary_tasks(
         pool, made.curriculum, model, recipe.curriculum, recipe.environment, recipe.engine, recipe.seed, round
     )
@@ -101,11 +101,11 @@ def ends_for_its_gap(
 
 def refit(recipe: Recipe, made: Lineage, policy: Reference, dreamt: list[Reference], round: int) -> None:
     """Fit the experience model to real episodes of the present policy, played where its dreams erred most."""
-    asked, learnt = recipe.dream, made.references["experience"]
+    asked, learnt = recipe.dream, made.artifacts.experience
     played = play_where_dreams_err(dreamt, policy, recipe.real_play, asked.refit_episodes, recipe.rl.temperature, round)
     own = annotate(played, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, policy.sha256)
-    model = fitted(recipe, made.references["experience_model"], [*learnt, own], learnt)
-    made.references |= {"experience": [*learnt, own], "experience_model": model}
+    model = fitted(recipe, made.artifacts.experience_model, [*learnt, own], learnt)
+    made.artifacts.experience, made.artifacts.experience_model = [*learnt, own], model
     num_steps = made.real_interactions.get("dream", 0) + int(played.notes["num_real_steps"])
     made.real_interactions["dream"] = num_steps
     log("refit", {"real_steps": num_steps}, round + 1)
@@ -121,7 +121,7 @@ def begin(
     round: int,
 ) -> None:
     """Begin the rounds that may be dreamt now: this one, and later ones if stale rollouts are allowed."""
-    model, state = made.references["experience_model"], made.curriculum
+    model, state = made.artifacts.experience_model, made.curriculum
     for later in range(dreams.num_begun, last_to_begin(recipe.dream, round) + 1):
         dreams.begin(partial(dream_round, recipe, pool, state, policy, model, list(experience), later))
 
@@ -142,14 +142,14 @@ def is_calibrated_after(asked: DreamRecipe, round: int) -> bool:
 
 def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> dict[str, Any]:
     """Compare dream and real success on valid tasks, which are never trained on."""
-    model, experience = made.references["experience_model"], made.references["experience"]
+    model, experience = made.artifacts.experience_model, made.artifacts.experience
     with run_context().display.one_line("calibrate") as conclude:
         calibration = evaluated(recipe, made, "calibrate", policy, "valid", recipe.environment.num_valid_tasks, round)
         conclude(success_in(calibration))
         one_step = measure_fidelity(model, policy, experience, recipe.play, recipe.rl.temperature)
     log("one-step fidelity", one_step, round)
-    calibration |= {f"one_step_{name}": value for name, value in one_step.items()}
-    made.calibrations.append({"round": round, **numbers_in(calibration)})
-    success = {f"curve_valid_{name}": calibration[name] for name in ("real_success", "dream_success")}
+    measured = {**calibration, **{f"one_step_{name}": value for name, value in one_step.items()}}
+    made.calibrations.append({"round": round, **numbers_in(measured)})
+    success = {f"curve_valid_{name}": float(measured[name]) for name in ("real_success", "dream_success")}
     run_context().tracker.cycle().log_metrics(success, round)
-    return calibration
+    return measured

@@ -151,7 +151,7 @@ def _written_down(recipe: Recipe, record: Record, made: Lineage, tracker: Tracke
     if taken_over := run_context().steps.taken_over():
         display.say(taken_over)
     if made.promoted == "dream":
-        announce_promotion(run_id, made.references["dream"].sha256)
+        announce_promotion(run_id, made.artifacts.dream.sha256)
     return record
 
 
@@ -175,9 +175,9 @@ def _ending(made: Lineage, time: CostTracker) -> dict[str, Any]:
         "stage_tokens": time.stage_tokens,
         "stage_failures": time.stage_failures,
         "endpoint_costs": time.endpoint_costs,
-        "lineage": plain(made.references | _kept(made)),
-        "gate": plain(made.gate),
-        "real_gate": plain(made.real_gate),
+        "lineage": plain(made.artifacts.plain() | _kept(made)),
+        "gate": plain(made.gate or {}),
+        "real_gate": plain(made.real_gate or {}),
         "promoted": made.promoted,
         "fidelity": made.fidelity,
         "versions": made.versions,

@@ -8,7 +8,7 @@ Nothing here is cached: the champion may have changed since.
 
 import json
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from infra.context import ledger, objects, registry, run_context
@@ -66,7 +66,7 @@ def is_in_force(policy: Reference) -> bool:
     return policy.sha256 in {one.sha256 for one in ledger().history().standing}
 
 
-def record_judgement(candidate: Reference, gate: dict[str, Any], **more_tags: str) -> str:
+def record_judgement(candidate: Reference, gate: Mapping[str, Any], **more_tags: str) -> str:
     """Register the judged candidate with its gate, once, and return its registry version.
 
     Args:
@@ -204,7 +204,7 @@ def _let_aliases_follow() -> None:
         _log.warning("aliases in MLflow are behind the ledger; the next cycle or judgement puts them right: %s", error)
 
 
-def objections(gate: dict[str, Any]) -> list[str]:
+def objections(gate: Mapping[str, Any]) -> list[str]:
     """Return every reason that a gate gives against making its candidate the champion."""
     succession = gate["over_champion"] or {"reasons": []}
     return [*gate["reasons"], *(f"against the champion, {reason}" for reason in succession["reasons"])]

@@ -94,9 +94,9 @@ def _facts(recipe: Recipe, record: Record) -> dict[str, Any]:
 
 def _details(made: Any) -> dict[str, Any]:
     details = list(figures(made.rounds, made.calibrations))
-    if "pool" in made.references and made.entropies:
+    if "pool" in made.artifacts and made.entropies:
         caption = "Tasks by the reward entropy of their latest group; the curriculum prefers those on the right."
-        details.append((curriculum(get_tasks(made.references["pool"]), made.entropies), caption))
+        details.append((curriculum(get_tasks(made.artifacts.pool), made.entropies), caption))
     episodes = list(_episodes(made.evaluations.get("dream")))
     shown = _as_many_as_fit(episodes)
     return {"figures": details, "episodes": shown, "num_left_out": len(episodes) - len(shown)}

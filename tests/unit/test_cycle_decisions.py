@@ -9,6 +9,7 @@ from flows.loop import rounds
 from flows.loop import train_in_the_dream as flow
 from schemas.recipes.recipe import CurriculumRecipe, DreamRecipe, Recipe
 from schemas.records import Reference
+from schemas.runs import Artifacts
 
 
 def policy(name: str) -> Reference:
@@ -42,7 +43,7 @@ def train(monkeypatch):
         for task in ("propose_tasks", "dream"):
             monkeypatch.setattr(rounds, task, lambda *_: data)
         monkeypatch.setattr(rounds, "observe_groups", lambda *_: {"state": {}, "missing": 0})
-        made = flow.Lineage({"start": policy("0"), "experience": [], "experience_model": policy("model")})
+        made = flow.Lineage(Artifacts(start=policy("0"), experience=[], experience_model=policy("model")))
         recipe = Recipe(name="test", curriculum=CurriculumRecipe(generate=False), dream=DreamRecipe(**dream))
         flow.train_in_the_dream(recipe, made)
         return made, display
@@ -54,7 +55,7 @@ def test_the_candidate_is_the_policy_that_did_best_for_real_on_valid_tasks(train
     calibrations = {"0": (0.5, 0.0), "2": (0.8, 0.1), "4": (0.7, 0.1), "5": (0.75, 0.1)}
     made, _ = train(calibrations, num_rounds=5, calibrate_every=2)
     assert [one["round"] for one in made.calibrations] == [0, 2, 4, 5]
-    assert made.references["dream"] == policy("2")
+    assert made.artifacts.dream == policy("2")
 
 
 def test_each_round_is_shown_with_the_real_success_of_the_last_calibration(train):
@@ -72,21 +73,21 @@ def test_nothing_is_announced_while_dreams_hold(train):
 
 def test_of_equals_the_later_is_the_candidate(train):
     made, _ = train({"0": (0.5, 0.0), "1": (0.5, 0.0), "2": (0.4, 0.0)}, num_rounds=2, calibrate_every=1)
-    assert made.references["dream"] == policy("1")
+    assert made.artifacts.dream == policy("1")
 
 
 @pytest.mark.parametrize("gap", [0.21, -0.21])
 def test_training_stops_where_dream_and_real_part_either_way(train, gap):
     made, display = train({"0": (0.5, 0.0), "1": (0.4, gap)}, num_rounds=5, calibrate_every=1, max_gap=0.2)
     assert len(made.rounds) == 1
-    assert made.references["dream"] == policy("0")
+    assert made.artifacts.dream == policy("0")
     assert "stopped after round 1" in display.say.call_args.args[0]
     assert display.alarm.call_args.args[0]["dream_real_gap"] == gap
 
 
 def test_without_rounds_the_candidate_is_the_start(train):
     made, _ = train({"0": (0.5, 0.0)}, num_rounds=0)
-    assert made.references["dream"] == policy("0")
+    assert made.artifacts.dream == policy("0")
 
 
 def test_where_they_part_the_experience_model_may_be_refitted_and_training_goes_on(train, monkeypatch):
@@ -97,7 +98,7 @@ def test_where_they_part_the_experience_model_may_be_refitted_and_training_goes_
     calibrations = {"0": (0.5, 0.0), "1": (0.6, 0.3), "2": (0.7, 0.3)}
     made, display = train(calibrations, num_rounds=2, calibrate_every=1, max_gap=0.2, when_gap_exceeded="refit")
     assert len(made.rounds) == 2
-    assert made.references["experience_model"] == fitted
-    assert made.references["experience"] == [policy("own")]
+    assert made.artifacts.experience_model == fitted
+    assert made.artifacts.experience == [policy("own")]
     assert made.real_interactions == {"dream": 7}, "after the last round there is nothing to refit for"
     assert "refitting" in display.say.call_args.args[0]
