@@ -59,8 +59,8 @@ def _show_episode(rows: list[dict[str, Any]], console: Console) -> None:
     first, last = rows[0], rows[-1]
     outcome = "success" if last["success"] else "truncated" if last["truncated"] else "failure"
     console.rule(f"{first['trajectory_id']}: {len(rows)} steps, {outcome}", align="left")
-    told = {name: first[name] for name in ("task_id", "family", "source", "instruction")}
-    console.print(*(f"{name}: {_short(value)}" for name, value in told.items()), sep="\n", markup=False)
+    facts = {name: first[name] for name in ("task_id", "family", "source", "instruction")}
+    console.print(*(f"{name}: {_short(value)}" for name, value in facts.items()), sep="\n", markup=False)
     for row in rows[:_SHOWN_STEPS]:
         console.print(_short(row["state"]), f"> {_short(row['action'])}", sep="\n", markup=False)
     console.print(_short(rows[:_SHOWN_STEPS][-1]["next_state"]), markup=False)

@@ -28,15 +28,15 @@ def ingest(
     from flows.ingest_logs import ingest_logs, load_mapping, print_converted, require_understood, show_samples
     from infra.settings import settings
 
-    told, console = load_mapping(mapping), Console(stderr=as_json)
-    num_shown = show_samples(source, told, console)
+    log_mapping, console = load_mapping(mapping), Console(stderr=as_json)
+    num_shown = show_samples(source, log_mapping, console)
     if dry_run:
         require_understood(num_shown, source)
         if as_json:
             print_json({"source": str(source), "episodes_understood": num_shown})
         return
     folder = to or settings().home / "logs" / source.resolve().stem
-    converted = ingest_logs(source, told, folder, console)
+    converted = ingest_logs(source, log_mapping, folder, console)
     require_understood(converted.num_rows, source)
     print_json({"folder": str(folder), **converted.model_dump()}) if as_json else print_converted(
         converted, folder, console

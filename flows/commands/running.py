@@ -115,5 +115,5 @@ def why(
     from flows.runs.explain_run import explanation, print_explanation
     from flows.runs.find_run import find_run
 
-    told = explanation(find_run(run, finished=False), find_run(other, finished=False) if other else None)
-    print_json(told) if as_json else print_explanation(told)
+    explained = explanation(find_run(run, finished=False), find_run(other, finished=False) if other else None)
+    print_json(explained) if as_json else print_explanation(explained)

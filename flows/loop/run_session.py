@@ -35,8 +35,8 @@ def run_session(recipe: Recipe, run_id: str, display: Display, *, reopen: bool =
         StorageError: Prefect or MLflow was unreachable for longer than its client retries.
     """
     require_conditional_puts(blobs())
-    with Lease(blobs(), run_id, display.say), _outages_told():
-        tracker = _open_doors(recipe, run_id, display, reopen)
+    with Lease(blobs(), run_id, display.say), _outages_explained():
+        tracker = _open_context(recipe, run_id, display, reopen)
         try:
             yield tracker
         except BaseException as error:
@@ -47,7 +47,7 @@ def run_session(recipe: Recipe, run_id: str, display: Display, *, reopen: bool =
 
 
 @contextmanager
-def _outages_told() -> Iterator[None]:
+def _outages_explained() -> Iterator[None]:
     """Convert errors of clients whose server is unreachable to a StorageError that says what to do."""
     try:
         yield
@@ -58,7 +58,7 @@ def _outages_told() -> Iterator[None]:
         raise StorageError(f"{server} went away: {error}. Run the same command again when it answers") from error
 
 
-def _open_doors(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> Tracker:
+def _open_context(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> Tracker:
     """Open the run's tracker and context, and return the tracker."""
     tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
     display.time.keep_in(settings().home / "journal" / run_id / "time.json")

@@ -88,13 +88,13 @@ def ends_for_its_gap(
     recipe: Recipe, made: Lineage, policy: Reference, dreamt: list[Reference], calibration: dict[str, Any], round: int
 ) -> bool:
     """Return whether training in the dream stops as dream and real have parted; if not, refit the experience model."""
-    told = f"after round {round + 1}: dream and real differ by {calibration['dream_real_gap']:+.0%}"
+    where = f"after round {round + 1}: dream and real differ by {calibration['dream_real_gap']:+.0%}"
     alarm(calibration)
     if recipe.dream.when_gap_exceeded == "stop":
-        run_context().display.say(f"stopped {told}")
+        run_context().display.say(f"stopped {where}")
         return True
     if round + 1 < recipe.dream.num_rounds:
-        run_context().display.say(f"refitting the experience model {told}")
+        run_context().display.say(f"refitting the experience model {where}")
         refit(recipe, made, policy, dreamt, round)
     return False
 

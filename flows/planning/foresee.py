@@ -32,8 +32,8 @@ class Foresight:
 def foresee(recipe: Recipe) -> Foresight | None:
     """Return what can be taken over from the last run of a recipe; None if no run has recorded steps."""
     mine = [one for one in records() if one["recipe"]["name"] == recipe.name and one["key"]]
-    told = ((one["run_id"], steps_of(one["run_id"])) for one in reversed(mine))
-    run_id, stored = next(((name, steps) for name, steps in told if steps["steps"]), ("", {"steps": []}))
+    with_steps = ((one["run_id"], steps_of(one["run_id"])) for one in reversed(mine))
+    run_id, stored = next(((name, steps) for name, steps in with_steps if steps["steps"]), ("", {"steps": []}))
     if not run_id:
         return None
     pinned = with_encoder_pinned(recipe)

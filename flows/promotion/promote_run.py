@@ -94,10 +94,10 @@ def promote_judged(judged: Record, name: PolicyName, by: str, *, again: bool = F
     if name is PolicyName.DREAM:
         # Also if it is champion already: the process that promoted it may have died before announcing it.
         announce_promotion(judged["run_id"], candidate.sha256)
-    told = (
+    named = (
         f"version {judged['versions'][name.key]} ({candidate.sha256[:12]}), the {name} policy of run {judged['run_id']}"
     )
-    return f"champion is now {told}" if new else f"{told}, is champion already"
+    return f"champion is now {named}" if new else f"{named}, is champion already"
 
 
 def announce_promotion(run_id: str, policy: str) -> None:

@@ -26,7 +26,7 @@ class Begun:
     nothing_new: bool = False
 
     @property
-    def nothing_new_told(self) -> str:
+    def nothing_new_message(self) -> str:
         """Message that nothing is new."""
         return f"nothing is new since run {self.record['run_id']}. To run the next seed: --again"
 

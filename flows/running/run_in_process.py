@@ -48,5 +48,5 @@ def _run(recipe: Recipe, until: Stage, display: "Display | None", *, again: bool
         from flows.running.run_recipe import work_on
 
         return work_on(begun, until, display)
-    display.say(begun.nothing_new_told)
+    display.say(begun.nothing_new_message)
     return {**begun.record, "nothing_new": True}

@@ -22,9 +22,9 @@ def _verdict(record: Record) -> list[str]:
     gate = record["gate"]
     if not gate:
         return []
-    told = "passed" if gate["passed"] else f"refused: {'; '.join(gate['reasons'])}"
+    verdict = "passed" if gate["passed"] else f"refused: {'; '.join(gate['reasons'])}"
     promoted = f"; {record['promoted'].replace('_', '-')} promoted" if record["promoted"] else ""
-    return [f"Gate {told}, real gain {with_interval(gate['gain'])}{promoted}", ""]
+    return [f"Gate {verdict}, real gain {with_interval(gate['gain'])}{promoted}", ""]
 
 
 def _interval(bounds: list[float]) -> str:

@@ -61,9 +61,9 @@ def work_on(begun: Begun, until: Stage, display: Display) -> Record:
     """Execute the remaining steps of a run and return its record; do nothing if nothing is new."""
     run_id = begun.record["run_id"]
     if begun.nothing_new:
-        display.say(begun.nothing_new_told)
+        display.say(begun.nothing_new_message)
         return {**begun.record, "nothing_new": True}
-    with run_session(begun.recipe, run_id, display) as tracker, _ending_told(run_id):
+    with run_session(begun.recipe, run_id, display) as tracker, _ending_explained(run_id):
         record = record_of(run_id)  # another process may have changed it while this one waited
         if has_reached(record, until):
             display.say(f"run {run_id} was finished by another process meanwhile")
@@ -104,7 +104,7 @@ def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
     champion = ledger().history().champion
     policy = policy or (champion.sha256 if champion else "")
     recipe = stored_recipe(record["recipe"])
-    with run_session(recipe, run_id, display) as tracker, _ending_told(run_id):
+    with run_session(recipe, run_id, display) as tracker, _ending_explained(run_id):
         record = {**record_of(run_id), "until": Stage.REAL.value, "reached": Stage.REAL.value}
         run_context().steps.go_on_from(steps_of(run_id))
         flow = sim_to_real.with_options(flow_run_name=run_id, on_running=[note_flow_run])
@@ -124,7 +124,7 @@ def _with_store_pinned(recipe: Recipe, record: Record) -> Record:
 
 
 @contextmanager
-def _ending_told(run_id: str) -> Iterator[None]:
+def _ending_explained(run_id: str) -> Iterator[None]:
     """Record the status and the error of a run that did not finish."""
     try:
         yield

@@ -22,14 +22,16 @@ def explanation(record: Record, other: Record | None) -> dict[str, Any]:
         other: Run to compare with; None: the previous run of the same recipe.
     """
     other = other or _before(record)
-    told: dict[str, Any] = {
+    explained: dict[str, Any] = {
         "run_id": record["run_id"],
         "reasons": record["reasons"],
         "other": other and other["run_id"],
     }
     if other and record["key"] and other["key"]:
-        told["differences"] = differences(RunKey.model_validate(other["key"]), RunKey.model_validate(record["key"]))
-    return {**told, "steps": _steps(steps_of(record["run_id"]), steps_of(other["run_id"]) if other else None)}
+        explained["differences"] = differences(
+            RunKey.model_validate(other["key"]), RunKey.model_validate(record["key"])
+        )
+    return {**explained, "steps": _steps(steps_of(record["run_id"]), steps_of(other["run_id"]) if other else None)}
 
 
 def _before(record: Record) -> Record | None:
@@ -41,13 +43,13 @@ def _before(record: Record) -> Record | None:
 def _steps(mine: dict[str, Any], theirs: dict[str, Any] | None) -> list[dict[str, Any]]:
     """Return each step with its differences; the nth call of a task is compared with the nth call in the other run."""
     counts: dict[str, int] = {}
-    told: list[dict[str, Any]] = []
+    explained: list[dict[str, Any]] = []
     for step in mine["steps"]:
         task = step["task"]
         number = counts[task] = counts.get(task, -1) + 1
         row = {"task": task, "number": number, "taken_over": step["taken_over"], "made_by": step["made_by"]}
-        told.append({**row, "differs": _differs(step, number, mine, theirs) if theirs else []})
-    return told
+        explained.append({**row, "differs": _differs(step, number, mine, theirs) if theirs else []})
+    return explained
 
 
 def _differs(step: dict[str, Any], number: int, mine: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
@@ -94,18 +96,18 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:12]}..."
 
 
-def print_explanation(told: dict[str, Any]) -> None:
+def print_explanation(explained: dict[str, Any]) -> None:
     """Print the explanation as lines and a table."""
     console = Console(highlight=False)
-    console.print(f"run {told['run_id']} was begun because: {'; '.join(told['reasons']) or 'not known'}")
-    if not told["steps"]:
+    console.print(f"run {explained['run_id']} was begun because: {'; '.join(explained['reasons']) or 'not known'}")
+    if not explained["steps"]:
         console.print("its steps are not known: it was killed, or an earlier version of dreamgym ran it")
         return
-    against = f", against run {told['other']}" if told["other"] else ""
-    table = Table(title=f"Steps of {told['run_id']}{against}")
+    against = f", against run {explained['other']}" if explained["other"] else ""
+    table = Table(title=f"Steps of {explained['run_id']}{against}")
     for heading in ("step", "made by", "what differs"):
         table.add_column(heading, overflow="fold")
-    for step in told["steps"]:
+    for step in explained["steps"]:
         maker = f"run {step['made_by']}" if step["taken_over"] else "this run"
         table.add_row(f"{step['task']} {step['number'] + 1}", maker, "; ".join(step["differs"]))
     console.print(table)

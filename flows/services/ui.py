@@ -48,12 +48,12 @@ def serve_ui(mlflow_port: int, prefect_port: int, show: Callable[[dict[str, str]
     ]
     prefect = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(prefect_port)]
     # The page asks the server for its API's address, and the server would answer with the default port.
-    told = {
+    variables = {
         **os.environ,
         "PREFECT_SERVER_UI_API_URL": f"http://127.0.0.1:{prefect_port}/api",
         "MLFLOW_BACKEND_STORE_URI": home.tracking,  # arguments are visible to every user of the machine
     }
-    servers = [started(command, told) for command in (mlflow, prefect)]
+    servers = [started(command, variables) for command in (mlflow, prefect)]
     show({"mlflow": f"http://127.0.0.1:{mlflow_port}", "prefect": f"http://127.0.0.1:{prefect_port}"})
     try:
         while all(server.poll() is None for server in servers):

@@ -65,5 +65,5 @@ def _part(recipe: EnvironmentRecipe, name: str) -> ModuleType:
 @lru_cache(maxsize=1)
 def _of_a_package(recipe: str) -> Any:
     """Return the plugin, which is environment and annotator in one."""
-    told = PluginRecipe.model_validate_json(recipe)
-    return entry_point(told.name).load()(told)
+    parsed = PluginRecipe.model_validate_json(recipe)
+    return entry_point(parsed.name).load()(parsed)

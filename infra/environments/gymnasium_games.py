@@ -51,7 +51,7 @@ class _GymnasiumGame(SeededGame):
 
         self._environment = gymnasium.make(options["id"], **options.get("kwargs", {}))
         self._success_reward = options.get("success_reward", 1)
-        self.told = options["instruction"]
+        self.instruction = options["instruction"]
         self._seen, _ = self._environment.reset(seed=seed)
         if not isinstance(self._seen, str):
             kind = type(self._seen).__name__

@@ -75,7 +75,7 @@ class _OpenEnvGame(SeededGame):
                     f"what the OpenEnv server at {self._options['url']} observes has no {self._options[field]!r}, but "
                     f"{', '.join(sorted(self._seen))}: say in environment.options.{field} what it is called"
                 )
-        self.told = self._seen[self._options["instruction"]]
+        self.instruction = self._seen[self._options["instruction"]]
 
     def state(self) -> str:
         return state_of(self._seen[self._options["state"]])

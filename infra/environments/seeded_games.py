@@ -14,7 +14,7 @@ _FIRST_SEEDS = {"train": 0, "valid": 1_000_000_000, "test": 1_500_000_000}
 class SeededGame(Game):
     """Game that was begun from a seed and comes with its instruction."""
 
-    told: str
+    instruction: str
     """Instruction of the game."""
 
     def actions(self) -> list[str]:
@@ -42,7 +42,7 @@ class SeededGames(GameEnvironment):
         """Return the instruction of the seed's game."""
         game = self.begun(_FIRST_SEEDS[split] + seed)
         game.close()
-        return game.told
+        return game.instruction
 
     def game(self, task: AgentTask) -> Game:
         """Begin a task's game and return it."""

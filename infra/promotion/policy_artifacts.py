@@ -99,8 +99,8 @@ class PolicyArtifacts(ArtifactRepository):
         return Reference(self.artifact_uri, self.artifact_uri.rpartition("/")[2], "model")
 
     def _unreadable(self, error: DreamGymError) -> MlflowException:
-        told = f"{self.artifact_uri}: {error} DREAMGYM_HOME or DREAMGYM_OBJECT_STORE says where the objects are"
-        return MlflowException(told, error_code=INTERNAL_ERROR)
+        message = f"{self.artifact_uri}: {error} DREAMGYM_HOME or DREAMGYM_OBJECT_STORE says where the objects are"
+        return MlflowException(message, error_code=INTERNAL_ERROR)
 
     def log_artifact(self, local_file: str, artifact_path: str | None = None) -> None:
         """Refuse to write.

@@ -273,6 +273,6 @@ def require_conditional_puts(blobs: Blobs, num_races: int = 2) -> None:
             blobs.delete(key)
     if winners != [1] * len(winners):
         raise StorageError(
-            f"{blobs.root} ignores conditional puts: of several that create one key, {max(winners)} are told that they "
+            f"{blobs.root} ignores conditional puts: of several that create one key, {max(winners)} believe that they "
             "did. Rows and promotions would be lost there; use a store that honours If-None-Match"
         )

@@ -34,7 +34,7 @@ class CostTracker:
         self._file: Path | None = None
         self._earlier_s = 0.0
         self._started = self._now()
-        self._num_at_work, self._at_work_since = 0, 0.0
+        self._num_running, self._running_since = 0, 0.0
         self._one_at_a_time = RLock()
 
     @property
@@ -67,9 +67,9 @@ class CostTracker:
         if name == _STORAGE:
             return
         with self._one_at_a_time:
-            if self._num_at_work:
-                self.working_seconds += now - self._at_work_since
-            self._num_at_work, self._at_work_since = self._num_at_work + change, now
+            if self._num_running:
+                self.working_seconds += now - self._running_since
+            self._num_running, self._running_since = self._num_running + change, now
 
     def _worked(self, name: str, seconds: float) -> None:
         with self._one_at_a_time:

@@ -66,12 +66,12 @@ class ExperienceModel:
 
     def predict(self, situations: Sequence[TransitionQuery]) -> list[Step]:
         """Predict one step per situation; an unparsable prediction is a step with a typed failure."""
-        foretold = [self._foretold(situation) for situation in situations]
-        asked = [situation for situation, step in zip(situations, foretold, strict=True) if step is None]
+        refusals = [self._refusal(situation) for situation in situations]
+        asked = [situation for situation, step in zip(situations, refusals, strict=True) if step is None]
         predicted = iter(self._predicted(self.ground(asked)) if asked else [])
-        return [step or next(predicted) for step in foretold]
+        return [step or next(predicted) for step in refusals]
 
-    def _foretold(self, situation: TransitionQuery) -> Step | None:
+    def _refusal(self, situation: TransitionQuery) -> Step | None:
         """Return the refusal of an action that the state does not accept; None if a prediction is needed."""
         state = situation.state
         if self._listed is None or self._listed.accepts(state, situation.action) is not False:

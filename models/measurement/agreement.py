@@ -20,8 +20,8 @@ class Outcomes:
     @classmethod
     def count(cls, pairs: Iterable[tuple[bool, bool]]) -> "Outcomes":
         """Count pairs of (dream won, replay won)."""
-        told = list(pairs)
-        return cls(*(told.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))
+        listed = list(pairs)
+        return cls(*(listed.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))
 
     @property
     def agreement(self) -> float:

@@ -83,9 +83,11 @@ def calibrate(
         real: Real episode of the same task for each, in the same order; then any others.
     """
     whole = [place for place, one in enumerate(dreamt) if not one.failure]
-    told = [(dreamt[place], replays[place]) for place in whole if not failed(replays[place])]
-    outcomes = Outcomes.count((one.success, any(step.success for step in steps)) for one, steps in told)
-    states = [turn.step.state == step.state for t, steps in told for turn, step in zip(t.turns, steps, strict=False)]
+    compared = [(dreamt[place], replays[place]) for place in whole if not failed(replays[place])]
+    outcomes = Outcomes.count((one.success, any(step.success for step in steps)) for one, steps in compared)
+    states = [
+        turn.step.state == step.state for t, steps in compared for turn, step in zip(t.turns, steps, strict=False)
+    ]
     dream_success = _success([dreamt[place] for place in whole])
     return Calibration(
         outcome_agreement=outcomes.agreement,

@@ -236,15 +236,15 @@ class PluginRecipe(BaseEnvironment):
 
     @model_validator(mode="before")
     @classmethod
-    def _pinned_to_what_is_installed(cls, told: Any) -> Any:
-        if not isinstance(told, dict):
-            return told
-        point = entry_point(told["name"])
+    def _pinned_to_what_is_installed(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        point = entry_point(given["name"])
         there = point.dist.version if point.dist else ""
-        wanted = told.get("package_version") or there
+        wanted = given.get("package_version") or there
         if wanted != there:
-            raise ValueError(f"environment {told['name']!r} is wanted from version {wanted}, and {there} is installed")
-        return {**told, "package_version": there}
+            raise ValueError(f"environment {given['name']!r} is wanted from version {wanted}, and {there} is installed")
+        return {**given, "package_version": there}
 
 
 def entry_point(name: str) -> EntryPoint:

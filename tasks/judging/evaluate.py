@@ -113,15 +113,15 @@ def _with_outcome(played: list[Trajectory], max_failed_share: float) -> list[Tra
     if not failed:
         return played
     first = failed[0]
-    told = (
+    outage = (
         f"the real environment failed in {len(failed)} of {len(played)} episodes, and again when they were played anew; "
         f"{first.task.task_id}: {first.turns[-1].step.reasoning}"
     )
     if len(failed) > max_failed_share * len(played) or len(failed) == len(played):
         raise EnvironmentUnavailable(
-            f"{told}. evaluation.max_failed_share is {max_failed_share:.1%}. Mend it and run again: what is finished stays"
+            f"{outage}. evaluation.max_failed_share is {max_failed_share:.1%}. Mend it and run again: what is finished stays"
         )
-    run_context().display.say(f"{told}. They are left out: no more than {max_failed_share:.1%} of the episodes")
+    run_context().display.say(f"{outage}. They are left out: no more than {max_failed_share:.1%} of the episodes")
     return [episode for episode in played if episode.failure is not Failure.ENVIRONMENT]
 
 

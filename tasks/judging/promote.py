@@ -134,7 +134,7 @@ def promote(candidate: Reference, report: Reference, by: str, *, again: bool = F
         return Entry(Decision.PROMOTED, candidate, report.sha256, True, by)
 
     written = ledger().append(succeed)
-    _let_aliases_follow()
+    _update_champion_alias()
     return written is not None
 
 
@@ -149,7 +149,7 @@ def decline(candidate: Reference, report: Reference, by: str, reason: str) -> No
     """Record, once, that a person declined a candidate that had passed its gate."""
     entry = Entry(Decision.DECLINED, candidate, report.sha256, True, by, reason)
     ledger().append(lambda history: None if report.sha256 in history.declined else entry)
-    _let_aliases_follow()
+    _update_champion_alias()
 
 
 def leaves_no_champion() -> bool:
@@ -185,7 +185,7 @@ def roll_back(by: str, reason: str, to: Collection[str] | None = None) -> Entry:
 
     entry = ledger().append(withdraw)
     assert entry is not None, "a rollback is written or raises"
-    _let_aliases_follow()
+    _update_champion_alias()
     return entry
 
 
@@ -196,7 +196,7 @@ def _latest_before_champion(history: History, policies: Collection[str]) -> Refe
     raise InputError("it was not champion before the present one: `dreamgym history` shows who was")
 
 
-def _let_aliases_follow() -> None:
+def _update_champion_alias() -> None:
     """Update MLflow from the ledger. A failure is only logged: the decision stands, since the ledger counts."""
     try:
         registry().follow(ledger())

@@ -103,8 +103,8 @@ def _done(message: dict[str, Any]) -> str:
 def _call(function: dict[str, Any]) -> str:
     """Format a call as `name(city="Paris", days=2)`."""
     arguments = function.get("arguments") or {}
-    told = json.loads(arguments) if isinstance(arguments, str) else arguments
-    return f"{function['name']}({', '.join(f'{key}={json.dumps(value, ensure_ascii=False)}' for key, value in told.items())})"
+    values = json.loads(arguments) if isinstance(arguments, str) else arguments
+    return f"{function['name']}({', '.join(f'{key}={json.dumps(value, ensure_ascii=False)}' for key, value in values.items())})"
 
 
 def _taken(text: str, pattern: str, what: str) -> str:

@@ -122,10 +122,10 @@ def _judgement(assessment: dict[str, Any]) -> Any:
 
 def _called(attributes: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the messages of a span if it is a model call; MLflow stores its attributes as JSON."""
-    told = {name: json.loads(value) if isinstance(value, str) else value for name, value in attributes.items()}
-    if told.get("mlflow.spanType") not in ("CHAT_MODEL", "LLM"):
+    values = {name: json.loads(value) if isinstance(value, str) else value for name, value in attributes.items()}
+    if values.get("mlflow.spanType") not in ("CHAT_MODEL", "LLM"):
         return []
-    sent, answered = told.get("mlflow.spanInputs") or {}, told.get("mlflow.spanOutputs") or {}
+    sent, answered = values.get("mlflow.spanInputs") or {}, values.get("mlflow.spanOutputs") or {}
     return [*sent.get("messages", []), *_answers(answered)]
 
 

@@ -17,7 +17,7 @@ MODULES = {
     for file in (ROOT / room).rglob("*.py")
 } | {"dreamgym": ROOT / "dreamgym.py"}
 RELATIVE = re.compile(r"(Of|Who|Whom|Whose|What|That|Which|Where)\b")
-PRIVATE = re.compile(r"\b(at_work|heed(s|ed)?|told|own mistakes|foretold)\b", re.IGNORECASE)
+PRIVATE = re.compile(r"\b(at_work|heed(s|ed)?|told|own mistakes|refusals)\b", re.IGNORECASE)
 
 
 def trees() -> Iterator[tuple[Path, ast.Module]]:
@@ -94,4 +94,34 @@ def circle_in(arrows: dict[str, set[str]]) -> list[str]:
 def test_docstrings_are_plain(pattern):
     search = pattern.match if pattern is RELATIVE else pattern.search
     found = [f"{file}:{line}: {text[:60]}" for file, tree in trees() for line, text in docstrings(tree) if search(text)]
+    assert found == []
+
+
+WORDS = re.compile(r"(^|_)(told|foretold|heed|heeds|at_work|ahead|doors)(_|$)")
+GAMES = "infra/environments"
+"""Room whose games have doors."""
+
+
+def names_in(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Names of functions, classes, arguments, variables and attributes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield node.lineno, node.name
+            case ast.Name():
+                yield node.lineno, node.id
+            case ast.Attribute():
+                yield node.lineno, node.attr
+            case ast.arg():
+                yield node.lineno, node.arg
+
+
+def test_names_are_the_fields_own():
+    found = [
+        f"{file}:{line}: {name}"
+        for file, tree in trees()
+        if not str(file).startswith(GAMES)
+        for line, name in names_in(tree)
+        if WORDS.search(name)
+    ]
     assert found == []

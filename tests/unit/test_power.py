@@ -28,8 +28,8 @@ def passes(random, tasks: TestTasks, chances, gain: float) -> bool:
 def test_power_is_what_simulated_nights_show(num_tasks, episodes, start, gain):
     random, tasks = np.random.default_rng(0), TestTasks(num_tasks, episodes, ("f",), start, fresh=True)
     shown = fmean(passes(random, tasks, chances, gain) for chances in tasks.chances(random, 300))
-    foretold = power(num_tasks, episodes, 0.4, start, gain, ASKED)
-    assert foretold == pytest.approx(shown, abs=0.08)
+    refusals = power(num_tasks, episodes, 0.4, start, gain, ASKED)
+    assert refusals == pytest.approx(shown, abs=0.08)
 
 
 def test_a_greedy_policys_further_episodes_say_nothing():

@@ -67,8 +67,8 @@ class Browser:
             text=True,
         )
         address = f"http://127.0.0.1:{self._port()}"
-        told = ClientConfig(remote_server_addr=address, timeout=_ANSWER_S)
-        connection = ChromeRemoteConnection(address, client_config=told)
+        config = ClientConfig(remote_server_addr=address, timeout=_ANSWER_S)
+        connection = ChromeRemoteConnection(address, client_config=config)
         self._driver = webdriver.Remote(connection, options=_options(browser))
         self._driver.set_script_timeout(_SCRIPT_S)
         self._driver.set_page_load_timeout(_ANSWER_S)

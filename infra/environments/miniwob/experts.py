@@ -11,7 +11,7 @@ from infra.environments.miniwob.view import Element, put
 class Page:
     """Input of an expert."""
 
-    told: dict[str, str]
+    fields: dict[str, str]
     """Fields of the instruction."""
     elements: Sequence[Element]
     earlier: Sequence[Element]
@@ -20,7 +20,7 @@ class Page:
     @property
     def target(self) -> str:
         """Field that most instructions have."""
-        return self.told["target"]
+        return self.fields["target"]
 
     def all(self, *roles: str) -> list[Element]:
         """Return all elements with these roles, in the order of the page."""
@@ -100,7 +100,7 @@ def _section(page: Page) -> str:
 
 
 def _ticked(page: Page) -> str:
-    wanted = {value for key, value in page.told.items() if key.startswith("target")}
+    wanted = {value for key, value in page.fields.items() if key.startswith("target")}
     wrong = [one for one in page.all("checkbox", "radio") if (one.name in wanted) != one.ticked]
     to_click = [one for one in wrong if one.role == "checkbox" or not one.ticked]
     return _click(to_click[0]) if to_click else _button(page)
@@ -123,8 +123,8 @@ def _text(page: Page) -> str:
 
 
 def _text_in_case(page: Page) -> str:
-    text = page.told["text"]
-    return _filled(page, [text.upper() if page.told["case"] == "upper" else text.lower()])
+    text = page.fields["text"]
+    return _filled(page, [text.upper() if page.fields["case"] == "upper" else text.lower()])
 
 
 def _password_twice(page: Page) -> str:
@@ -135,13 +135,13 @@ def _login(submit: str) -> Expert:
     def expert(page: Page) -> str:
         if page.named("cancel", "button"):
             return _button(page, "cancel")
-        return _filled(page, [page.told["username"], page.told["password"]], submit)
+        return _filled(page, [page.fields["username"], page.fields["password"]], submit)
 
     return expert
 
 
 def _nth_textbox(page: Page) -> str:
-    return _click(page.all("textbox")[int(page.told.get("target", "1")) - 1])
+    return _click(page.all("textbox")[int(page.fields.get("target", "1")) - 1])
 
 
 def _listed(page: Page) -> str:
@@ -151,7 +151,7 @@ def _listed(page: Page) -> str:
 
 def _completed(page: Page) -> str:
     (box,) = page.all("textbox")
-    start, end = page.told["start"], page.told.get("end", "")
+    start, end = page.fields["start"], page.fields.get("end", "")
     if box.name.startswith(start) and box.name.endswith(end) and box.name != start:
         return _button(page)
     offered = [one for one in page.all("option") if one.name.startswith(start) and one.name.endswith(end)]
@@ -160,12 +160,12 @@ def _completed(page: Page) -> str:
 
 def _searched(page: Page) -> str:
     (box,) = page.all("textbox")
-    if box.name != page.told["query"]:
-        return _type(box, page.told["query"])
+    if box.name != page.fields["query"]:
+        return _type(box, page.fields["query"])
     results = [one for one in page.all("link") if not re.fullmatch(r"[<>\d]", one.name)]
     if not results:
         return _button(page, "Search")
-    sheet, place = divmod(int(page.told["rank"]) - 1, _RESULTS_PER_SHEET)
+    sheet, place = divmod(int(page.fields["rank"]) - 1, _RESULTS_PER_SHEET)
     turned = sheet == 0 or page.last == str(sheet + 1)
     return _click(results[place] if turned else page.named(str(sheet + 1), "link"))
 
@@ -176,7 +176,7 @@ def _in_tree(page: Page) -> str:
 
 
 def _in_phone_book(page: Page) -> str:
-    if page.named(page.told["name"], "text", "heading") is None:
+    if page.named(page.fields["name"], "text", "heading") is None:
         return _click(page.named(">", "link"))
     kind = page.target.removesuffix(" number")
     details = [one for one in page.all("link") if one.name not in ("<", ">") and not one.name.isdigit()]

@@ -101,20 +101,20 @@ class MiniwobPage:
 
     def _look(self) -> Seen:
         """Return what the page shows now; after the end, what it showed before."""
-        told = self._run(_LOOK)
-        if told["done"]:
-            outcome: Outcome = "success" if told["reward"] == 1 else "failure"
+        looked = self._run(_LOOK)
+        if looked["done"]:
+            outcome: Outcome = "success" if looked["reward"] == 1 else "failure"
             self._seen = Seen(self._seen.said, (), outcome=outcome)
             return self._seen
-        self._elements = list(elements_of(told["page"]))
-        said, asked = state_text(self._elements), told["asked"]
+        self._elements = list(elements_of(looked["page"]))
+        said, asked = state_text(self._elements), looked["asked"]
         self._seen = Seen(said, tuple(clicks(self._elements)), self._expert(asked), asked=asked)
         return self._seen
 
     def _expert(self, asked: str) -> str:
         try:
-            told = dict(_fields(self._name, asked))
-            return EXPERTS[self._name](Page(told, self._elements, self._earlier))
+            fields = dict(_fields(self._name, asked))
+            return EXPERTS[self._name](Page(fields, self._elements, self._earlier))
         except (LookupError, ValueError):  # earlier actions led to where its rule does not apply
             return _AT_A_LOSS
 
