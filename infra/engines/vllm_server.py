@@ -119,7 +119,7 @@ class VllmServer:
             except httpx.TransportError:
                 time.sleep(0.5)
         self.close()
-        raise EngineError(self._told("does not start"))
+        raise EngineError(self._message("does not start"))
 
     def load(self, weights: str, fetch: Fetch) -> None:
         """Load other weights of the same architecture, without a restart.
@@ -129,7 +129,7 @@ class VllmServer:
             EngineError: the server refuses.
         """
         if not self.is_alive:
-            raise EngineUnavailable(self._told("has died"))
+            raise EngineUnavailable(self._message("has died"))
         folder = self._fetched(weights, fetch)
         self._post("/pause")
         self._post("/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}})
@@ -169,10 +169,10 @@ class VllmServer:
         try:
             answer = watched(lambda: self._client.post(path, json=body), self._heartbeat, self._abort, silence_s)
         except httpx.TransportError as error:
-            raise EngineUnavailable(self._told(f"does not answer: {type(error).__name__}")) from error
+            raise EngineUnavailable(self._message(f"does not answer: {type(error).__name__}")) from error
         if not answer.is_success:
             error = EngineUnavailable if answer.is_server_error else EngineError
-            raise error(self._told(f"answers {path} with {answer.status_code}: {answer.text[:500]}"))
+            raise error(self._message(f"answers {path} with {answer.status_code}: {answer.text[:500]}"))
         return answer
 
     def _heartbeat(self) -> str:
@@ -184,7 +184,7 @@ class VllmServer:
         """Abort the server; each of its threads writes its stack to the log."""
         self._process.send_signal(signal.SIGUSR1)
 
-    def _told(self, what: str) -> str:
+    def _message(self, what: str) -> str:
         tail = self._log.read_text(errors="replace")[-_LOG_TAIL:]
         return f"vLLM {what}. The end of {self._log}:\n{tail}"
 

@@ -29,7 +29,7 @@ class ReplayStore:
     def __init__(self, settings: Settings) -> None:
         """Connect to the configured location; tables are created at their first write."""
         self._uri = settings.replay_store_uri
-        with _told(f"open the replay store {self._uri}"):
+        with _errors_explained(f"open the replay store {self._uri}"):
             self._database = lancedb.connect(self._uri, storage_options=_storage_options(settings))
             migrate(self._database, blobs_at(self._uri, settings), self._uri)
         self._seals = TableChecksums(blobs_at(self._uri, settings), open_blobs(settings))
@@ -51,7 +51,7 @@ class ReplayStore:
             if tag and self.holds(table):
                 self.pin(table, tag)
             return
-        with _told(f"write {len(rows)} rows to {self._uri}/{table}, whose other rows are intact"):
+        with _errors_explained(f"write {len(rows)} rows to {self._uri}/{table}, whose other rows are intact"):
             opened = self._open_for(table, _schema_of(table, rows[0]))
             for start in range(0, len(rows), _UPSERT_ROWS):
                 batch = arrow.Table.from_pylist(list(rows[start : start + _UPSERT_ROWS]), schema=opened.schema)
@@ -62,7 +62,7 @@ class ReplayStore:
 
     def delete(self, table: str, row_ids: Sequence[str]) -> None:
         """Delete rows from the latest version of a table; pinned versions still contain them."""
-        with _told(f"delete {len(row_ids)} rows from {self._uri}/{table}"):
+        with _errors_explained(f"delete {len(row_ids)} rows from {self._uri}/{table}"):
             for start in range(0, len(row_ids), _NAMES_PER_QUERY):
                 self._database.open_table(table).delete(
                     f"row_id IN ({_listed(row_ids[start : start + _NAMES_PER_QUERY])})"
@@ -78,7 +78,7 @@ class ReplayStore:
 
     def pin(self, table: str, tag: str) -> None:
         """Pin and seal the current version of a table under a tag; see upsert."""
-        with _told(f"pin table {table} in {self._uri}"):
+        with _errors_explained(f"pin table {table} in {self._uri}"):
             self._pin(self._database.open_table(table), tag)
 
     def _pin(self, opened: Any, tag: str) -> None:
@@ -103,7 +103,7 @@ class ReplayStore:
         Raises:
             InputError: the tag or version does not exist.
         """
-        with _told(f"read table {table} in {self._uri}"):
+        with _errors_explained(f"read table {table} in {self._uri}"):
             if table not in self._names():
                 return []
             opened = self._database.open_table(table)
@@ -118,7 +118,7 @@ class ReplayStore:
 
     def holds(self, table: str) -> bool:
         """Return True if a table exists."""
-        with _told(f"list the tables of {self._uri}"):
+        with _errors_explained(f"list the tables of {self._uri}"):
             return table in self._names()
 
     def verify(self, table: str, tags: set[str]) -> None:
@@ -131,7 +131,7 @@ class ReplayStore:
         if not tags:
             return
         sealed = self._seals.verify(table, tags)
-        with _told(f"read table {table} in {self._uri}"):
+        with _errors_explained(f"read table {table} in {self._uri}"):
             pinned = self._database.open_table(table).tags.list()
         for tag, version in sealed.items():
             if pinned.get(tag, {}).get("version") != version:
@@ -176,7 +176,7 @@ class ReplayStore:
 
 
 @contextmanager
-def _told(task: str) -> Iterator[None]:
+def _errors_explained(task: str) -> Iterator[None]:
     """Turn LanceDB's errors into StorageError."""
     try:
         yield

@@ -9,7 +9,7 @@ from typing import Any
 
 from schemas.runs import KeyParts
 
-_TOLD_EVERY_S = 10.0
+_SHOWN_EVERY_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Steps:
     """Changed fields of recipe sections, by digest."""
     on_change: Callable[[], None] = lambda: None
     """Function called after new steps, at most every 10 seconds."""
-    _told: float = 0.0
+    _last_shown_s: float = 0.0
 
     def go_on_from(self, earlier: dict[str, Any]) -> None:
         """Prepend the steps of a resumed run's earlier processes."""
@@ -54,8 +54,8 @@ class Steps:
         of_all = {"module": parts.module, "code": parts.code, "packages": parts.packages, "settings": parts.settings}
         self.tasks[parts.task] = of_all
         self.sections |= sections
-        if time.monotonic() - self._told > _TOLD_EVERY_S:
-            self._told = time.monotonic()
+        if time.monotonic() - self._last_shown_s > _SHOWN_EVERY_S:
+            self._last_shown_s = time.monotonic()
             self.on_change()
 
     def plain(self) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
             "give the commit hash so that the run can be repeated"
         )
     arguments = {"revision": revision, "trust_remote_code": False}
-    with _told(folder_or_id):
+    with _errors_explained(folder_or_id):
         tokenizer = AutoTokenizer.from_pretrained(folder_or_id, **arguments)
         network = _network(folder_or_id, random_init, arguments)
     _require_match(folder_or_id, tokenizer, network.config)
@@ -72,7 +72,7 @@ def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) 
     from transformers import AutoConfig, AutoTokenizer
 
     arguments = {"revision": revision, "trust_remote_code": False}
-    with _told(folder_or_id):
+    with _errors_explained(folder_or_id):
         config = AutoConfig.from_pretrained(folder_or_id, **arguments)
         tokenizer = AutoTokenizer.from_pretrained(folder_or_id, **arguments)
     _require_match(folder_or_id, tokenizer, config)
@@ -80,7 +80,7 @@ def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) 
 
 
 @contextmanager
-def _told(folder_or_id: str | Path) -> Iterator[None]:
+def _errors_explained(folder_or_id: str | Path) -> Iterator[None]:
     """Convert the errors that transformers raises on loading to InputError."""
     try:
         yield
