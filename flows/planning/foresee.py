@@ -10,6 +10,7 @@ from typing import Any
 
 from infra.storage.run_records import records, steps_of
 from schemas.recipes.digests import digest_of
+from schemas.recipes.methods import methods_in
 from schemas.recipes.recipe import Recipe
 from tasks.logs.files import log_files
 from tasks.running.cache_key import code_and_packages
@@ -58,7 +59,8 @@ def _reason(
 ) -> str:
     """Return why a step would run again; empty if it would not."""
     parts = stored["step_tasks"][step["task"]]
-    received: tuple[list[Any], ...] = ([], [recipe.environment], [recipe])
+    methods = [method for _, method in methods_in(recipe)]
+    received: tuple[list[Any], ...] = ([], [recipe.environment], methods, [recipe])
     now = [code_and_packages(parts["module"], sections) for sections in received]
     if parts["code"] not in [code for code, _ in now]:  # with environment and methods if the step received them
         return "its code changed"

@@ -200,7 +200,7 @@ def test_a_whole_cycle_runs_in_a_browser_though_all_browsers_die_amid_it(tmp_pat
     ) as run:
         for line in run.stdout or ():
             said += line
-            if not killed and line.startswith("ingest: "):
+            if not killed and " logs: " in line:
                 killed = browsers(run.pid)
                 for process in killed:
                     process.kill()

@@ -35,7 +35,7 @@ def dreams(policy) -> Reference:
 
 
 def play(dreams: Reference, policy: Reference, num_episodes: int) -> Reference:
-    return play_where_dreams_err.__wrapped__(dreams, policy, RECIPE.real_play, num_episodes, 1.0, 0)
+    return play_where_dreams_err.__wrapped__([dreams], policy, RECIPE.real_play, num_episodes, 1.0, 0)
 
 
 def test_tasks_whose_dreams_err_are_played_most_and_no_other_than_train_tasks(dreams, policy):

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.loop.cycle import is_calibrated_after, last_to_begin
+from flows.loop.train_in_the_dream import is_calibrated_after, last_to_begin
 from models.generation.torch_engine import TorchEngine
 from models.generation.weight_following_engine import LiveWeightsEngine
 from models.network.transformer import weights_of
