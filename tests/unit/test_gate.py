@@ -140,5 +140,5 @@ def test_a_gain_on_every_task_passes_and_on_none_never(count, gain):
 
 
 def test_the_margin_over_a_champion_is_refused_by_its_new_name():
-    with pytest.raises(RecipeError, match="champion_margin is replaced by gate.false_promotion_rate"):
+    with pytest.raises(RecipeError, match=r"champion_margin is replaced by gate\.false_promotion_rate"):
         load_recipe("textworld-tiny", ["gate.champion_margin=0.01"])
