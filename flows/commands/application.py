@@ -23,6 +23,11 @@ RunName = Annotated[
 ]
 
 
+def examples(*commands: str) -> str:
+    """Return examples for the end of a command's help, a line each."""
+    return "\n\n".join(("Examples:", *commands))
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version

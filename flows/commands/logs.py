@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.application import AsJson, app, print_json
+from flows.commands.application import AsJson, app, examples, print_json
 from schemas.records import Origin
 
 
-@app.command()
+@app.command(epilog=examples("dreamgym ingest logs/ --dry-run"))
 def ingest(
     source: Annotated[Path, typer.Argument(help="A file of logs, or a folder of such files.", metavar="LOGS")],
     mapping: Annotated[Path | None, typer.Option(help="TOML: what the logs say where (README, Your own logs).")] = None,
@@ -43,7 +43,7 @@ def ingest(
     )
 
 
-@app.command()
+@app.command(epilog=examples("dreamgym trajectories @latest --origin dream --failure"))
 def trajectories(
     run: Annotated[
         str | None,

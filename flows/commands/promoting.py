@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.application import AsJson, RunName, app, embed_prefect_here, print_json
+from flows.commands.application import AsJson, RunName, app, embed_prefect_here, examples, print_json
 from schemas.errors import InputError
 from schemas.policies import PolicyName
 
 
-@app.command()
+@app.command(epilog=examples("dreamgym export champion my-agent"))
 def export(
     run: Annotated[
         str,
@@ -38,7 +38,7 @@ def export(
     print_json(written) if as_json else typer.echo(f"{found.title} is in {folder}: README.md says how to load it")
 
 
-@app.command()
+@app.command(epilog=examples("dreamgym promote @latest --policy dream"))
 def promote(
     run: RunName = None,
     policy: Annotated[
@@ -59,7 +59,7 @@ def promote(
     print_json({"run_id": summary["run_id"], "outcome": outcome}) if as_json else typer.echo(outcome)
 
 
-@app.command()
+@app.command(epilog=examples('dreamgym rollback --reason "worse on real pages"'))
 def rollback(
     run: Annotated[
         str | None,

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.application import AsJson, RunName, app, print_json
+from flows.commands.application import AsJson, RunName, app, examples, print_json
 from schemas.errors import InputError
 
 
-@app.command()
+@app.command(epilog=examples("dreamgym show @champion --json"))
 def show(run: RunName = None, as_json: AsJson = False) -> None:
     """Show results and lineage of a run: data, experience model, policy, report and verdict."""
     from flows.reports.show_run import print_lineage, print_results
@@ -22,7 +22,7 @@ def show(run: RunName = None, as_json: AsJson = False) -> None:
     print_lineage(summary)
 
 
-@app.command()
+@app.command(epilog=examples("dreamgym compare @champion @latest", "dreamgym compare --last 30"))
 def compare(
     runs: Annotated[
         list[str] | None,

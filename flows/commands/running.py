@@ -5,11 +5,22 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.commands.application import AsJson, Changes, RecipeName, RunName, app, embed_prefect_here, print_json
+from flows.commands.application import (
+    AsJson,
+    Changes,
+    RecipeName,
+    RunName,
+    app,
+    embed_prefect_here,
+    examples,
+    print_json,
+)
 from flows.stage import Stage
 
 
-@app.command()
+@app.command(
+    epilog=examples("dreamgym run textworld-tiny", "dreamgym run mine.toml --set rl.advantage.name=gigpo --only dream")
+)
 def run(
     recipe: RecipeName,
     changes: Changes = None,
@@ -43,7 +54,7 @@ def _with_steps(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "steps": steps_of(record["run_id"])["steps"]}
 
 
-@app.command()
+@app.command(epilog=examples("dreamgym check alfworld-tiny --set seed=1"))
 def check(
     recipe: RecipeName,
     changes: Changes = None,
@@ -103,7 +114,7 @@ def runs(as_json: AsJson = False) -> None:
     print_json(rows) if as_json else print_runs(rows)
 
 
-@app.command()
+@app.command(epilog=examples("dreamgym why @latest"))
 def why(
     run: RunName = None,
     other: Annotated[

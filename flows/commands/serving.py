@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from flows.commands.application import AsJson, Changes, RecipeName, app, embed_prefect_here, print_json
+from flows.commands.application import AsJson, Changes, RecipeName, app, embed_prefect_here, examples, print_json
 
 
 @app.command()
@@ -21,7 +21,7 @@ def ui(
     serve_ui(mlflow_port, prefect_port, print_json if as_json else print_pages)
 
 
-@app.command()
+@app.command(epilog=examples("dreamgym serve @latest --port 9000"))
 def serve(
     name: Annotated[
         str | None,
@@ -73,7 +73,7 @@ def down(as_json: AsJson = False) -> None:
         typer.echo("stopped; everything stored stays, `dreamgym up` goes on with it" if stopped else "nothing runs")
 
 
-@app.command()
+@app.command(epilog=examples("dreamgym deploy textworld-tiny --set seed=1"))
 def deploy(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False) -> None:
     """Register the nightly run and its companion deployments for a recipe on the Prefect server."""
     from flows.planning.load_recipe import load_recipe
@@ -89,7 +89,7 @@ def deploy(recipe: RecipeName, changes: Changes = None, as_json: AsJson = False)
     print_json(registered) if as_json else print_deployments(registered)
 
 
-@app.command()
+@app.command(epilog=examples("dreamgym maintain --keep-days 7"))
 def maintain(
     keep_days: Annotated[
         int, typer.Option(help="Age up to which results and unpinned table versions stay.", min=1)

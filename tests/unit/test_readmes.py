@@ -30,6 +30,8 @@ def commands() -> Iterator[str]:
     for file in READMES:
         for block, inline in COMMAND.findall(file.read_text()):
             yield (block or inline).replace("\\|", "|")
+    for command in COMMANDS.values():
+        yield from (line.removeprefix("dreamgym ") for line in (command.epilog or "").splitlines() if " " in line)
 
 
 def test_the_front_page_is_short():
