@@ -42,9 +42,11 @@ def recipe_of(port: str, name: str) -> MethodRecipe:
 
 def print_methods(known: list[dict[str, Any]]) -> None:
     """Print a table of methods."""
-    table = Table(title="methods, by port")
-    for column in ("port", "name", "summary", "source"):
-        table.add_column(column)
+    table = Table(box=None)
+    for column in ("port", "name"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("summary")
     for one in known:
-        table.add_row(*(one[column] for column in ("port", "name", "summary", "source")))
+        source = "" if one["source"] == _BUILT_IN else f" ({one['source']})"
+        table.add_row(one["port"], one["name"], one["summary"] + source)
     Console().print(table)

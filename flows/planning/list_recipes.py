@@ -32,9 +32,9 @@ def hardware_of(recipe: Recipe) -> str:
 
 def print_recipes(rows: list[dict[str, Any]]) -> None:
     """Print a table with one line for each recipe."""
-    table = Table(title="shipped recipes", caption="dreamgym check RECIPE says what one takes here")
-    for column in ("name", "environment", "hardware", "duration"):
+    table = Table(box=None, caption="dreamgym check RECIPE says what one takes here", caption_justify="left")
+    for column in ("name", "hardware", "duration"):
         table.add_column(column, no_wrap=True)
     for row in rows:
-        table.add_row(*(row[column] for column in ("name", "environment", "hardware", "duration")))
+        table.add_row(*(row[column] for column in ("name", "hardware", "duration")))
     Console().print(table)

@@ -34,18 +34,16 @@ def history_rows() -> list[dict[str, Any]]:
 
 def print_history(rows: list[dict[str, Any]]) -> None:
     """Print the entries as a table."""
-    table = Table(title="Judgements, promotions and rollbacks; who was promoted last is champion")
-    for heading in ("", "time (UTC)", "what", "policy", "gate"):
+    table = Table(box=None, caption="The policy that was promoted last is champion.", caption_justify="left")
+    for heading in ("time (UTC)", "decision", "policy"):
         table.add_column(heading, no_wrap=True)
     table.add_column("by", overflow="fold")
     for row in rows:
         verdict = f"{row['decision']}: {'passed' if row['passed'] else 'refused'}"
         table.add_row(
-            str(row["fence"]),
             row["time_utc"][:16].replace("T", " "),
             verdict if row["decision"] == "judged" else row["decision"],
             (row["policy"] or "nobody")[:8],
-            row["gate"][:8],
             f"{row['by']}: {row['reason']}" if row["reason"] else row["by"],
         )
     Console().print(table)

@@ -3,7 +3,8 @@
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.padding import Padding
+from rich.text import Text
 
 from infra.promotion.ledger import Ledger
 from infra.settings import settings
@@ -68,16 +69,16 @@ def _why(row: dict[str, Any]) -> str:
 
 
 def print_runs(rows: list[dict[str, Any]]) -> None:
-    """Print the runs as a table, and what to do next."""
-    table = Table(title="Runs of this home")
-    table.add_column("run", no_wrap=True)
-    for heading in ("why", "status", *_POLICIES.values(), "verdict"):
-        table.add_column(heading, overflow="fold", justify="right" if heading in _POLICIES.values() else "left")
-    for row in rows:
-        success = ["" if one is None else f"{one:.1%}" for one in row["real_success"].values()]
-        table.add_row(row["run_id"], _why(row), row["status"], *success, row["verdict"])
+    """Print each run with its success, and below it how it began and ended; then what to do next."""
     console = Console()
-    console.print(table)
+    width = max((len(row["run_id"]) for row in rows), default=0)
+    if rows:
+        console.print(f"{'run':<{width}} " + "".join(f"{heading:>7}" for heading in _POLICIES.values()), style="bold")
+    for row in rows:
+        success = "".join(f"{'' if one is None else f'{one:.1%}':>7}" for one in row["real_success"].values())
+        console.print(f"{row['run_id']:<{width}} {success}", highlight=False)
+        facts = "; ".join(filter(None, (row["status"], _why(row), row["verdict"])))
+        console.print(Padding(Text(facts, style="dim"), (0, 0, 0, 2)))
     console.print(
         "next    dreamgym show RUN    or    dreamgym why RUN" if rows else "next    dreamgym run textworld-tiny"
     )

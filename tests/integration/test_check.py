@@ -52,3 +52,11 @@ def test_every_shipped_recipe_is_listed_with_hardware_and_time(tmp_path):
         assert "CPU" in one["hardware"] or "GPU" in one["hardware"]
     table = dreamgym_here(tmp_path, "recipes", COLUMNS="80").stdout
     assert max(map(len, table.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", ["recipes", "methods", "runs", "history"])
+@pytest.mark.parametrize("columns", [60, 80])
+def test_tables_fit(tmp_path, command, columns):
+    shown = dreamgym_here(tmp_path, command, COLUMNS=str(columns))
+    assert shown.returncode == 0, shown.stderr
+    assert max(len(line) for line in shown.stdout.splitlines()) <= columns
