@@ -8,7 +8,7 @@ import jinja2
 
 from flows.reports.show_run import with_interval
 from flows.runs.find_policy import FoundPolicy
-from models.rollout.rollouts import RolloutOptions
+from models.rollout.rollouts import MAX_ACTION_TOKENS
 from schemas.plain import references_in, restored
 from schemas.policies import POLICY_LABELS
 
@@ -42,7 +42,7 @@ def _facts(summary: dict[str, Any] | None) -> dict[str, Any]:
         "gain": with_interval(summary["gate"]["gain"]) if summary["gate"] else "",
         "lineage": _digests(summary["lineage"]),
         "recipe": json.dumps(recipe, indent=1),
-        "max_action_tokens": RolloutOptions().max_action_tokens,
+        "max_action_tokens": MAX_ACTION_TOKENS,
     }
 
 

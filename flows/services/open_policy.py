@@ -4,7 +4,6 @@ from flows.runs.find_policy import FoundPolicy
 from flows.runs.reopen_run import reopen_run
 from infra.tracking.progress import Display
 from models.rollout.agent import Agent
-from models.rollout.rollouts import RolloutOptions
 from schemas.errors import InputError
 from tasks.running.artifacts import get_frozen_model
 from tasks.running.engines import open_engine
@@ -27,5 +26,4 @@ def open_policy(found: FoundPolicy, display: Display, seed: int = 0) -> Agent:
         raise InputError(f"{found.title} was produced by no run of this home: the record with its prompts is gone")
     recipe = reopen_run(found.summary, display)
     engine = open_engine("policy", found.reference, recipe.engine, seed)
-    options = RolloutOptions(recipe.start.remember_episode, recipe.start.history_length)
-    return Agent(engine, get_frozen_model(found.reference).format, options)
+    return Agent(engine, get_frozen_model(found.reference).format, recipe.start)

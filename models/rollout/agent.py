@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from models.rollout.rollouts import RolloutOptions, action_in
+from models.rollout.rollouts import MAX_ACTION_TOKENS, action_in
 from models.text.prompts import PromptFormat, last_actions
 from schemas.ports import Engine
+from schemas.recipes.recipe import StartRecipe
 from schemas.records import AgentTask
 from schemas.sampling import Sampling
 
@@ -12,15 +13,15 @@ from schemas.sampling import Sampling
 class Agent:
     """Policy that is asked for one action at a time, and is shown what it would see in a rollout."""
 
-    def __init__(self, engine: Engine, format: PromptFormat, options: RolloutOptions) -> None:
+    def __init__(self, engine: Engine, format: PromptFormat, start: StartRecipe) -> None:
         """Create an agent.
 
         Args:
             engine: Engine that samples actions.
             format: Format of the policy's prompts.
-            options: Settings of the rollouts that the policy was trained in.
+            start: Section that says what the policy was shown in training.
         """
-        self._engine, self._format, self._options = engine, format, options
+        self._engine, self._format, self._start = engine, format, start
 
     def act(
         self,
@@ -40,13 +41,13 @@ class Agent:
         """
         stream = self._engine.open(1)
         stream.extend([0], [self._prompt(_as_task(task), state, history)])
-        sampling = Sampling(self._options.max_action_tokens, self._format.end_id, temperature)
+        sampling = Sampling(MAX_ACTION_TOKENS, self._format.end_id, temperature)
         (sampled,) = stream.generate([0], sampling)
         return action_in(self._format, sampled)
 
     def _prompt(self, task: AgentTask, state: str, history: Sequence[tuple[str, str]]) -> list[int]:
-        if not self._options.remember_episode:
-            actions = last_actions([action for _, action in history], self._options.history_length)
+        if not self._start.remember_episode:
+            actions = last_actions([action for _, action in history], self._start.history_length)
             return self._format.turn_prompt(task, actions, state)
         turns = [self._format.state(seen) + self._format.action(action) for seen, action in history]
         return [*self._format.task(task), *(id for turn in turns for id in turn), *self._format.state(state)]

@@ -17,20 +17,23 @@ from schemas.sampling import Sampled, Sampling
 _OWN_NAMES = EntityRenaming({})
 
 
+MAX_ACTION_TOKENS, NUM_SLOTS = 24, 128
+
+
 @dataclass(frozen=True, slots=True)
 class RolloutOptions:
     """Settings of a rollout."""
 
-    remember_episode: bool = True
+    remember_episode: bool
     """True if the policy sees the whole episode so far, from its cache. Otherwise it sees the task, its last actions
     and the present state, which is much shorter, and enough where the state includes what was seen before."""
-    history_length: int = 2
+    history_length: int
     """Number of last actions shown in the latter case; they reveal to the policy that the state does not change."""
-    temperature: float = 1.0
-    max_steps: int = 12
-    max_action_tokens: int = 24
+    temperature: float
+    max_steps: int
+    max_action_tokens: int = MAX_ACTION_TOKENS
     max_episode_tokens: int = 4096
-    num_slots: int = 128
+    num_slots: int = NUM_SLOTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from infra.settings import settings
 from models.methods.losses import open_loss
 from models.network.language_model import load_architecture
 from models.network.precision import matmul_dtype
-from models.rollout.rollouts import RolloutOptions
+from models.rollout.rollouts import NUM_SLOTS
 from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampling, of_update
 from schemas.errors import InputError
 from schemas.recipes.recipe import Recipe
@@ -95,9 +95,8 @@ def _trainings(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype
 
 def _dream(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype) -> Footprint:
     """Return the memory of both engines, with every slot in use."""
-    num_slots = RolloutOptions().num_slots
-    policy = of_sampling(config, num_slots, longest.turn_prompt + longest.action, dtype)
-    model = of_sampling(config, num_slots, longest.situation + recipe.experience.max_new_tokens, dtype)
+    policy = of_sampling(config, NUM_SLOTS, longest.turn_prompt + longest.action, dtype)
+    model = of_sampling(config, NUM_SLOTS, longest.situation + recipe.experience.max_new_tokens, dtype)
     return Footprint(policy.weights + model.weights, 0, 0, policy.activations + model.activations)
 
 

@@ -46,9 +46,10 @@ def ours() -> list[float]:
 
 
 def _played(engine: Any) -> list[float]:
-    from models.rollout.rollouts import Rollout, RolloutOptions
+    from models.rollout.rollouts import Rollout
+    from tests.rollouts import rollout_options
 
-    options = RolloutOptions(max_steps=NUM_TURNS, max_action_tokens=ACTION)
+    options = rollout_options(max_steps=NUM_TURNS, max_action_tokens=ACTION)
     rollout = Rollout(engine, endless_format(), Scripted(), "real", options)
     return rates(lambda: rollout.play(tasks()), len(tasks()), _REPEATS)
 
@@ -168,10 +169,13 @@ def growth(*, remember_episode: bool = False, num_tasks: int = NUM_TASKS, repeat
     By default the policy sees its last two actions and the present state.
     """
     from models.generation.torch_engine import TorchEngine, engine_weights
-    from models.rollout.rollouts import Rollout, RolloutOptions
+    from models.rollout.rollouts import Rollout
+    from tests.rollouts import rollout_options
 
     engine = TorchEngine(engine_weights(network()), 0)
-    options = RolloutOptions(remember_episode, max_steps=33, max_action_tokens=ACTION, max_episode_tokens=10_000)
+    options = rollout_options(
+        remember_episode=remember_episode, max_steps=33, max_action_tokens=ACTION, max_episode_tokens=10_000
+    )
     ratios = []
     for _ in range(repeats):
         at: list[float] = []

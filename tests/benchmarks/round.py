@@ -59,8 +59,9 @@ def ours() -> list[float]:
     from models.experience.predictors import LocalPredictor
     from models.experience.retrieval import IndexedTransition, ReplayIndex
     from models.generation.torch_engine import TorchEngine, engine_weights
-    from models.rollout.rollouts import Rollout, RolloutOptions
+    from models.rollout.rollouts import Rollout
     from schemas.recipes.recipe import ExperienceRecipe
+    from tests.rollouts import rollout_options
     from tests.training import rl, scoring, trainer_of
 
     policy, reference, model = network(_SURENESS), network(_SURENESS), network()
@@ -71,7 +72,7 @@ def ours() -> list[float]:
     predictor = LocalPredictor(TorchEngine(engine_weights(model), 0), format, WRITTEN)
     dreaming = ExperienceModel(predictor, index, ExperienceRecipe(num_retries=0), 1)
     trainer = trainer_of(policy, reference, options, dtype=matmul_dtype("cpu"))
-    played = RolloutOptions(remember_episode=False, max_steps=NUM_TURNS, max_action_tokens=ACTION)
+    played = rollout_options(remember_episode=False, max_steps=NUM_TURNS, max_action_tokens=ACTION)
 
     def work() -> None:
         dream = _Dream(dreaming)

@@ -21,7 +21,7 @@ from models.generation.torch_engine import TorchEngine
 from models.network.language_model import LanguageModel, load_model
 from models.network.packed import forward
 from models.network.transformer import logits_of, weights_of
-from models.rollout.rollouts import Rollout, RolloutOptions
+from models.rollout.rollouts import Rollout
 from schemas.errors import EngineError
 from schemas.recipes.environments import CookingRecipe
 from schemas.records import Trajectory
@@ -29,6 +29,7 @@ from schemas.sampling import Sampling
 from tasks.running.pins import SHIPPED
 from tests.command_line import COMMAND, TOY, changed, environment
 from tests.distributions import likelihood_of_draws, nucleus_of
+from tests.rollouts import rollout_options
 
 pytestmark = [
     pytest.mark.integration,
@@ -108,7 +109,7 @@ def test_greedy_episodes_are_those_of_the_torch_engine_but_where_two_tokens_are_
         open_environment(CookingRecipe()),
         TorchEngine(weights_of(shipped.network, torch.float32), 0),
     )
-    options, tasks = RolloutOptions(remember_episode=False, temperature=0.0, max_steps=6), cooking.tasks("train", 24)
+    options, tasks = rollout_options(remember_episode=False, temperature=0.0, max_steps=6), cooking.tasks("train", 24)
     ours, theirs = (
         Rollout(engine, shipped.format, cooking, "real", options).play(tasks)
         for engine in (torch_engine, VllmEngine(served))

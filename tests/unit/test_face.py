@@ -14,6 +14,7 @@ from models.rollout.agent import Agent
 from models.rollout.rollouts import Rollout, RolloutOptions
 from schemas.errors import InputError
 from schemas.recipes.environments import CookingRecipe, PluginRecipe
+from schemas.recipes.recipe import StartRecipe
 from tasks.running.pins import SHIPPED
 
 _IMPORTED = """
@@ -40,7 +41,8 @@ def test_a_policy_acts_as_in_its_rollouts(remember_episode):
     options = RolloutOptions(remember_episode, history_length=2, temperature=0.0, max_steps=4)
     weights, tasks = engine_weights(model.network), environment.tasks("train", 2)
     episodes = Rollout(TorchEngine(weights, 0), model.format, environment, "real", options).play(tasks)
-    agent = Agent(TorchEngine(weights, 0), model.format, options)
+    start = StartRecipe(remember_episode=remember_episode, history_length=2)
+    agent = Agent(TorchEngine(weights, 0), model.format, start)
     for episode in episodes:
         turns = [(turn.state, turn.action) for turn in episode.turns]
         assert [agent.act(episode.task, state, turns[:i]) for i, (state, _) in enumerate(turns)] == episode.actions

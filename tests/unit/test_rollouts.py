@@ -11,6 +11,7 @@ from models.training.examples import policy_examples
 from schemas.recipes.environments import CookingRecipe
 from schemas.sampling import Sampled
 from tasks.running.pins import SHIPPED
+from tests.rollouts import rollout_options
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def play(model, num_tasks: int, options: RolloutOptions, renamings=None):
 
 @pytest.mark.parametrize("history_length", [0, 2])
 def test_a_policy_is_cloned_from_what_it_will_see_when_it_plays(model, history_length):
-    options = RolloutOptions(remember_episode=False, history_length=history_length, max_steps=4)
+    options = rollout_options(remember_episode=False, history_length=history_length, max_steps=4)
     _, (episode,) = play(model, 1, options)
     examples = policy_examples(model.format, episode, history_length, remember_episode=False)
     assert len(examples) == len(episode.turns) == len(episode.tokens)
@@ -38,7 +39,7 @@ def test_a_policy_is_cloned_from_what_it_will_see_when_it_plays(model, history_l
 
 
 def test_a_policy_that_remembers_sees_one_stream(model):
-    _, (episode,) = play(model, 1, RolloutOptions(remember_episode=True, max_steps=3))
+    _, (episode,) = play(model, 1, rollout_options(remember_episode=True, max_steps=3))
     (stream,) = episode.tokens
     shown = [id for id, is_action in zip(stream.ids, stream.is_action, strict=True) if not is_action]
     expected = model.format.task(episode.task)
@@ -48,7 +49,7 @@ def test_a_policy_that_remembers_sees_one_stream(model):
 
 
 def test_episodes_come_back_in_the_order_of_their_tasks_whatever_the_slots(model):
-    tasks, episodes = play(model, 5, RolloutOptions(remember_episode=False, max_steps=3, num_slots=2))
+    tasks, episodes = play(model, 5, rollout_options(remember_episode=False, max_steps=3, num_slots=2))
     assert [episode.task.task_id for episode in episodes] == [task.task_id for task in tasks]
     assert all(episode.truncated or episode.turns[-1].step.done for episode in episodes)
 
@@ -58,7 +59,7 @@ def test_under_aliases_only_the_policy_hears_other_names(model, remember_episode
     environment = open_environment(CookingRecipe())
     (task,) = environment.tasks("train", 1)
     renamings = EntityRenaming({name: f"zan {i}" for i, name in enumerate(environment.names(task))})
-    options = RolloutOptions(remember_episode=remember_episode, max_steps=4)
+    options = rollout_options(remember_episode=remember_episode, max_steps=4)
     _, (episode,) = play(model, 1, options, {task.task_id: renamings})
     seen = " ".join(model.format.decode(stream.ids) for stream in episode.tokens)
     assert "zan 0" in seen
@@ -97,7 +98,9 @@ def test_what_a_policy_says_under_an_alias_is_done_to_the_thing_itself(model):
     said = renamings.to_renamed(action)
     assert said != action
     engine = Speaker(model.format.action(said))
-    rollout = Rollout(engine, model.format, environment, "real", RolloutOptions(max_steps=1), {task.task_id: renamings})
+    rollout = Rollout(
+        engine, model.format, environment, "real", rollout_options(max_steps=1), {task.task_id: renamings}
+    )
     (episode,) = rollout.play([task])
     (turn,) = episode.turns
     assert turn.action == action
