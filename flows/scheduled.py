@@ -4,12 +4,10 @@ Their parameters are plain, so that Prefect can draw a form. A flow run whose re
 without an entry.
 """
 
-from typing import Any
-
 from prefect import flow
-from prefect.client.orchestration import get_client
 from prefect.runtime import flow_run
 
+from flows.flow_run import present_flow_run, rename_flow_run
 from flows.promotion.approval import ask, needs_approval, was_suspended
 from flows.promotion.judge_run import judge_run
 from flows.promotion.promote_run import best_policy, require_candidate
@@ -20,7 +18,7 @@ from flows.stage import Stage
 from infra.orchestration.announcements import POLICY_PROMOTED, TRANSITIONS_COMMITTED, claim
 from infra.tracking.progress import Display
 from schemas.recipes.recipe import Recipe
-from schemas.runs import Record, Trigger
+from schemas.runs import Trigger
 
 
 @flow
@@ -31,7 +29,7 @@ def retrain(recipe: Recipe, until: Stage = Stage.EVALUATE) -> str:
     Returns the run's id, or the decision.
     """
     record = run_recipe(recipe, until, Display(), trigger())
-    _name_flow_run(record)
+    rename_flow_run(record["run_id"])
     another_asks = record.get("nothing_new") and not was_suspended()
     return ask(record) if needs_approval(record) and not another_asks else record["run_id"]
 
@@ -47,7 +45,7 @@ def refit(recipe: Recipe, version: str = "") -> str:
     if version and not claim(TRANSITIONS_COMMITTED, version, str(flow_run.id)):
         return f"transitions {version} are fitted by another run"
     record = run_recipe(recipe, Stage.EXPERIENCE, Display(), trigger())
-    _name_flow_run(record)
+    rename_flow_run(record["run_id"])
     return record["run_id"]
 
 
@@ -61,7 +59,7 @@ def evaluate_again(run: str = "") -> str:
     record = find_run(run or None)
     policy = best_policy(record)
     require_candidate(record, policy)
-    _name_flow_run(record)
+    rename_flow_run(record["run_id"])
     return judge_run(record, policy, Display())["run_id"]
 
 
@@ -86,25 +84,16 @@ def fine_tune(run: str, policy: str = "") -> str:
     if policy and not claim(POLICY_PROMOTED, policy, str(flow_run.id)):
         return f"policy {policy[:12]} is fine-tuned by another run"
     record = find_run(run)
-    _name_flow_run(record)
+    rename_flow_run(record["run_id"])
     return fine_tune_run(record, policy, Display())["run_id"]
 
 
 def trigger() -> Trigger:
     """Return what started this flow run; a person, if the function is called outside one."""
-    if not flow_run.id:
+    begun = present_flow_run()
+    if begun is None:
         return Trigger.HAND
-    with get_client(sync_client=True) as client:
-        begun: Any = client.read_flow_run(flow_run.id)
     if begun.auto_scheduled:
         return Trigger.SCHEDULE
     by_automation = begun.created_by is not None and begun.created_by.type == "AUTOMATION"
     return Trigger.EVENT if by_automation else Trigger.HAND
-
-
-def _name_flow_run(record: Record) -> None:
-    """Rename the flow run so that the Prefect page shows which run it worked on."""
-    if not flow_run.id:
-        return
-    with get_client(sync_client=True) as client:
-        client.update_flow_run(flow_run.id, name=f"{flow_run.flow_name} {record['run_id']}")

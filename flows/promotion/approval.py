@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from prefect.client.orchestration import get_client
 from prefect.flow_runs import suspend_flow_run
 from prefect.input import RunInput
-from prefect.runtime import flow_run
 
+from flows.flow_run import present_flow_run
 from flows.promotion.promote_run import promote_judged
 from flows.reports.show_run import with_interval
 from schemas.plain import restored
@@ -41,10 +40,8 @@ def was_suspended() -> bool:
 
     Prefect does not count this as another run of it.
     """
-    if not flow_run.id:
-        return False
-    with get_client(sync_client=True) as client:
-        return bool(client.read_flow_run(flow_run.id).empirical_policy.pause_keys)
+    present = present_flow_run()
+    return present is not None and bool(present.empirical_policy.pause_keys)
 
 
 def ask(summary: dict[str, Any]) -> str:
