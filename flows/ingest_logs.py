@@ -50,9 +50,7 @@ def require_understood(count: int, source: Path) -> None:
         DataError: the count is 0.
     """
     if count == 0:
-        raise DataError(
-            f"{source}: nothing of it is understood; a --mapping says where things are (README, Your own logs)"
-        )
+        raise DataError(f"{source}: nothing in it is understood; describe it with --mapping (README, Your own logs)")
 
 
 def _show_episode(rows: list[dict[str, Any]], console: Console) -> None:

@@ -50,7 +50,7 @@ def run_context() -> RunContext:
     try:
         return _running.get()
     except LookupError:
-        raise DreamGymError("no run is going on: call tasks from a flow") from None
+        raise DreamGymError("no run is active: call tasks from a flow") from None
 
 
 @lru_cache

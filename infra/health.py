@@ -65,7 +65,7 @@ def _secrets(settings: Settings) -> str:
     secret = {name: value.get_secret_value() for name, value in given.items() if isinstance(value, SecretStr)}
     empty = [f"DREAMGYM_{name.upper()}" for name, value in secret.items() if not value]
     if empty := [name for name in empty if name in os.environ]:
-        raise OSError(f"{', '.join(empty)} is set, but empty: set it, or unset it")
+        raise OSError(f"{', '.join(empty)} is set but empty: give it a value, or unset it")
     return ", ".join(name for name, value in secret.items() if value) or "none set, none needed"
 
 
@@ -102,7 +102,7 @@ def _clock(url: str, path: str) -> str:
         return "answers"
     skew_s = parsedate_to_datetime(said).timestamp() - asked
     if abs(skew_s) > _MAX_SKEW_S:
-        raise OSError(f"the clock of {url} is {skew_s:+.0f} s from ours: synchronise them")
+        raise OSError(f"the clock of {url} is {skew_s:+.0f} s from this machine's: synchronise them")
     return "answers, clocks agree"
 
 

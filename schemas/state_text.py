@@ -25,7 +25,7 @@ def lines_of(state: str) -> dict[str, str]:
         if not (line.startswith("- ") and colon and name and value):
             raise ValueError(f"not a line of a state, '- name: value' was expected: {line!r}")
         if name in lines:
-            raise ValueError(f"{name!r} stands twice in one state")
+            raise ValueError(f"{name!r} appears twice in one state")
         lines[name] = value
     return lines
 

@@ -97,7 +97,9 @@ def experience_model(recipe: Recipe, made: Lineage, backbone: Reference, experie
     if asked.start_from == "last" and left.experience_model and not asked.endpoint_model:
         if left.experience_model.kind == backbone.kind and left.backbone and left.backbone.sha256 == backbone.sha256:
             return fitted(recipe, left.experience_model, experience, left.experience)
-        run_context().display.say("the last run's experience model has another backbone: this one is fitted anew")
+        run_context().display.say(
+            "the last run's experience model has another backbone: this one is fitted from scratch"
+        )
     return fitted(recipe, backbone, experience)
 
 

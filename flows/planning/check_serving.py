@@ -41,10 +41,12 @@ def require_place(host: str, port: int) -> None:
         InputError: it is one of these.
     """
     if host not in _LOOPBACK and not settings().serve_token.get_secret_value():
-        raise InputError(f"whoever reaches {host} could play: set DREAMGYM_SERVE_TOKEN, or serve on 127.0.0.1")
+        raise InputError(f"anyone who reaches {host} could play: set DREAMGYM_SERVE_TOKEN, or serve on 127.0.0.1")
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise InputError(f"cannot serve at {host}:{port}: {error.strerror}. Take another: --host, --port") from None
+            raise InputError(
+                f"cannot serve at {host}:{port}: {error.strerror}. Choose another with --host or --port"
+            ) from None

@@ -66,7 +66,7 @@ def work_on(begun: Begun, until: Stage, display: Display) -> Record:
     with run_session(begun.recipe, run_id, display) as tracker, _ending_explained(run_id):
         record = record_of(run_id)  # another process may have changed it while this one waited
         if has_reached(record, until):
-            display.say(f"run {run_id} was finished by another process meanwhile")
+            display.say(f"run {run_id} was finished by another process in the meantime")
             return record
         furthest = max(Stage(record["until"]), until, key=lambda stage: stage.place)
         record = {**record, "status": Status.RUNNING.value, "until": furthest.value}

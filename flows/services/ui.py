@@ -29,7 +29,7 @@ def serve_ui(mlflow_port: int, prefect_port: int, show: Callable[[dict[str, str]
     home = settings()
     if home.tracking.startswith("http"):
         raise InputError(
-            f"what is stored is kept by servers: their pages are {home.tracking_shown} and "
+            f"this home's stores are on servers, whose pages are {home.tracking_shown} and "
             f"{os.environ.get('PREFECT_API_URL', '').removesuffix('/api')} (`dreamgym up` starts those of this home)"
         )
     mlflow = [

@@ -56,7 +56,7 @@ class _GymnasiumGame(SeededGame):
         if not isinstance(self._seen, str):
             kind = type(self._seen).__name__
             raise InputError(
-                f"environment.options.id: {options['id']} observes no text, but {kind}: wrap it so that it does"
+                f"environment.options.id: {options['id']} observes {kind}, not text: wrap it so that it observes text"
             )
 
     def state(self) -> str:

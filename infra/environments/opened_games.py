@@ -66,7 +66,7 @@ class OpenedGames(GamesInProcesses):
             self._first |= {name: seen for name, seen in opened.items() if isinstance(seen, Seen)}
             _refuse(lost)
         for name, one in lost.items():
-            raise EnvironmentUnavailable(f"{name} cannot be begun: {one.reason}")
+            raise EnvironmentUnavailable(f"{name} cannot be started: {one.reason}")
 
     def first_state(self, task: AgentTask) -> str:
         """Return the first state of a task's game."""

@@ -53,7 +53,7 @@ class OpenEnvGames(SeededGames):
                 undone.callback(game.close)
                 game.begin(seed)
             except (OSError, ConnectionClosed, _Refused) as error:
-                raise EnvironmentUnavailable(f"the OpenEnv server at {url} begins no episode: {error}") from error
+                raise EnvironmentUnavailable(f"the OpenEnv server at {url} starts no episode: {error}") from error
             undone.pop_all()
             return game
 

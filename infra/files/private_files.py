@@ -24,6 +24,6 @@ def read_privately(path: Path) -> str:
     status = path.stat()
     if status.st_uid != os.geteuid() or status.st_mode & _OTHERS:
         raise InputError(
-            f"{path} holds passwords, but it is not yours alone: chown it to you and chmod 600, or remove it"
+            f"{path} holds passwords, but others can read it: chown it to yourself and chmod 600, or remove it"
         )
     return path.read_text()

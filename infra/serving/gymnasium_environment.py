@@ -85,7 +85,7 @@ class TextEnvironment(gymnasium.Env[str, str]):
         """
         episode = self._episode
         if episode is None or episode.done:
-            raise InputError("no episode is under way: reset first")
+            raise InputError("no episode is running: reset first")
         step = self._environment.step({_SLOT: action})[_SLOT]
         seen, reward = episode.took(step)
         cut_off = seen.truncated or seen.failure is not None

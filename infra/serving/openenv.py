@@ -179,7 +179,7 @@ class Session:
     async def _act(self, slot: int, action: str) -> dict[str, Any]:
         episode = self._episode
         if episode is None or episode.done:
-            raise InputError("no episode is under way: reset first")
+            raise InputError("no episode is running: reset first")
         seen, reward = episode.took(await self._together.step(slot, action))
         return observed(seen, reward=reward, done=episode.done)
 

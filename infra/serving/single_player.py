@@ -48,7 +48,7 @@ class SinglePlayerEnvironment:
             InputError: no episode is in progress.
         """
         if self.done:
-            raise InputError("no episode is under way: reset first")
+            raise InputError("no episode is running: reset first")
         step = self._environment.step({_SLOT: action})[_SLOT]
         self._begun.took(step)
         return step

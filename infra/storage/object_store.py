@@ -48,7 +48,7 @@ class ObjectStore:
         if hashlib.sha256(content).hexdigest() != sha256:
             raise IntegrityError(
                 f"object {sha256[:12]} in {self._blobs.root} is corrupt: its bytes do not match its name. "
-                "Delete it and run again: the task that made it will make it anew"
+                "Delete it and run again: the task that produced it will run again"
             )
         return content
 

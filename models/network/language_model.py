@@ -52,7 +52,7 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
     is_folder = Path(folder_or_id).is_dir()
     if not is_folder and revision is None:
         raise InputError(
-            f"backbone {folder_or_id!r} is no folder here, and a hub model needs backbone.revision: "
+            f"backbone {folder_or_id!r} is not a folder here, and a hub model needs backbone.revision: "
             "give the commit hash so that the run can be repeated"
         )
     arguments = {"revision": revision, "trust_remote_code": False}

@@ -100,7 +100,7 @@ def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) 
     rotary = network.model.rotary_emb
     moving = rotary.rope_type in ("dynamic", "longrope")
     if moving or rotary.attention_scaling != 1 or getattr(config, "sliding_window", None):
-        raise InputError("a network that scales its positions or looks through a sliding window is not supported")
+        raise InputError("a network with scaled positions or a sliding window is not supported")
     if _plain(network.model.layers[0].self_attn.o_proj).bias is not None or getattr(config, "mlp_bias", False):
         raise InputError("a network with biases after attention or in its MLP is not supported")
     return Weights(

@@ -31,7 +31,7 @@ def _compiles(pattern: str) -> str:
     try:
         groups = re.compile(pattern).groups
     except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
+        raise ValueError(f"is not a regular expression: {error}") from None
     if pattern and groups != 1:
         raise ValueError("needs one group, (...), around what is taken")
     return pattern

@@ -119,7 +119,7 @@ def _with_outcome(played: list[Trajectory], max_failed_share: float) -> list[Tra
     )
     if len(failed) > max_failed_share * len(played) or len(failed) == len(played):
         raise EnvironmentUnavailable(
-            f"{outage}. evaluation.max_failed_share is {max_failed_share:.1%}. Mend it and run again: what is finished stays"
+            f"{outage}. evaluation.max_failed_share is {max_failed_share:.1%}. Fix it and run again; finished steps are kept"
         )
     run_context().display.say(f"{outage}. They are left out: no more than {max_failed_share:.1%} of the episodes")
     return [episode for episode in played if episode.failure is not Failure.ENVIRONMENT]

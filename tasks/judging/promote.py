@@ -57,7 +57,7 @@ def require_stored(champion: Reference) -> None:
     if not objects().holds(champion):
         raise StorageError(
             f"champion {champion.sha256[:12]} is no longer whole in the object store: restore its objects from a backup, or "
-            "take it out of force with `dreamgym rollback`. What this run has finished stays"
+            "take it out of force with `dreamgym rollback`. Finished steps of this run are kept"
         )
 
 
@@ -127,10 +127,12 @@ def promote(candidate: Reference, report: Reference, by: str, *, again: bool = F
         if champion != gate["champion"]:
             raise ConflictError(
                 f"{candidate.sha256[:12]} was judged against champion {gate['champion'][:12] or 'none'}, and it is "
-                f"{champion[:12] or 'none'} now. Judge it anew: dreamgym promote"
+                f"{champion[:12] or 'none'} now. Judge it again: dreamgym promote"
             )
         if candidate.sha256 in history.withdrawn and not again:
-            raise GateRefused(f"{candidate.sha256[:12]} was rolled back before. On purpose: dreamgym promote --again")
+            raise GateRefused(
+                f"{candidate.sha256[:12]} was rolled back before. To promote it anyway: dreamgym promote --again"
+            )
         return Entry(Decision.PROMOTED, candidate, report.sha256, True, by)
 
     written = ledger().append(succeed)
@@ -180,7 +182,7 @@ def roll_back(by: str, reason: str, to: Collection[str] | None = None) -> Entry:
 
     def withdraw(history: History) -> Entry:
         if history.champion != seen.champion:
-            raise ConflictError("the champion changed meanwhile; look at `dreamgym history` and run again")
+            raise ConflictError("the champion changed in the meantime; see `dreamgym history` and run again")
         return Entry(Decision.ROLLED_BACK, back, by=by, reason=reason)
 
     entry = ledger().append(withdraw)

@@ -120,7 +120,7 @@ def cut_off(fitted: Reference, max_new_tokens: int) -> str:
     share = "over 1%" if p99 > max_new_tokens else "over 0.1%" if p999 > max_new_tokens else "under 0.1%"
     return (
         f"experience.max_new_tokens = {max_new_tokens} cuts off {share} of the predictions that logs ask for, the longest of "
-        f"{longest} tokens, and a dream breaks off there: raise it, nothing is fitted anew"
+        f"{longest} tokens, and a dream fails there: raise it; nothing is fitted again"
     )
 
 

@@ -137,14 +137,14 @@ def _begun(folder: Path, digest: str) -> Converted:
     file = folder / _PROGRESS
     if not file.exists():
         if any(folder.iterdir()):
-            raise DataError(f"{folder} holds something else: name an empty folder, or a new one, with --to")
+            raise DataError(f"{folder} holds something else: name a new or empty folder with --to")
         _keep(folder, Converted(of=digest))
     converted = Converted.model_validate_json(file.read_bytes())
     if converted.of == digest:
         return converted
     if converted.num_rows:
         raise DataError(
-            f"{folder} holds another log, or the same one read otherwise: remove it, or name another with --to"
+            f"{folder} holds another log, or the same one under another mapping: remove it, or name another folder with --to"
         )
     _keep(folder, Converted(of=digest))  # no transition was accepted before
     return Converted(of=digest)

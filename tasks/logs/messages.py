@@ -88,7 +88,7 @@ def _text(message: dict[str, Any]) -> str:
 def _text_of_part(part: Any) -> str:
     if not (isinstance(part, dict) and isinstance(part.get("text"), str)):
         kind = part.get("type") if isinstance(part, dict) else type(part).__name__
-        raise ValueError(f"a message has a part that is no text: {kind}")
+        raise ValueError(f"a message has a part that is not text: {kind}")
     return part["text"]
 
 

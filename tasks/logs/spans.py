@@ -58,6 +58,6 @@ def temporary_spans() -> Iterator[SpansByTrace]:
             yield SpansByTrace(database)
     except sqlite3.OperationalError as error:
         raise StorageError(
-            f"the spans of a log cannot be brought together by trace: {error}. They take as much room as the log: name a "
+            f"the spans of a log cannot be grouped by trace: {error}. They take as much room as the log: name a "
             "folder that has it in SQLITE_TMPDIR, and run again"
         ) from error

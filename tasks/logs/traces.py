@@ -48,7 +48,7 @@ def trace_of(name: str, spans: Iterable[dict[str, Any]]) -> Trace:
 
 def _trace_id(span: dict[str, Any]) -> str:
     if not isinstance(span["traceId"], str):
-        raise TypeError("a span's traceId is no text")
+        raise TypeError("a span's traceId is not text")
     return span["traceId"]
 
 

@@ -124,7 +124,7 @@ def play_real(
             break
         why = episodes[failed[0]].turns[-1].step.reasoning
         run_context().display.say(
-            f"{stage}: the environment failed in {len(failed)} of {len(tasks)} episodes ({why}); these once more"
+            f"{stage}: the environment failed in {len(failed)} of {len(tasks)} episodes ({why}); retrying them"
         )
         again = played([tasks[i] for i in failed], seed + attempt * _ANOTHER_ATTEMPT)
         for i, episode in zip(failed, again, strict=True):

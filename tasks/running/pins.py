@@ -29,7 +29,7 @@ def pin_encoder(retrieval: RetrievalRecipe) -> RetrievalRecipe:
         return retrieval.model_copy(update={"revision": digest_of(file_digests(folder))})
     if retrieval.encoder != "hashing" and retrieval.revision is None:
         raise InputError(
-            f"retrieval.encoder {retrieval.encoder!r} is no folder; for a hub model set retrieval.revision to the "
+            f"retrieval.encoder {retrieval.encoder!r} is not a folder; for a hub model set retrieval.revision to the "
             "commit hash, so that the run can be repeated"
         )
     return retrieval
@@ -55,7 +55,7 @@ def folder_digest(recipe: BackboneRecipe) -> str:
     folder = backbone_folder(recipe)
     if folder is None and recipe.revision is None:
         raise InputError(
-            f"backbone.model {recipe.model!r} is no folder and not shipped; for a hub model set backbone.revision to the "
+            f"backbone.model {recipe.model!r} is neither a folder nor shipped; for a hub model set backbone.revision to the "
             "commit hash, so that the run can be repeated"
         )
     if folder is None:

@@ -49,7 +49,7 @@ def versioned_task(function: Callable[..., Any]) -> Callable[..., Any]:
 
         stored = _prefect_task(run, parts)(*args, **kwargs)
         if not ran and not all(map(objects().holds, references_in(restored(stored["result"])))):
-            run_context().display.say(f"{parts.task}: a part of what it made is no longer stored, so it is made again")
+            run_context().display.say(f"{parts.task}: part of its result is no longer stored, so it is computed again")
             stored = _prefect_task(run, parts, again=True)(*args, **kwargs)
         result = restored(stored["result"])
         made = [one.sha256 for one in references_in(result)]

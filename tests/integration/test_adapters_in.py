@@ -108,7 +108,7 @@ def test_splits_are_ranges_of_seeds():
 def test_what_gymnasium_does_not_know_and_what_is_no_text_is_said_at_once():
     with pytest.raises(InputError, match=r"environment\.options\.id: Environment `NoSuch` doesn't exist"):
         told(id="NoSuch-v0").tasks("train", 1)
-    with pytest.raises(InputError, match="Told-v0 observes no text, but list"):
+    with pytest.raises(InputError, match="Told-v0 observes list, not text"):
         told(kwargs={"in_a_list": True}).tasks("train", 1)
 
 
@@ -166,7 +166,7 @@ def test_a_server_that_says_nothing_is_not_waited_for_without_end(monkeypatch):
     with serve(lambda connection: connection.recv() and connection.recv(), "127.0.0.1", 0) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
-        with pytest.raises(EnvironmentUnavailable, match="begins no episode"):
+        with pytest.raises(EnvironmentUnavailable, match="starts no episode"):
             open_environment(PluginRecipe(name="openenv", options={"url": url})).tasks("train", 1)
 
 
@@ -175,7 +175,7 @@ def test_a_server_that_dies_amid_an_episode_fails_it_and_one_that_is_away_is_tol
         games = open_environment(PluginRecipe(name="openenv", options={"url": url}))
         games.reset(dict(enumerate(games.tasks("train", 1))))
     assert games.step({0: "look"})[0].failure is Failure.ENVIRONMENT
-    with pytest.raises(EnvironmentUnavailable, match=r"begins no episode"):
+    with pytest.raises(EnvironmentUnavailable, match=r"starts no episode"):
         games.tasks("train", 2)
 
 

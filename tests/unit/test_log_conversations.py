@@ -57,10 +57,10 @@ def test_openai_tool_calls_are_actions_and_what_tools_say_is_seen():
         ([{"role": "assistant", "content": "hi"}], "nothing was seen before"),
         ([{"role": "user", "content": "hi"}], "nobody acts"),
         ([{"role": "narrator", "content": "hi"}], "role 'narrator' of message 1"),
-        ([{"role": "user", "content": [{"type": "image_url", "text": None}]}], "a part that is no text: image_url"),
+        ([{"role": "user", "content": [{"type": "image_url", "text": None}]}], "a part that is not text: image_url"),
         (
             [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"type": "tool_use", "name": "ls"}]}],
-            "a part that is no text: tool_use",
+            "a part that is not text: tool_use",
         ),
     ],
 )
