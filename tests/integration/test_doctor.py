@@ -31,7 +31,7 @@ def test_a_server_that_is_away_is_named_soon_and_without_its_password(tmp_path):
 
 def test_secrets_that_are_set_but_empty_are_named(tmp_path, monkeypatch):
     monkeypatch.setenv("DREAMGYM_ENDPOINT_API_KEY", "")
-    assert wrong(Settings(home=tmp_path))["secrets"].startswith("DREAMGYM_ENDPOINT_API_KEY is set, but empty")
+    assert wrong(Settings(home=tmp_path))["secrets"].startswith("DREAMGYM_ENDPOINT_API_KEY is set but empty")
 
 
 def test_a_disk_that_is_nearly_full_is_named(tmp_path, monkeypatch):

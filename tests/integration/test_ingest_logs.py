@@ -300,7 +300,7 @@ def test_the_command_says_what_is_next_and_quarantines_in_the_store(tmp_path):
 def test_what_cannot_be_understood_at_all_is_an_error_that_says_what_to_do(tmp_path):
     log = log_of(tmp_path / "a.jsonl", [{"who": "knows"}, {**chat(0), "success": None}])
     done = dreamgym_here(tmp_path / "home", "ingest", str(log))
-    assert (done.returncode, "a --mapping says where things are" in done.stderr) == (2, True)
+    assert (done.returncode, "describe it with --mapping" in done.stderr) == (2, True)
     (tmp_path / "all.toml").write_text("[constants]\nsuccess = true")
     done = dreamgym_here(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "all.toml"))
     assert done.returncode == 0, done.stderr

@@ -11,6 +11,7 @@ from infra.context import objects
 from schemas.plain import plain
 from schemas.recipes.recipe import Recipe
 from schemas.records import AgentTask, Step, Trajectory, Turn
+from schemas.runs import Artifacts
 from tasks.judging.replayed_samples import replayed_samples
 from tasks.judging.report import write_report
 from tasks.running.artifacts import put_tasks, put_trajectories
@@ -79,7 +80,7 @@ def gate(passed: bool) -> dict:
 def made(length: int = 6) -> Lineage:
     draw = random.Random(0)
     tasks = [AgentTask(f"t/{number}", "cook", "train", "t", parent_id="x" * (number % 2)) for number in range(50)]
-    lineage = Lineage(references={"pool": put_tasks(tasks), "logs": objects().put(b"logs", "logs")})
+    lineage = Lineage(Artifacts(pool=put_tasks(tasks), logs=objects().put(b"logs", "logs")))
     lineage.evaluations = {"start": evaluation(0.5, length), "dream": evaluation(0.9, length)}
     lineage.rounds = [{"dream_success": draw.random(), "reward_entropy": 0.1, "groups_broken": 2} for _ in range(100)]
     measured = {"real_success": 0.5, "interval_low": 0.4, "interval_high": 0.6, "dream_real_gap": 0.1}
@@ -109,7 +110,7 @@ def record(lineage: Lineage, passed: bool = True) -> dict:
         "stage_seconds": {"ingest": 10.0, "dream": 600.0},
         "stage_tokens": {"dream": 1_000_000},
         "stage_failures": {"dream": {"context is full": 3}},
-        "lineage": plain(lineage.references),
+        "lineage": plain(lineage.artifacts.plain()),
         "gate": gate(passed),
         "promoted": "dream" if passed else "",
     }
@@ -181,7 +182,7 @@ def test_equal_runs_have_equal_pages():
 
 
 def test_a_run_that_stopped_early_has_a_page():
-    lineage = Lineage(references={"logs": objects().put(b"logs", "logs")})
+    lineage = Lineage(Artifacts(logs=objects().put(b"logs", "logs")))
     results = {name: value for name, value in record(lineage)["results"].items() if name not in ("start", "dream")}
     early = {**record(lineage), "gate": {}, "results": results, "promoted": "", "reached": "ingest"}
     recipe = Recipe.model_validate({"name": "tiny", "environment": {"name": "textworld-cooking"}})

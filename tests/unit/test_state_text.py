@@ -30,5 +30,5 @@ def test_nothing_changes_without_changes(state):
 
 @pytest.mark.parametrize("text", ["carrot: held", "- carrot", "- : held", "- a: b\n- a: c"])
 def test_what_is_no_state_is_refused(text):
-    with pytest.raises(ValueError, match=r"line of a state|stands twice"):
+    with pytest.raises(ValueError, match=r"line of a state|appears twice"):
         lines_of(text)
