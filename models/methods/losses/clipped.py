@@ -6,11 +6,12 @@ Shapes: N action tokens of all episodes in a row.
 from pydantic import Field
 from torch import Tensor, minimum
 
-from models.methods.importance import ImportanceOptions, importance_weights
-from models.methods.losses import Batch, Loss, k3
+from models.methods.importance import importance_weights
+from models.methods.losses import Batch, k3
+from models.methods.surrogate import SurrogateLoss, SurrogateOptions
 
 
-class ClippedOptions(ImportanceOptions):
+class ClippedOptions(SurrogateOptions):
     """Options of the clipped surrogate."""
 
     clip_low: float = Field(default=0.2, gt=0, lt=1)
@@ -21,20 +22,10 @@ class ClippedOptions(ImportanceOptions):
     """Weight of the KL term to the starting policy (k3 estimate)."""
 
 
-class Clipped(Loss[ClippedOptions]):
+class Clipped(SurrogateLoss[ClippedOptions]):
     """Clipped surrogate of each action token's probability ratio, plus a KL term to the starting policy."""
 
     Options = ClippedOptions
-
-    @property
-    def needs_reference(self) -> bool:
-        """True with a KL term."""
-        return self.options.kl_coefficient > 0
-
-    @property
-    def corrects_staleness(self) -> bool:
-        """True with an importance correction."""
-        return self.options.importance_correction != "none"
 
     def rl(self, batch: Batch) -> tuple[Tensor, dict[str, float]]:
         """Return the loss summed over action tokens, and sums to log."""

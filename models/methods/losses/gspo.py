@@ -6,23 +6,22 @@ Shapes: N action tokens; S streams.
 from pydantic import Field
 from torch import Tensor, minimum
 
-from models.methods.importance import ImportanceOptions, importance_weights
-from models.methods.losses import Batch, Loss, with_reference_kl
+from models.methods.importance import importance_weights
+from models.methods.losses import Batch, with_reference_kl
 from models.methods.streams import TrainingGroup
+from models.methods.surrogate import SurrogateLoss, SurrogateOptions
 
 
-class GspoOptions(ImportanceOptions):
+class GspoOptions(SurrogateOptions):
     """Options of the sequence-level surrogate."""
 
     clip_low: float = Field(default=3e-4, gt=0, lt=1)
     """Lower clip range of the ratio of a stream, the geometric mean over its tokens; much smaller than a token's."""
     clip_high: float = Field(default=4e-4, gt=0)
     """Upper clip range of that ratio."""
-    kl_coefficient: float = Field(default=0.0, ge=0)
-    """Weight of the KL to the starting policy (k3 estimate) at each action token."""
 
 
-class Gspo(Loss[GspoOptions]):
+class Gspo(SurrogateLoss[GspoOptions]):
     """Clipped surrogate of each stream's probability ratio, length-normalised.
 
     Source: arXiv 2507.18071, Eq. 5 to 7.
@@ -32,16 +31,6 @@ class Gspo(Loss[GspoOptions]):
 
     Options = GspoOptions
     unit = "stream"
-
-    @property
-    def needs_reference(self) -> bool:
-        """True with a KL term."""
-        return self.options.kl_coefficient > 0
-
-    @property
-    def corrects_staleness(self) -> bool:
-        """True with an importance correction."""
-        return self.options.importance_correction != "none"
 
     def marked(self, group: TrainingGroup) -> TrainingGroup:
         """Return the group with the KL's weight on its action tokens."""
