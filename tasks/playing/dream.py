@@ -6,12 +6,14 @@ out: dreamt trajectories, group by group; their rows in `transitions` with origi
 
 from dataclasses import replace
 
-from schemas.recipes.recipe import PlayRecipe, RolloutRecipe
+from schemas.recipes.learning import RolloutRecipe
+from schemas.recipes.recipe import PlayRecipe
 from schemas.records import Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import pin_rows, store_shard
 from tasks.playing.entity_renaming import draw_entity_renamings
-from tasks.playing.play import dream_environment, named_groups, play, refused_share
+from tasks.playing.groups import name_of_part, named_groups, refused_share, seed_of_round
+from tasks.playing.play import dream_environment, play
 from tasks.running.artifacts import get_tasks, get_trajectories, put_trajectories
 from tasks.running.device import use_threads
 from tasks.running.versioned import versioned_task
@@ -19,8 +21,6 @@ from tasks.running.workers import by_workers
 
 _BETWEEN_SHARDS = 10_000_019
 """Seed offset between two shards."""
-_BETWEEN_PARTS = 100_000_007
-"""Seed offset between two parts of a round."""
 
 
 @versioned_task
@@ -57,7 +57,7 @@ def dream(
     ]
     shards = by_workers("dream", dream_shard, calls)
     dreamt = shards[0] if num_shards == 1 else put_trajectories(get_trajectories(*shards))
-    tag = pin_rows(f"dream-{round}" + (f"-{part}" if part else ""))
+    tag = pin_rows(name_of_part(f"dream-{round}", part))
     return replace(dreamt, notes=dreamt.notes | _measured(get_trajectories(dreamt), recipe, tag))
 
 
@@ -76,7 +76,7 @@ def dream_shard(
 ) -> Reference:
     """Play one of num_shards equal parts of the groups, all neighbours, and store their rows."""
     use_threads()
-    seed = recipe.seed * 1_000_003 + round + shard * _BETWEEN_SHARDS + part * _BETWEEN_PARTS
+    seed = seed_of_round(recipe.seed, round, part) + shard * _BETWEEN_SHARDS
     environment = dream_environment(experience_model, experience, recipe, seed)
     drawn = get_tasks(tasks)
     first, end = (len(drawn) * edge // num_shards for edge in (shard, shard + 1))

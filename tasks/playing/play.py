@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 from infra.context import run_context
@@ -13,7 +12,7 @@ from models.methods.judges import open_judge
 from models.rollout.rollouts import Rollout, RolloutOptions, RolloutProgress
 from models.text.renaming import EntityRenaming
 from schemas.ports import Environment
-from schemas.recipes.recipe import EnvironmentRecipe, PlayRecipe, RealPlayRecipe
+from schemas.recipes.recipe import PlayRecipe, RealPlayRecipe
 from schemas.records import AgentTask, Failure, Origin, Reference, Trajectory
 from tasks.data.retrieval_index import index_over
 from tasks.running.artifacts import get_frozen_model
@@ -84,22 +83,6 @@ def play(
     run_context().display.used(stage, rollout.num_tokens)
     run_context().display.time.failed(stage, Counter(one.failure.value for one in trajectories if one.failure))
     return trajectories
-
-
-def named_groups(episodes: Sequence[Trajectory], round: str) -> list[Trajectory]:
-    """Return episodes with the id of their group: those of a task that were rolled out in a round."""
-    return [replace(one, group_id=f"{round}/{one.task.task_id}") for one in episodes]
-
-
-def refused_share(episodes: Sequence[Trajectory], environment: EnvironmentRecipe) -> float:
-    """Return the share of actions that changed nothing, or that the environment's states say are refused."""
-    listed = admissible_actions_of(environment)
-    turns = [turn for episode in episodes for turn in episode.turns]
-    refused = sum(
-        turn.step.state == (listed.refused(turn.state) if listed else turn.state) and not turn.step.done
-        for turn in turns
-    )
-    return refused / max(1, len(turns))
 
 
 def play_real(

@@ -4,22 +4,22 @@ in:  the train tasks, a policy
 out: real trajectories, group by group; their rows in `transitions` with origin real
 """
 
-import random
 from typing import Any
 
-from models.methods.curricula import open_curriculum
-from schemas.recipes.recipe import CurriculumRecipe, PlayRecipe, RolloutRecipe
-from schemas.records import AgentTask, Reference
+from schemas.recipes.learning import CurriculumRecipe, RolloutRecipe
+from schemas.recipes.recipe import PlayRecipe
+from schemas.records import Reference
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import store_rows
 from tasks.playing.entity_renaming import draw_entity_renamings
-from tasks.playing.play import named_groups, play_real, refused_share
-from tasks.running.artifacts import get_tasks, get_trajectories, put_trajectories
+from tasks.playing.groups import draw_tasks, name_of_part, named_groups, refused_share, seed_of_round
+from tasks.playing.play import play_real
+from tasks.running.artifacts import get_trajectories, put_trajectories
 from tasks.running.device import use_threads
 from tasks.running.versioned import versioned_task
 
-_BETWEEN_PARTS = 100_000_007
-"""Seed offset between two parts of a round."""
+_BESIDE_DREAMS = 500_000
+"""Seed offset between dreamt and real episodes of a round."""
 
 
 @versioned_task
@@ -51,26 +51,14 @@ def play_real_groups(
     """
     use_threads()
     part = len(played)
-    rng = random.Random(f"{recipe.seed}/real/{round}" + (f"/{part}" if part else ""))
-    drawn = _drawn(pool, state, curriculum, num_groups, rng, played)
+    already = {trajectory.task.task_id for trajectory in get_trajectories(*played)}
+    draw_seed = name_of_part(f"{recipe.seed}/real/{round}", part, "/")
+    drawn = draw_tasks(pool, state, curriculum, num_groups, 0, already, draw_seed)
     repeated = [task for task in drawn for _ in range(rollouts.group_size)]
-    seed = recipe.seed * 1_000_003 + 500_000 + round + part * _BETWEEN_PARTS
+    seed = seed_of_round(recipe.seed, round, part) + _BESIDE_DREAMS
     renamings = draw_entity_renamings(drawn, rollouts.entity_renaming, policy, recipe.environment, seed)
     episodes = play_real(stage, policy, recipe, repeated, rollouts.temperature, seed, renamings)
     grouped = named_groups(episodes, f"real-{round}")
     made_by = made_here(recipe.seed, round, policy.sha256)
-    tag = store_rows(grouped, made_by, recipe.retrieval, f"{stage}-{round}" + (f"-{part}" if part else ""))
+    tag = store_rows(grouped, made_by, recipe.retrieval, name_of_part(f"{stage}-{round}", part))
     return put_trajectories(grouped, table_tag=tag, refused_actions=refused_share(grouped, recipe.environment))
-
-
-def _drawn(
-    pool: Reference,
-    state: dict[str, Any],
-    curriculum: CurriculumRecipe,
-    num_groups: int,
-    rng: random.Random,
-    played: list[Reference],
-) -> list[AgentTask]:
-    done = {trajectory.task.task_id for trajectory in get_trajectories(*played)}
-    left = [task for task in get_tasks(pool) if task.task_id not in done]
-    return open_curriculum(curriculum.method, state).draw(left, num_groups, 0, rng)

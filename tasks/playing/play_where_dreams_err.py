@@ -13,10 +13,14 @@ from models.measurement.calibration import failed, replay
 from models.rollout.refit_sampling import sampling_shares, transition_errors
 from schemas.recipes.recipe import RealPlayRecipe
 from schemas.records import Reference, Trajectory
+from tasks.playing.groups import seed_of_round
 from tasks.playing.play import play_real
 from tasks.running.artifacts import get_trajectories, put_trajectories
 from tasks.running.device import use_threads
 from tasks.running.versioned import versioned_task
+
+_BESIDE_TRAINING = 700_000
+"""Seed offset between training and refit episodes of a round."""
 
 
 @versioned_task
@@ -52,7 +56,8 @@ def play_where_dreams_err(
     if not dreams:  # every dream failed or is of a generated task
         tasks, shares = environment.tasks("train", recipe.environment.num_train_tasks), None
     drawn = rng.choices(tasks, weights=shares, k=num_episodes)
-    episodes = play_real("refit", policy, recipe, drawn, temperature, recipe.seed * 1_000_003 + 700_000 + round)
+    seed = seed_of_round(recipe.seed, round) + _BESIDE_TRAINING
+    episodes = play_real("refit", policy, recipe, drawn, temperature, seed)
     num_steps = sum(len(one.turns) for one in episodes) + sum(map(len, replays))
     return put_trajectories(episodes, num_real_steps=num_steps)
 

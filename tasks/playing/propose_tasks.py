@@ -4,7 +4,6 @@ in:  the pool of tasks, their reward entropies, the experience model
 out: the tasks to dream next; the pool with new variations
 """
 
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,10 +14,13 @@ from models.experience.predictors import Predictor
 from models.methods.curricula import open_curriculum, tasks_to_vary
 from schemas.ports import RealEnvironment
 from schemas.recipes.digests import digest_of
-from schemas.recipes.recipe import CurriculumRecipe, EngineRecipe, EnvironmentRecipe
+from schemas.recipes.learning import CurriculumRecipe
+from schemas.recipes.networks import EngineRecipe
+from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import AgentTask, Reference
 from tasks.data.provenance import made_here
 from tasks.data.rows import Provenance
+from tasks.playing.groups import draw_tasks, name_of_part, seed_of_round
 from tasks.running.artifacts import get_tasks, get_trajectories, put_tasks
 from tasks.running.device import use_threads
 from tasks.running.predictors import open_chat_predictor, open_predictor
@@ -49,11 +51,10 @@ def propose_tasks(
         round: Number of the round, counted from 0.
         played: Tasks already drawn in this round.
     """
-    rng = random.Random(f"{seed}/propose/{round}" + (f"/{len(played)}" if played else ""))
-    done = {task.task_id for one in played for task in get_tasks(one)}
-    left = [task for task in get_tasks(pool) if task.task_id not in done]
+    already = {task.task_id for one in played for task in get_tasks(one)}
     max_generated = int(recipe.max_generated_share * num_tasks)
-    drawn = open_curriculum(recipe.method, state).draw(left, num_tasks, max_generated, rng)
+    draw_seed = name_of_part(f"{seed}/propose/{round}", len(played), "/")
+    drawn = draw_tasks(pool, state, recipe, num_tasks, max_generated, already, draw_seed)
     replay_store().upsert("agent_tasks", _rows(drawn, state.get("entropies", {}), made_here(seed, round)))
     return put_tasks(drawn, num_generated=sum(task.generated for task in drawn))
 
@@ -109,7 +110,7 @@ def vary_tasks(
     if not edge:
         return pool
     with run_context().display.stage("vary tasks"):
-        generator = _generator(experience_model, recipe, engine, seed * 1_000_003 + round)
+        generator = _generator(experience_model, recipe, engine, seed_of_round(seed, round))
         candidates = generate(generator, edge, recipe.generator_temperature)
         chosen, refused = select(candidates, tasks, open_environment(environment))
     return put_tasks([*tasks, *chosen], num_new=len(chosen), num_refused=refused)
