@@ -15,8 +15,8 @@ from models.methods.rewards.outcome import Outcome
 from models.methods.scoring import Scoring
 from models.methods.streams import TrainingGroup, TrainingStream
 from models.training.policy_trainer import PolicyTrainer
+from schemas.recipes.learning import RlRecipe
 from schemas.recipes.methods import LossRecipe
-from schemas.recipes.recipe import RlRecipe
 from schemas.records import Tokens
 
 

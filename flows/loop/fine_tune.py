@@ -6,10 +6,11 @@ from prefect import flow
 
 from flows.loop.evaluate_and_judge import evaluate_and_judge_fine_tuned, held_out, promote_if_allowed
 from flows.loop.lineage import Lineage, evaluated, log, show_rollouts
-from flows.loop.rounds import observe, real_round, rollout_metrics
+from flows.loop.rounds import is_validated_after, observe, real_round, rollout_metrics
 from infra.context import run_context
 from schemas.errors import GateRefused, IntegrityError
-from schemas.recipes.recipe import Recipe, RlRecipe
+from schemas.recipes.learning import RlRecipe
+from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from schemas.runs import Artifacts
 from tasks.judging.promote import is_in_force
@@ -84,7 +85,7 @@ def train_for_real(
             policy = trained["policy"]
             observe(recipe, made, groups)
             log("real training", trained["metrics"] | rollout_metrics(groups), round)
-            if (round + 1) % recipe.dream.calibrate_every == 0 or round + 1 == num_rounds:
+            if is_validated_after(round, num_rounds, recipe.dream.calibrate_every):
                 success = success_on_valid(recipe, made, policy, round + 1)
                 if success >= best_success:
                     best, best_success = policy, success

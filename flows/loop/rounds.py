@@ -73,6 +73,11 @@ def _filled(
     return parts
 
 
+def is_validated_after(round: int, num_rounds: int, every: int) -> bool:
+    """Return whether the policy is played on valid tasks after a round, counted from 0: every so often, and at the end."""
+    return (round + 1) % every == 0 or round + 1 == num_rounds
+
+
 def observe(recipe: Recipe, made: Lineage, groups: list[Reference]) -> None:
     """Let the curriculum take note of the groups of a round."""
     made.curriculum = _observed(recipe, made.curriculum, groups)["state"]

@@ -6,7 +6,6 @@ from contextlib import contextmanager, suppress
 from prefect import Flow, State
 from prefect.client.schemas import FlowRun
 
-from flows.stage_labels import STAGE_LABELS
 from infra.context import RunContext, blobs, run_context, set_run_context
 from infra.orchestration.prefect_server import await_prefect
 from infra.running.reachable import prefect_is_away
@@ -16,6 +15,7 @@ from infra.storage.lease import Lease
 from infra.tracking.code_tags import code_tags
 from infra.tracking.progress import Display
 from infra.tracking.reaper import FLOW_RUN_TAG, close_abandoned_runs
+from infra.tracking.stage_labels import STAGE_LABELS
 from infra.tracking.tracker import Tracker, mlflow_is_away
 from schemas.errors import StorageError
 from schemas.recipes.recipe import Recipe

@@ -7,9 +7,10 @@ from flows.loop.evaluate_and_judge import alarm
 from flows.loop.lineage import Lineage, evaluated, log, numbers_in, show_rollouts, success_in
 from flows.loop.prefetch import Prefetcher
 from flows.loop.prepare_models import fitted
-from flows.loop.rounds import dream_round, observe, rollout_metrics
+from flows.loop.rounds import dream_round, is_validated_after, observe, rollout_metrics
 from infra.context import run_context
-from schemas.recipes.recipe import DreamRecipe, Recipe
+from schemas.recipes.learning import DreamRecipe
+from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from tasks.data.annotate import annotate
 from tasks.data.pool_tasks import pool_tasks
@@ -137,7 +138,7 @@ def last_to_begin(asked: DreamRecipe, round: int) -> int:
 
 def is_calibrated_after(asked: DreamRecipe, round: int) -> bool:
     """Return whether dream and real are compared between a round and the next."""
-    return (round + 1) % asked.calibrate_every == 0 or round + 1 == asked.num_rounds
+    return is_validated_after(round, asked.num_rounds, asked.calibrate_every)
 
 
 def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> dict[str, Any]:

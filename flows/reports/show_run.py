@@ -5,6 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from infra.tracking.stage_labels import stage_label
 from schemas.policies import POLICY_LABELS, REGISTERED_MODEL
 
 
@@ -108,7 +109,9 @@ def _cost_table(summary: dict[str, Any]) -> Table:
     all_failures = summary.get("stage_failures", {})  # absent in records of older runs
     for stage, seconds in summary["stage_seconds"].items():
         tokens, failures = summary["stage_tokens"].get(stage), sum(all_failures.get(stage, {}).values())
-        table.add_row(stage, f"{seconds:.1f}", f"{tokens:,}" if tokens else "", f"{failures:,}" if failures else "")
+        table.add_row(
+            stage_label(stage), f"{seconds:.1f}", f"{tokens:,}" if tokens else "", f"{failures:,}" if failures else ""
+        )
     for model, cost in summary["endpoint_costs"].items():
         asked = f"{model} at the endpoint: {cost['num_requests']:,} requests, {cost['num_cached']:,} kept answers"
         table.add_row(asked, "", f"{cost['num_prompt_tokens'] + cost['num_completion_tokens']:,}")

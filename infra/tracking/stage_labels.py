@@ -1,4 +1,4 @@
-"""Names of a run's stages in plain words, as its display shows them."""
+"""Names of a run's stages in plain words, for its display, tables and report."""
 
 EVALUATION_LABELS = {
     "evaluate start": "evaluate start policy",
@@ -21,9 +21,15 @@ STAGE_LABELS = {
     "start policy": "clone start policy",
     "experience model": "fit experience model",
     "fidelity": "one-step fidelity",
-    "train dream": "train policy",
+    "train dream": "train policy on dreams",
     "real rollouts": "real episodes",
-    "train real": "train policy",
+    "train real": "train policy on real episodes",
     "refit": "episodes to refit on",
+    "dream": "dream episodes",
 }
 """Stages whose name is not plain by itself."""
+
+
+def stage_label(name: str) -> str:
+    """Return the name of a stage in plain words."""
+    return STAGE_LABELS.get(name, name)

@@ -13,7 +13,7 @@ from models.methods.judges import Judge
 from models.text.prompts import TransitionQuery, has_markers, last_actions
 from schemas.errors import InputError
 from schemas.ports import AdmissibleActions, Demonstrations
-from schemas.recipes.recipe import ExperienceRecipe
+from schemas.recipes.networks import ExperienceRecipe
 from schemas.records import AgentTask, Failure, Step
 from schemas.state_text import apply_changes
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from models.measurement.families import FamilyChange, by_family, lost, unseen
 from models.measurement.intervals import Interval, paired_gain
 from models.measurement.significance import sign_flip
-from schemas.recipes.recipe import GateRecipe
+from schemas.recipes.judging import GateRecipe
 
 
 @dataclass(frozen=True, slots=True)

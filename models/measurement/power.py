@@ -7,7 +7,7 @@ from typing import Any
 
 from scipy.stats import multivariate_normal, norm
 
-from schemas.recipes.recipe import GateRecipe
+from schemas.recipes.judging import GateRecipe
 
 _MOST_EPISODES, _MOST_TASKS = 32, 100_000
 _SAMPLED = 0.4

@@ -7,7 +7,7 @@ from models.methods.advantages import Advantage, open_advantage
 from models.methods.groupings import Grouping, open_grouping
 from models.methods.rewards import Reward, open_reward
 from models.methods.streams import TrainingGroup, TrainingStream
-from schemas.recipes.recipe import RlRecipe
+from schemas.recipes.learning import RlRecipe
 from schemas.records import Tokens, Trajectory
 
 

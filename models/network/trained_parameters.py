@@ -4,7 +4,7 @@ from copy import deepcopy
 from typing import Any
 
 from models.network.lora import add_adapters, has_adapters, is_adapter
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
 
 
 def make_trainable(network: Any, recipe: TrainingRecipe, seed: int) -> None:

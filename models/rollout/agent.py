@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from models.rollout.rollouts import MAX_ACTION_TOKENS, action_in
 from models.text.prompts import PromptFormat, last_actions
 from schemas.ports import Engine
-from schemas.recipes.recipe import StartRecipe
+from schemas.recipes.learning import StartRecipe
 from schemas.records import AgentTask
 from schemas.sampling import Sampling
 

@@ -14,7 +14,8 @@ from models.network.precision import matmul_dtype
 from models.training.checkpoints import Checkpoints, load_optimizer
 from models.training.policy_trainer import PolicyTrainer
 from models.training.sft import Example, SftProgress, fit, repeated
-from schemas.recipes.recipe import RlRecipe, TrainingRecipe
+from schemas.recipes.learning import RlRecipe
+from schemas.recipes.networks import TrainingRecipe
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from models.network.trained_parameters import make_trainable
 from models.network.transformer import weights_of
 from models.training.policy_trainer import trained_logprobs
 from models.training.sft import Example, sft_loss
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
 from schemas.records import Tokens
 
 _NOWHERE = torch.device("meta")

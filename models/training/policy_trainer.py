@@ -22,7 +22,7 @@ from models.network.packed import forward_groups
 from models.network.sharding import all_reduce_sum, full_tensor, local_shards, with_full_parameters
 from models.network.transformer import Weights, weights_of
 from models.training.trained_tokens import TrainedTokens, num_marked, own_network_of
-from schemas.recipes.recipe import RlRecipe
+from schemas.recipes.learning import RlRecipe
 
 
 def trained_logprobs(weights: Weights, groups: Sequence[TrainingGroup], temperature: float) -> Tensor:

@@ -14,7 +14,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-_MODULES = ("schemas.recipes.recipe", "schemas.recipes.environments", "schemas.recipes.methods")
+SECTION_MODULES = tuple(
+    f"schemas.recipes.{name}"
+    for name in ("recipe", "data", "environments", "judging", "learning", "methods", "networks", "section")
+)
+"""Modules that define the sections of a recipe."""
 _RECORD = Path(__file__).with_name("recorded_defaults.json")
 
 
@@ -80,7 +84,7 @@ def sections_of(recipe: type[BaseModel]) -> list[type[BaseModel]]:
         section = waiting.pop()
         found.append(section)
         waiting += section.__subclasses__()
-    return [one for one in found if one.__module__ in _MODULES]
+    return [one for one in found if one.__module__ in SECTION_MODULES]
 
 
 def _record() -> None:

@@ -10,7 +10,8 @@ from infra.context import run_context
 from infra.environments.by_name import annotator_of_facts
 from models.experience.teacher import TeacherAnnotator
 from schemas.ports import Annotator
-from schemas.recipes.recipe import AnnotateRecipe, EnvironmentRecipe, RetrievalRecipe
+from schemas.recipes.data import AnnotateRecipe, RetrievalRecipe
+from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import store_rows

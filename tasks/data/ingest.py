@@ -13,7 +13,8 @@ from infra.environments.by_name import open_environment
 from infra.tracking.progress import Report
 from models.methods.behaviours import open_behaviour
 from schemas.errors import DataError
-from schemas.recipes.recipe import EnvironmentRecipe, IngestRecipe, RetrievalRecipe
+from schemas.recipes.data import IngestRecipe, RetrievalRecipe
+from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import store_logs

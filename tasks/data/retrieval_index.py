@@ -7,7 +7,7 @@ from infra.context import run_context
 from models.experience.encoders import HashingEncoder, SentenceEncoder
 from models.experience.retrieval import IndexedTransition, ReplayIndex, join
 from schemas.ports import Encoder
-from schemas.recipes.recipe import RetrievalRecipe
+from schemas.recipes.data import RetrievalRecipe
 from schemas.records import Reference, Trajectory
 from schemas.state_text import changes_between
 from tasks.data.rows import trajectory_id

@@ -3,7 +3,7 @@
 import re
 
 from infra.context import replay_store, run_context
-from schemas.recipes.recipe import RetrievalRecipe
+from schemas.recipes.data import RetrievalRecipe
 from schemas.records import Trajectory
 from tasks.data.retrieval_index import encoder_of
 from tasks.data.rows import Provenance, rows_of, trajectory_id

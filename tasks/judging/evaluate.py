@@ -14,7 +14,8 @@ from infra.environments.by_name import open_environment
 from models.measurement.calibration import Calibration, calibrate, failed, replay
 from models.measurement.intervals import success_rate
 from schemas.errors import EnvironmentUnavailable
-from schemas.recipes.recipe import EvaluationRecipe, PlayRecipe
+from schemas.recipes.judging import EvaluationRecipe
+from schemas.recipes.recipe import PlayRecipe
 from schemas.records import Failure, Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.rows import Provenance

@@ -10,7 +10,7 @@ from typing import Any
 from infra.context import objects
 from models.measurement.gate import Dreams, judge, judge_succession
 from schemas.recipes.digests import digest_of
-from schemas.recipes.recipe import GateRecipe
+from schemas.recipes.judging import GateRecipe
 from schemas.records import Reference
 from tasks.running.versioned import versioned_task
 

@@ -12,7 +12,8 @@ from models.network.tokenizer import train_tokenizer
 from models.text.prompts import CONTINUE, FAILURE, SUCCESS, PromptFormat, TransitionQuery
 from models.training.examples import experience_example
 from models.training.sft import Example
-from schemas.recipes.recipe import RetrievalRecipe, ScratchRecipe, TrainingRecipe
+from schemas.recipes.data import RetrievalRecipe
+from schemas.recipes.networks import ScratchRecipe, TrainingRecipe
 from schemas.records import Reference, Trajectory
 from schemas.state_text import changes_between
 from tasks.data.retrieval_index import index_over

@@ -9,7 +9,9 @@ from models.text.renaming import name_pieces, renamed, to_invented_names
 from models.training.examples import policy_examples
 from schemas.errors import DataError
 from schemas.ports import RealEnvironment
-from schemas.recipes.recipe import EnvironmentRecipe, StartRecipe, TrainingRecipe
+from schemas.recipes.learning import StartRecipe
+from schemas.recipes.networks import TrainingRecipe
+from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import Reference, Trajectory
 from tasks.learning.run_training import fine_tuned
 from tasks.running.artifacts import get_frozen_model, get_trajectories, put_model

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from infra.context import run_context
 from models.network.language_model import load_model
-from schemas.recipes.recipe import BackboneRecipe
+from schemas.recipes.networks import BackboneRecipe
 from schemas.records import Reference
 from tasks.running.artifacts import put_model
 from tasks.running.pins import backbone_folder

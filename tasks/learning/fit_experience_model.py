@@ -13,7 +13,9 @@ from models.text.renaming import Renamer, name_pieces, renamed, renamed_situatio
 from models.training.examples import experience_example, situations_of, variation_example
 from models.training.sft import Example
 from schemas.ports import RealEnvironment
-from schemas.recipes.recipe import EnvironmentRecipe, ExperienceRecipe, RetrievalRecipe, TrainingRecipe
+from schemas.recipes.data import RetrievalRecipe
+from schemas.recipes.networks import ExperienceRecipe, TrainingRecipe
+from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 from tasks.data.retrieval_index import index_over
 from tasks.data.rows import trajectory_id

@@ -19,7 +19,7 @@ from models.training import rank
 from models.training.checkpoints import Checkpoints, load_weights, optimizer_state, optimizer_state_in
 from models.training.jobs import Job, PolicyUpdateJob, SftJob
 from models.training.sft import Example, SftProgress
-from schemas.recipes.recipe import SftRecipe, TrainingRecipe
+from schemas.recipes.networks import SftRecipe, TrainingRecipe
 from schemas.records import Reference
 from tasks.learning.report_training import SftReport
 from tasks.running.artifacts import fetch_model, get_frozen_model, get_model, get_optimizer_state

@@ -6,7 +6,8 @@ from infra.context import run_context
 from models.methods.entropies import group_entropies
 from models.methods.scoring import Scoring
 from models.training.jobs import PolicyUpdateJob
-from schemas.recipes.recipe import RlRecipe, TrainingRecipe
+from schemas.recipes.learning import RlRecipe
+from schemas.recipes.networks import TrainingRecipe
 from schemas.records import Reference, Trajectory
 from tasks.learning.run_training import updated
 from tasks.running.artifacts import get_trajectories, put_model

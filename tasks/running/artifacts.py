@@ -13,7 +13,7 @@ from models.network.language_model import LanguageModel, load_model
 from models.network.lora import has_adapters, merged
 from models.network.trained_parameters import trainable_copy
 from schemas.codec import decode_trajectories, encode_trajectories
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 from tasks.running.device import device
 from tasks.running.lru import LruCache

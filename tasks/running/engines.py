@@ -7,7 +7,7 @@ from infra.engines.vllm import serving
 from models.generation.torch_engine import TorchEngine, engine_weights
 from models.generation.weight_following_engine import LiveWeightsEngine
 from schemas.ports import Engine
-from schemas.recipes.recipe import EngineRecipe
+from schemas.recipes.networks import EngineRecipe
 from schemas.records import Reference
 from tasks.running.artifacts import fetch_merged_model, get_frozen_model
 

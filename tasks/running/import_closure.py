@@ -13,6 +13,8 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from schemas.recipes.digests import SECTION_MODULES
+
 ROOT = Path(__file__).parent.parent.parent
 _ROOMS = ("schemas", "models", "infra", "tasks", "flows")
 _DECIDING = ("infra.environments", "infra.engines")
@@ -26,8 +28,7 @@ _CARRYING = (
         "tasks.data.verify_rows",
     ),
     "flows.loop.flow_page",
-    *("schemas.recipes.recipe", "schemas.recipes.environments", "schemas.recipes.methods", "schemas.recipes.section"),
-    *("schemas.recipes.digests", "schemas.recipes.former_fields"),
+    *(*SECTION_MODULES, "schemas.recipes.digests", "schemas.recipes.former_fields"),
 )
 """Modules that cannot change results. Recipes count by their values (schemas/recipes/digests.py), not by the code that
 reads them."""

@@ -5,8 +5,10 @@ import json
 from pathlib import Path
 
 from schemas.errors import InputError, IntegrityError
+from schemas.recipes.data import RetrievalRecipe
 from schemas.recipes.digests import digest_of
-from schemas.recipes.recipe import BackboneRecipe, Recipe, RetrievalRecipe
+from schemas.recipes.networks import BackboneRecipe
+from schemas.recipes.recipe import Recipe
 
 SHIPPED = Path(__file__).parent.parent.parent / "models" / "backbones"
 """Folder with one subfolder per shipped backbone: safetensors, tokenizer, card, and digests.json."""

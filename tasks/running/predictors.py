@@ -7,7 +7,7 @@ from infra.engines.endpoint import Endpoint
 from infra.settings import settings
 from models.experience.chat_predictor import ChatPredictor
 from models.experience.predictors import LocalPredictor, Predictor
-from schemas.recipes.recipe import EngineRecipe
+from schemas.recipes.networks import EngineRecipe
 from schemas.records import Reference
 from tasks.running.artifacts import get_frozen_model
 from tasks.running.engines import open_engine

@@ -25,7 +25,7 @@ import numpy as np
 from flows.planning.load_recipe import load_recipe
 from models.measurement.gate import judge, judge_succession
 from models.measurement.significance import sign_flip
-from schemas.recipes.recipe import GateRecipe
+from schemas.recipes.judging import GateRecipe
 from tests.simulated import PERFECT, TestTasks, by_task
 
 STARTS = {

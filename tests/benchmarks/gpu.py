@@ -23,7 +23,7 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from models.generation.torch_engine import Sessions, engine_weights
 from models.methods.advantages.grpo import group_advantages
 from models.network.trained_parameters import make_trainable
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
 from schemas.records import Tokens
 from schemas.sampling import Sampling
 from tests.training import group_of, rl, trainer_of

@@ -60,7 +60,7 @@ def ours() -> list[float]:
     from models.experience.retrieval import IndexedTransition, ReplayIndex
     from models.generation.torch_engine import TorchEngine, engine_weights
     from models.rollout.rollouts import Rollout
-    from schemas.recipes.recipe import ExperienceRecipe
+    from schemas.recipes.networks import ExperienceRecipe
     from tests.rollouts import rollout_options
     from tests.training import rl, scoring, trainer_of
 

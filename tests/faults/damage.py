@@ -10,7 +10,7 @@ from infra.settings import settings
 from models.network.language_model import load_model
 from schemas.errors import GateRefused, IntegrityError, StorageError
 from schemas.ledger import Decision, Entry
-from schemas.recipes.recipe import RetrievalRecipe
+from schemas.recipes.data import RetrievalRecipe
 from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
 from tasks.data.retrieval_index import encoder_of
 from tasks.data.rows import Provenance, rows_of

@@ -9,7 +9,7 @@ from infra.tracking.progress import Display
 from infra.tracking.worker_metrics import Notes
 from models.network.language_model import load_model
 from models.training.sft import Example
-from schemas.recipes.recipe import SftRecipe, TrainingRecipe
+from schemas.recipes.networks import SftRecipe, TrainingRecipe
 from tasks.learning.run_training import fine_tuned
 from tasks.running.artifacts import put_model
 from tasks.running.pins import SHIPPED

@@ -14,7 +14,7 @@ from models.network.trained_parameters import make_trainable
 from models.training.checkpoints import state_of
 from models.training.rank import joined, leave
 from models.training.sft import Example, backward
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
 from schemas.records import Tokens
 from tests.training import group_of, rl, trainer_of
 from tests.unit.tiny import tiny_network

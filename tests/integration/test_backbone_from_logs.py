@@ -6,8 +6,9 @@ from infra.environments.cooking.annotator import FactsAnnotator
 from infra.environments.cooking.environment import CookingEnvironment
 from models.rollout.behaviour_policies import collect
 from models.training.sft import sft_loss
+from schemas.recipes.data import RetrievalRecipe
 from schemas.recipes.environments import CookingFamily
-from schemas.recipes.recipe import RetrievalRecipe, ScratchRecipe, SftRecipe
+from schemas.recipes.networks import ScratchRecipe, SftRecipe
 from tasks.data.annotate import with_reasoning
 from tasks.data.retrieval_index import index_over
 from tasks.learning.backbone_from_logs import backbone_from_logs, blank_model, whole_transitions

@@ -13,7 +13,7 @@ from models.experience.experience_model import ExperienceModel
 from models.experience.teacher import TeacherAnnotator
 from models.text.prompts import TransitionQuery
 from schemas.errors import EngineError, InputError
-from schemas.recipes.recipe import ExperienceRecipe
+from schemas.recipes.networks import ExperienceRecipe
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym_here
 from tests.integration.chat_server import chat_server

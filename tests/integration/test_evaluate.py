@@ -6,7 +6,8 @@ import pytest
 
 from infra.context import replay_store
 from infra.environments.cooking.environment import CookingEnvironment
-from schemas.recipes.recipe import EvaluationRecipe, Recipe
+from schemas.recipes.judging import EvaluationRecipe
+from schemas.recipes.recipe import Recipe
 from schemas.records import Step
 from tasks.judging.evaluate import evaluate
 from tasks.running.artifacts import get_trajectories

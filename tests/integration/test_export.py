@@ -22,7 +22,8 @@ from schemas.errors import InputError, IntegrityError, StorageError
 from schemas.ledger import Decision, Entry
 from schemas.plain import plain
 from schemas.policies import PolicyName
-from schemas.recipes.recipe import Recipe, TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
+from schemas.recipes.recipe import Recipe
 from schemas.records import AgentTask
 from schemas.sampling import Sampling
 from tasks.running.artifacts import forget, get_frozen_model, get_model, put_model

@@ -7,7 +7,8 @@ from infra.environments.by_name import open_environment
 from infra.environments.cooking.environment import CookingEnvironment
 from models.measurement.calibration import replay
 from schemas.errors import EnvironmentUnavailable
-from schemas.recipes.recipe import EvaluationRecipe, Recipe
+from schemas.recipes.judging import EvaluationRecipe
+from schemas.recipes.recipe import Recipe
 from schemas.records import Failure
 from tasks.judging.evaluate import evaluate
 from tasks.playing.play import play_real

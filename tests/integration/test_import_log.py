@@ -7,8 +7,8 @@ import pytest
 
 from infra.context import replay_store
 from schemas.errors import DataError
+from schemas.recipes.data import IngestRecipe, RetrievalRecipe
 from schemas.recipes.environments import CookingRecipe
-from schemas.recipes.recipe import IngestRecipe, RetrievalRecipe
 from schemas.records import Reference
 from tasks.data.ingest import ingest
 from tasks.logs.read_log import ReadLog, read_log

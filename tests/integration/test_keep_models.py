@@ -7,7 +7,7 @@ import torch
 
 from infra.context import objects
 from models.network.language_model import load_model
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
 from tasks.running.artifacts import fetch_merged_model, forget, get_frozen_model, get_model, put_model
 from tasks.running.pins import SHIPPED
 

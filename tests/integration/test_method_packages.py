@@ -127,7 +127,7 @@ def test_check_counts_their_network():
     import torch
 
     from models.methods.losses import open_loss
-    from schemas.recipes.recipe import TrainingRecipe
+    from schemas.recipes.networks import TrainingRecipe
     from tests.unit.tiny import tiny_network
 
     config = tiny_network().config

@@ -11,7 +11,7 @@ from infra.storage.replay_store import ReplayStore
 from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from models.experience.encoders import HashingEncoder
-from schemas.recipes.recipe import RetrievalRecipe
+from schemas.recipes.data import RetrievalRecipe
 from schemas.records import AgentTask, Step, Trajectory, Turn
 from schemas.tables import SCHEMA_VERSION, transitions_schema
 from tasks.data.rows import Provenance, rows_of, trajectory_id

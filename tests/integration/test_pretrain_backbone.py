@@ -9,7 +9,7 @@ import torch
 from models.network.language_model import load_model
 from models.training.sft import sft_loss
 from schemas.errors import IntegrityError
-from schemas.recipes.recipe import BackboneRecipe
+from schemas.recipes.networks import BackboneRecipe
 from tasks.learning.pretrain_backbone import BackbonePlan, Leg, batch_stream, pretrain
 from tasks.running.pins import folder_digest
 

@@ -20,7 +20,7 @@ from models.training.checkpoints import Checkpoints
 from models.training.jobs import Job, SftJob
 from models.training.sft import Example
 from schemas.errors import TrainingError
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
 from tests.integration import gradients_on_ranks
 from tests.unit.tiny import tiny_network
 

@@ -12,7 +12,7 @@ from mlflow.exceptions import MlflowException
 from infra.context import ledger, objects, registry
 from models.network.language_model import load_model
 from schemas.ledger import Decision, Entry
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
 from tasks.running.artifacts import forget, get_frozen_model, get_model, put_model
 from tasks.running.pins import SHIPPED
 from tests.free_ports import free_port

@@ -8,7 +8,7 @@ from models.network.packed import forward
 from models.network.trained_parameters import trainable_copy
 from models.network.transformer import logits_of, weights_of
 from models.training.sft import Example, fit, repeated, sft_loss
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
 from tests.unit.tiny import tiny_network
 
 IDS = torch.randint(0, 64, (3, 17), generator=torch.Generator().manual_seed(1))

@@ -7,7 +7,8 @@ import pytest
 
 from flows.loop import rounds
 from flows.loop import train_in_the_dream as flow
-from schemas.recipes.recipe import CurriculumRecipe, DreamRecipe, Recipe
+from schemas.recipes.learning import CurriculumRecipe, DreamRecipe
+from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from schemas.runs import Artifacts
 

@@ -10,7 +10,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from models.experience.encoders import HashingEncoder, SentenceEncoder
 from schemas.errors import InputError
-from schemas.recipes.recipe import RetrievalRecipe
+from schemas.recipes.data import RetrievalRecipe
 from tasks.data.retrieval_index import encoder_of
 from tasks.running.pins import pin_encoder
 

@@ -14,7 +14,7 @@ from models.rollout.agent import Agent
 from models.rollout.rollouts import Rollout, RolloutOptions
 from schemas.errors import InputError
 from schemas.recipes.environments import CookingRecipe, PluginRecipe
-from schemas.recipes.recipe import StartRecipe
+from schemas.recipes.learning import StartRecipe
 from tasks.running.pins import SHIPPED
 
 _IMPORTED = """

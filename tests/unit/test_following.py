@@ -9,7 +9,7 @@ from flows.loop.train_in_the_dream import is_calibrated_after, last_to_begin
 from models.generation.torch_engine import TorchEngine
 from models.generation.weight_following_engine import LiveWeightsEngine
 from models.network.transformer import weights_of
-from schemas.recipes.recipe import DreamRecipe
+from schemas.recipes.learning import DreamRecipe
 from schemas.sampling import Sampling
 from tests.unit.tiny import tiny_network
 

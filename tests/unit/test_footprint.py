@@ -11,7 +11,7 @@ from models.network.trained_parameters import make_trainable
 from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampling, of_update
 from models.training.sft import Example, sft_loss
 from schemas.recipes.methods import LossRecipe
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
 from tests.unit.tiny import tiny_network
 
 NUM_ROWS, PROMPT, TARGET = 16, 96, 32

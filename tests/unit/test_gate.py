@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from flows.planning.load_recipe import load_recipe
 from models.measurement.gate import judge, judge_succession
 from schemas.errors import RecipeError
-from schemas.recipes.recipe import GateRecipe
+from schemas.recipes.judging import GateRecipe
 from tests.command_line import LENIENT_GATE
 from tests.simulated import PERFECT
 

@@ -8,7 +8,7 @@ from models.network.trained_parameters import trainable_copy
 from models.network.transformer import weights_of
 from models.training.policy_trainer import trained_logprobs
 from models.training.sft import Example, sft_loss
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
 from schemas.records import Tokens
 from tests.training import group_of
 from tests.unit.tiny import tiny_network

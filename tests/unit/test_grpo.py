@@ -15,7 +15,7 @@ from models.network.trained_parameters import trainable_copy
 from models.network.transformer import weights_of
 from models.training.policy_trainer import trained_logprobs
 from models.training.trained_tokens import TrainedTokens
-from schemas.recipes.recipe import TrainingRecipe
+from schemas.recipes.networks import TrainingRecipe
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
 from tests.training import batch_of, clipped, group_of, rl, scoring, trainer_of
 from tests.unit.tiny import tiny_network

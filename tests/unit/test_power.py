@@ -7,7 +7,7 @@ import pytest
 
 from models.measurement.gate import judge, judge_succession
 from models.measurement.power import advice, power
-from schemas.recipes.recipe import GateRecipe
+from schemas.recipes.judging import GateRecipe
 from tests.simulated import PERFECT, TestTasks, by_task
 
 ASKED = GateRecipe()

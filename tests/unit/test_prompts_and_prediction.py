@@ -10,7 +10,7 @@ from models.generation.torch_engine import TorchEngine, engine_weights
 from models.methods.judges.votes import Votes, VotesOptions
 from models.network.language_model import load_model
 from models.text.prompts import PromptFormat, TransitionQuery, without_markers
-from schemas.recipes.recipe import ExperienceRecipe
+from schemas.recipes.networks import ExperienceRecipe
 from schemas.records import AgentTask, Failure, Step
 from tasks.running.pins import SHIPPED
 

@@ -9,8 +9,10 @@ from schemas.errors import DreamGymError
 from schemas.plain import plain, references_in, restored
 from schemas.recipes import digests
 from schemas.recipes.digests import digest_of
+from schemas.recipes.learning import RlRecipe, StartRecipe
 from schemas.recipes.methods import JudgeRecipe
-from schemas.recipes.recipe import ExperienceRecipe, Recipe, RlRecipe, StartRecipe
+from schemas.recipes.networks import ExperienceRecipe
+from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from tasks.running import cache_key, device, import_closure
 from tasks.running.cache_key import code_and_packages, key_parts

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from infra.pages.charts import long_bars
 from infra.pages.wording import count, moment
+from infra.tracking.stage_labels import stage_label
 from schemas.recipes.recipe import Recipe
 from schemas.runs import Record
 
@@ -41,7 +42,9 @@ def time_chart(stage_seconds: Mapping[str, float]) -> Markup:
     rest = {f"{len(longest) - len(shown)} shorter stages": sum(longest.values()) - sum(shown.values())}
     lengths = shown | (rest if len(longest) > len(shown) else {})
     unit, factor = ("minutes", 60) if sum(lengths.values()) >= 120 else ("seconds", 1)
-    return long_bars("Time by stage", {name: one / factor for name, one in lengths.items()}, f"time ({unit})")
+    return long_bars(
+        "Time by stage", {stage_label(name): one / factor for name, one in lengths.items()}, f"time ({unit})"
+    )
 
 
 def stage_rows(record: Record) -> list[list[str]]:
@@ -49,7 +52,7 @@ def stage_rows(record: Record) -> list[list[str]]:
     failures = record.get("stage_failures", {})  # absent in records of older runs
     return [
         [
-            stage,
+            stage_label(stage),
             f"{seconds:,.1f} s",
             count(record["stage_tokens"][stage]) if stage in record["stage_tokens"] else "",
             "; ".join(f"{number:,}: {reason}" for reason, number in failures.get(stage, {}).items()),

@@ -1,0 +1,121 @@
+"""Learning of a recipe: starting policy, curriculum, reinforcement learning in the dream and for real."""
+
+from typing import Literal, Self
+
+from pydantic import Field
+
+from schemas.recipes.methods import AdvantageRecipe, CurriculumMethodRecipe, GroupingRecipe, LossRecipe, RewardRecipe
+from schemas.recipes.networks import SftRecipe
+from schemas.recipes.section import Section
+
+
+class StartRecipe(Section):
+    """The starting policy: cloned from logged successes, or an existing policy."""
+
+    from_: Literal["demonstrations", "base", "champion"] = Field(default="demonstrations", alias="from")
+    """demonstrations: the backbone, cloned from logged successes. base: the backbone as is. champion: the champion at
+    the start of the run, or demonstrations if there is none yet."""
+    remember_episode: bool = False
+    """Show the policy the whole episode so far; else the task, its last actions and the present state, which here
+    includes what was seen before."""
+    history_length: int = Field(default=2, ge=0)
+    """Number of last actions shown to a policy that does not remember the episode."""
+    num_demonstrations: int = Field(default=25, ge=1)
+    """Number of tasks whose logs are cloned; the shortest success of each is used."""
+    renamed_copies: int = Field(default=3, ge=0)
+    """Extra copies of each demonstration with entity renaming, so that the policy learns to copy names."""
+    sft: SftRecipe = SftRecipe(epochs=5, learning_rate=5e-4, tokens_per_update=2_048)
+
+
+class CurriculumRecipe(Section):
+    """Selection and generation of the next tasks."""
+
+    generate: bool = True
+    """Generate variations of tasks; False is the paper's ablation."""
+    max_generated_share: float = Field(default=0.25, ge=0, le=1)
+    """lambda: maximum share of generated tasks per round."""
+    method: CurriculumMethodRecipe = CurriculumMethodRecipe()
+    variations_per_round: int = Field(default=8, ge=0)
+    """Number of tasks at the edge of the policy's ability to vary after each round."""
+    generator_model: str = ""
+    """Model at the OpenAI-compatible endpoint that generates variations; empty: the experience model does."""
+    generator_temperature: float = Field(default=1.0, gt=0)
+    """Sampling temperature of the task generator."""
+
+
+class RolloutRecipe(Section):
+    """Rollouts to learn from."""
+
+    group_size: int = Field(default=8, ge=2)
+    """G: number of episodes per task."""
+    temperature: float = Field(default=0.8, gt=0)
+    """Sampling temperature in rollouts. Greedy rollouts would never punish mistakes made only at temperature 1."""
+    entity_renaming: float = Field(default=0.5, ge=0, le=1)
+    """Share of a round's tasks with entity renaming: the policy sees names that are invented or borrowed from other
+    tasks, while the environment, dreamt or real, uses the true ones. What it learns is then not tied to names."""
+
+
+class RlRecipe(RolloutRecipe):
+    """Reinforcement learning, in the dream and in the real environment."""
+
+    groups_per_round: int = Field(default=32, ge=1)
+    """P: number of tasks per round."""
+    reward: RewardRecipe = RewardRecipe()
+    grouping: GroupingRecipe = GroupingRecipe()
+    advantage: AdvantageRecipe = AdvantageRecipe()
+    loss: LossRecipe = LossRecipe()
+    mask_truncated: bool = False
+    """Leave episodes that reached the step limit out of the loss."""
+    learning_rate: float = Field(default=4e-4, gt=0)
+    """Learning rate after warm-up, in the first round of a stage."""
+    warmup_updates: int = Field(default=8, ge=0)
+    """Number of warm-up updates until the learning rate is reached: Adam's first steps are as long as all others, but
+    blind."""
+    decay_per_round: float = Field(default=0.93, gt=0, le=1)
+    """Factor on the learning rate after each round."""
+    updates_per_round: int = Field(default=2, ge=1)
+    """Number of optimiser steps per round."""
+    max_grad_norm: float = Field(default=1.0, gt=0)
+    """Maximum norm of the gradients; longer ones are scaled down."""
+
+    @property
+    def rollouts(self) -> RolloutRecipe:
+        """Fields that decide how a group is rolled out."""
+        return RolloutRecipe(**{name: getattr(self, name) for name in RolloutRecipe.model_fields})
+
+    def in_round(self, round: int) -> Self:
+        """Return this section with the learning rate of a round, counted from 0."""
+        return self.model_copy(update={"learning_rate": self.learning_rate * self.decay_per_round**round})
+
+
+class DreamRecipe(Section):
+    """Training inside the experience model."""
+
+    num_rounds: int = Field(default=20, ge=0)
+    """Number of rounds of propose, dream, train."""
+    calibrate_every: int = Field(default=5, ge=1)
+    """Rounds between two comparisons of dream and real success on valid tasks."""
+    max_staleness: int = Field(default=0, ge=0)
+    """Number of rounds to dream in advance while the policy trains; 0: alternate. Episodes switch to the newer policy
+    at their next turn, and no round is dreamt across a calibration."""
+    num_shards: int = Field(default=1, ge=1)
+    """Number of parts that a round's groups are split into, each with its own seed. They run in sequence, or in
+    parallel on the workers of a Ray cluster, where a part stays with the policy that the round began with."""
+    max_gap: float = Field(default=0.2, ge=0, le=1)
+    """Maximum absolute difference of dream and real success on valid tasks."""
+    when_gap_exceeded: Literal["stop", "refit"] = "stop"
+    """stop: end training in the dream. refit: play real episodes of train tasks with the present policy, where its
+    dreams erred most, and fit the experience model to them (arXiv 2605.29032); their steps count as real training."""
+    refit_episodes: int = Field(default=64, ge=1)
+    """Number of real episodes per refit."""
+
+
+class RealRecipe(Section):
+    """Sim-to-real: the same reinforcement learning in the real environment, starting from the promoted policy."""
+
+    num_rounds: int = Field(default=2, ge=0)
+    """Number of rounds."""
+    learning_rate: float = Field(default=1e-4, gt=0)
+    """Learning rate, instead of rl.learning_rate: about the value that its decay in the dream ends with."""
+    unpromoted: bool = False
+    """Continue also from a policy that the gate refused. For experiments: the result cannot become champion."""

@@ -1,0 +1,128 @@
+"""Networks of a recipe: backbone, fine-tuning, inference engine, experience model."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from schemas.recipes.methods import JudgeRecipe
+from schemas.recipes.section import Section
+
+
+class SftRecipe(Section):
+    """Supervised fine-tuning."""
+
+    epochs: float = Field(default=2.0, gt=0)
+    """Number of passes over the examples."""
+    learning_rate: float = Field(default=5e-4, gt=0)
+    """Peak learning rate, with linear warm-up and cosine decay."""
+    tokens_per_update: int = Field(default=4_096, ge=256)
+    """Batch size in tokens; the length of each example is rounded up to a multiple of 32."""
+
+
+class ScratchRecipe(Section):
+    """A small backbone and its tokenizer, trained from scratch on the run's own logs."""
+
+    hidden_size: int = Field(default=128, ge=16)
+    """Hidden width; must be a multiple of twice num_heads."""
+    num_layers: int = Field(default=4, ge=1)
+    """Number of layers."""
+    num_heads: int = Field(default=4, ge=1)
+    """Number of attention heads; there are half as many key-value heads."""
+    vocab_size: int = Field(default=1_024, ge=512)
+    """Vocabulary size of its byte-level tokenizer."""
+    sft: SftRecipe = SftRecipe(epochs=4, learning_rate=2e-3, tokens_per_update=8_192)
+    """Next-token prediction on all transitions of the logs, prompts included."""
+
+    @model_validator(mode="after")
+    def _heads_are_even(self) -> Self:
+        if self.hidden_size % (2 * self.num_heads):
+            raise ValueError(f"hidden_size {self.hidden_size} is no multiple of twice num_heads, {2 * self.num_heads}")
+        return self
+
+
+class BackboneRecipe(Section):
+    """The network that policy and experience model start from."""
+
+    model: str = "textworld-tiny"
+    """Name of a shipped backbone, a folder, or a hub id."""
+    revision: str | None = None
+    """Commit of a hub model; required for hub models."""
+    random_init: bool = False
+    """Load architecture and tokenizer only and initialise weights at random, to try a recipe without its weights."""
+    scratch: ScratchRecipe | None = None
+    """Train a backbone from scratch on the logs instead of loading `model`."""
+    learn_transitions: bool = False
+    """Fit the backbone to the logs' transitions first, like the experience model, so that the policy knows what actions
+    do before it learns which to take: implicit world modelling (Early Experience, arXiv 2510.08558)."""
+
+
+class TrainingRecipe(Section):
+    """Settings of all fine-tuning in a run, supervised and reinforcement learning."""
+
+    lora_rank: int = Field(default=0, ge=0)
+    """Rank of low-rank adapters on every projection of attention and MLP, trained instead of all weights; 0: train all
+    weights. 16 is common for a large model, with higher learning rates."""
+    lora_alpha: int = Field(default=32, gt=0)
+    """Scale of the adapters: they are multiplied by lora_alpha / lora_rank."""
+    tokens_per_batch: int = Field(default=16_000, ge=256)
+    """Tokens per micro-batch, counting every stream as long as the longest; gradients are accumulated over an update.
+    Fewer tokens need less memory."""
+    gradient_checkpointing: bool = False
+    """Recompute activations within a block in the backward pass: a third more computation, far less memory."""
+
+
+class EngineRecipe(Section):
+    """The engine that samples the tokens of policy and experience model."""
+
+    name: Literal["torch", "vllm"] = "torch"
+    """torch: in this process. vllm: one server per model, in a separate Python environment created on first use."""
+    vllm_dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Data type of vLLM's weights; auto is bfloat16 for a float32 model. The torch engine samples in bfloat16."""
+
+
+class ExperienceRecipe(Section):
+    """The experience model."""
+
+    endpoint_model: str = ""
+    """Name of a model at the OpenAI-compatible endpoint that predicts the environment without fine-tuning, instead of a
+    fine-tuned backbone; on-policy episodes are then only used for retrieval."""
+    start_from: Literal["backbone", "last"] = "backbone"
+    """backbone: fit on all experience. last: continue from the last run's experience model on what is new."""
+    replayed_share: float = Field(default=0.5, ge=0, lt=1)
+    """Share of old transitions in the data of a model that is trained further, against forgetting."""
+    sft: SftRecipe = SftRecipe(epochs=1.0)
+    with_reasoning: bool = True
+    """Predict reasoning before the next state; False is the paper's ablation."""
+    history_length: int = Field(default=1, ge=0)
+    """Number of earlier actions in the prompt."""
+    entity_renaming: float = Field(default=0.3, ge=0, le=1)
+    """Share of trajectories also shown with entity renaming, so that the model copies names, not memorises them."""
+    rare_outcome_copies: int = Field(default=4, ge=1)
+    """Copies per pass of each transition that ends an episode."""
+    temperature: float = Field(default=0.0, ge=0)
+    """Sampling temperature of predictions; 0 is greedy."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Nucleus sampling threshold of sampled predictions (votes and retries): only the most likely tokens that together
+    reach this probability."""
+    enforce_admissible_actions: bool = True
+    """Hold dreams to the admissible actions that dreamt states list: an unlisted action is refused without a
+    prediction, and a prediction that refuses a listed one is sampled again. False leaves both to the model."""
+    judge: JudgeRecipe = JudgeRecipe()
+    num_retries: int = Field(default=3, ge=0)
+    """Maximum number of times a wrong prediction is sampled again. After that, an unparsable one counts as a failure, and
+    one that refuses an action that its state accepts stands."""
+    max_new_tokens: int = Field(default=128, ge=16)
+    """Maximum length of a prediction in tokens; a run warns if the training data has longer ones."""
+    num_on_policy_episodes: int = Field(default=400, ge=0)
+    """Real episodes of the starting policy to add to the logs."""
+    on_policy_temperatures: tuple[Annotated[float, Field(ge=0)], ...] = Field(default=(1.0, 1.3), min_length=1)
+    """Temperatures at which these are sampled: a hot policy shows mistakes that training will try later."""
+
+    @property
+    def as_fitted(self) -> Self:
+        """This section with prediction-only fields at their defaults, so that a change of the judge refits nothing."""
+        of_predictions = (
+            *("start_from", "temperature", "top_p", "enforce_admissible_actions", "judge", "num_retries"),
+            "max_new_tokens",
+        )
+        return self.model_copy(update={name: type(self).model_fields[name].default for name in of_predictions})
