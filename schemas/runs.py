@@ -126,6 +126,8 @@ class Artifacts:
     """Agent tasks to draw from, generated ones included."""
     dreams: list[Reference]
     """Dreamt groups, part by part."""
+    wins: Reference
+    """Shortest win of each task, that the policy was last consolidated from."""
     dream: Reference
     """Policy after training in the dream."""
     champion: Reference

@@ -4,6 +4,7 @@ from typing import Any
 
 from prefect import flow
 
+from flows.loop.consolidation import Consolidation
 from flows.loop.evaluate_and_judge import evaluate_and_judge_fine_tuned, held_out, promote_if_allowed
 from flows.loop.lineage import Lineage, evaluated, log, show_rollouts
 from flows.loop.rounds import is_validated_after, observe, real_round, rollout_metrics
@@ -73,7 +74,8 @@ def train_for_real(
     recipe: Recipe, rl: RlRecipe, made: Lineage, first: Reference, num_rounds: int
 ) -> tuple[Reference, int]:
     """Train in the real environment; return the best policy on valid tasks and the total number of steps."""
-    policy = best = first
+    reference = policy = best = first
+    consolidation = Consolidation(recipe, made, "sim_to_real", recipe.real.consolidate_every)
     success = best_success = success_on_valid(recipe, made, first, 0) if num_rounds else 0.0
     num_steps = 0
     for round in range(num_rounds):
@@ -81,8 +83,8 @@ def train_for_real(
             groups = real_round(recipe, made.artifacts.pool, made.curriculum, policy, round)
             show_rollouts("real training", groups[0], round)
             num_steps += sum(int(part.notes["num_transitions"]) for part in groups)
-            trained = train_policy(policy, first, groups, rl, recipe.training, "real", round)
-            policy = trained["policy"]
+            trained = train_policy(policy, reference, groups, rl, recipe.training, "real", round)
+            policy, reference = consolidation.after(round, groups, trained["policy"], reference)
             observe(recipe, made, groups)
             log("real training", trained["metrics"] | rollout_metrics(groups), round)
             if is_validated_after(round, num_rounds, recipe.dream.calibrate_every):

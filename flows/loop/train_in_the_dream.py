@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+from flows.loop.consolidation import Consolidation, is_due
 from flows.loop.evaluate_and_judge import alarm
 from flows.loop.lineage import Lineage, evaluated, log, numbers_in, show_rollouts, success_in
 from flows.loop.prefetch import Prefetcher
@@ -30,7 +31,8 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
 def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage) -> None:
     """Dream, train on the dreamt groups, and select the policy with the best real success on valid tasks."""
     experience = list(made.artifacts.experience)
-    start = policy = best = made.artifacts.start
+    reference = policy = best = made.artifacts.start
+    consolidation = Consolidation(recipe, made, "dream", recipe.dream.consolidate_every)
     publish_weights("policy", policy)
     pool, dreamt_so_far = pool_tasks(experience), list[Reference]()
     best_success = calibrate(recipe, made, policy, round=0)["real_success"]
@@ -39,8 +41,8 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
             begin(dreams, recipe, made, policy, pool, [*made.artifacts.experience, *dreamt_so_far], round)
             dreamt = dreams.take()
             show_rollouts("dream training", dreamt[0], round)
-            trained = train_policy(policy, start, dreamt, recipe.rl, recipe.training, "dream", round)
-            policy = trained["policy"]
+            trained = train_policy(policy, reference, dreamt, recipe.rl, recipe.training, "dream", round)
+            policy, reference = consolidation.after(round, dreamt, trained["policy"], reference)
             publish_weights("policy", policy)
             observe(recipe, made, dreamt)
             metrics = trained["metrics"] | rollout_metrics(dreamt)
@@ -130,10 +132,13 @@ def begin(
 def last_to_begin(asked: DreamRecipe, round: int) -> int:
     """Return the last round that may be dreamt before `round` has been trained on.
 
-    No round beyond a calibration, since training may end there.
+    No round beyond a calibration, since training may end there, or a consolidation, since another policy comes of it.
     """
     stalest = range(round, min(round + asked.max_staleness, asked.num_rounds - 1))
-    return next((one for one in stalest if is_calibrated_after(asked, one)), stalest.stop)
+    return next(
+        (one for one in stalest if is_calibrated_after(asked, one) or is_due(asked.consolidate_every, one)),
+        stalest.stop,
+    )
 
 
 def is_calibrated_after(asked: DreamRecipe, round: int) -> bool:

@@ -27,7 +27,12 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
         "dream_rounds": recipe.dream.num_rounds,
         "dreamt_episodes": recipe.dream.num_rounds * episodes_per_round,
         "max_dreamt_steps": recipe.dream.num_rounds * episodes_per_round * environment.max_steps,
-        "policy_updates": (recipe.dream.num_rounds + recipe.real.num_rounds) * rl.updates_per_round,
+        "policy_updates": (recipe.dream.num_rounds + recipe.real.num_rounds)
+        * rl.updates_per_round
+        * rl.passes_per_round,
+        "consolidations": sum(
+            one.num_rounds // one.consolidate_every for one in (recipe.dream, recipe.real) if one.consolidate_every
+        ),
         "real_training_episodes": recipe.real.num_rounds * episodes_per_round,
         "max_real_training_steps": recipe.real.num_rounds * episodes_per_round * environment.max_steps,
         "real_evaluation_episodes": num_evaluated * recipe.evaluation.episodes_per_task,

@@ -26,6 +26,7 @@ STAGE_LABELS = {
     "train real": "train policy on real episodes",
     "refit": "episodes to refit on",
     "dream": "dream episodes",
+    "consolidation": "clone demonstrations and wins",
 }
 """Stages whose name is not plain by itself."""
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from models.measurement.agreement import Outcomes
 from schemas.ports import Environment
-from schemas.records import Step, Trajectory
+from schemas.records import Step, Trajectory, Turn
 
 _NUM_SLOTS = 128
 """Maximum number of episodes replayed at a time."""
@@ -62,6 +62,14 @@ def _replayed(dreamt: Sequence[Trajectory], environment: Environment) -> list[li
         for slot, step in environment.step(running).items():
             replays[slot].append(step)
     return replays
+
+
+def as_episode(dreamt: Trajectory, steps: Sequence[Step]) -> Trajectory:
+    """Return the real steps that dreamt actions lead to, as an episode."""
+    states = [dreamt.turns[0].state, *(step.state for step in steps)]
+    turns = [Turn(state, action, step) for state, action, step in zip(states, dreamt.actions, steps, strict=False)]
+    source = "replay of dreamt actions"
+    return Trajectory(dreamt.task, "real", turns, failure=steps[-1].failure, truncated=dreamt.truncated, source=source)
 
 
 def failed(replay: Sequence[Step]) -> bool:

@@ -131,8 +131,10 @@ class PolicyTrainer:
             return {}
         size = math.ceil(len(units) / self.options.updates_per_round)
         minibatches = [units[start : start + size] for start in range(0, len(units), size)]
-        prepared = [self._prepared(part, is_first=number == 0) for number, part in enumerate(minibatches)]
-        updates = [self._update(part, batch) for part, batch in zip(minibatches, prepared, strict=True)]
+        num_passes = self.options.passes_per_round
+        used_once = num_passes == 1
+        prepared = [self._prepared(part, is_first=used_once and number == 0) for number, part in enumerate(minibatches)]
+        updates = [self._update(*one) for one in [*zip(minibatches, prepared, strict=True)] * num_passes]
         return {key: _mean_of_finite([update[key] for update in updates]) for key in updates[0]}
 
     @torch.no_grad()

@@ -74,7 +74,10 @@ class RlRecipe(RolloutRecipe):
     decay_per_round: float = Field(default=0.93, gt=0, le=1)
     """Factor on the learning rate after each round."""
     updates_per_round: int = Field(default=2, ge=1)
-    """Number of optimiser steps per round."""
+    """Number of optimiser steps per pass over the groups of a round, which are divided among them."""
+    passes_per_round: int = Field(default=1, ge=1)
+    """Number of passes over the groups of a round. From the second one on, the policy has seen all of them, which the
+    clipping of the loss bounds (PPO, arXiv 1707.06347)."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """Maximum norm of the gradients; longer ones are scaled down."""
 
@@ -108,6 +111,12 @@ class DreamRecipe(Section):
     dreams erred most, and fit the experience model to them (arXiv 2605.29032); their steps count as real training."""
     refit_episodes: int = Field(default=64, ge=1)
     """Number of real episodes per refit."""
+    consolidate_every: int = Field(default=0, ge=0)
+    """Rounds between two consolidations: the policy is cloned anew from the demonstrations and the shortest win of each
+    task that it ever won, and training continues from there, also as the reference of KL terms. 0: none."""
+    consolidated_wins: Literal["replayed", "dreamt"] = "replayed"
+    """replayed: wins whose actions also won in the real environment, one real episode per task, which counts as real
+    training. dreamt: all dreamt wins as they are. Real wins, such as those of on-policy episodes, always count."""
 
 
 class RealRecipe(Section):
@@ -117,5 +126,7 @@ class RealRecipe(Section):
     """Number of rounds."""
     learning_rate: float = Field(default=1e-4, gt=0)
     """Learning rate, instead of rl.learning_rate: about the value that its decay in the dream ends with."""
+    consolidate_every: int = Field(default=0, ge=0)
+    """Rounds between two consolidations, as in the dream; 0: none."""
     unpromoted: bool = False
     """Continue also from a policy that the gate refused. For experiments: the result cannot become champion."""

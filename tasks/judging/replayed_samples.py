@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from schemas.records import Step, Trajectory, Turn
+from models.measurement.calibration import as_episode
+from schemas.records import Step, Trajectory
 
 _NUM_SAMPLES = 6
 
@@ -13,7 +14,7 @@ def replayed_samples(dreamt: Sequence[Trajectory], replays: Sequence[Sequence[St
     Those whose outcome does not hold for real come first, then those with a wrong state, failures and successes, so that
     each kind is there if there is any.
     """
-    pairs = [(one, _as_episode(one, steps)) for one, steps in zip(dreamt, replays, strict=True) if steps]
+    pairs = [(one, as_episode(one, steps)) for one, steps in zip(dreamt, replays, strict=True) if steps]
     kinds = [[pair for pair in pairs if _kind(*pair) == kind] for kind in range(4)]
     chosen = [*(pair for kind in kinds for pair in kind[:2]), *(pair for kind in kinds for pair in kind[2:])]
     return [episode for pair in chosen[:_NUM_SAMPLES] for episode in pair]
@@ -32,11 +33,3 @@ def _kind(dreamt: Trajectory, replay: Trajectory) -> int:
     if any(one.step.state != other.step.state for one, other in zip(dreamt.turns, replay.turns, strict=False)):
         return 1
     return 3 if dreamt.success else 2
-
-
-def _as_episode(dreamt: Trajectory, steps: Sequence[Step]) -> Trajectory:
-    """Return the real steps that dreamt actions lead to, as an episode."""
-    states = [dreamt.turns[0].state, *(step.state for step in steps)]
-    turns = [Turn(state, action, step) for state, action, step in zip(states, dreamt.actions, steps, strict=False)]
-    source = "replay of dreamt actions"
-    return Trajectory(dreamt.task, "real", turns, failure=steps[-1].failure, truncated=dreamt.truncated, source=source)

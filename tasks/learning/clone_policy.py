@@ -26,10 +26,25 @@ def clone_policy(
     training: TrainingRecipe,
     environment: EnvironmentRecipe,
     seed: int,
+    wins: Sequence[Reference] = (),
 ) -> Reference:
-    """Train the backbone to act like the shortest logged success of each of the first tasks that have one."""
+    """Train the backbone to act like the shortest logged success of each of the first tasks that have one.
+
+    Args:
+        backbone: Network to train.
+        trajectories: Logged trajectories.
+        recipe: Number of demonstrations and their renamed copies, and the settings of the training.
+        training: Whether all weights are trained, or adapters.
+        environment: Environment whose entity names may be replaced.
+        seed: Random seed.
+        wins: The policy's own wins, all of which are cloned as well: of each task, the shortest success.
+
+    Raises:
+        DataError: no trajectory succeeds.
+    """
     model = get_frozen_model(backbone)
-    demonstrations = shortest_successes(get_trajectories(*trajectories))[: recipe.num_demonstrations]
+    logged = shortest_successes(get_trajectories(*trajectories))[: recipe.num_demonstrations]
+    demonstrations = shortest_successes([*logged, *get_trajectories(*wins)])
     if not demonstrations:
         raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")
     shown = with_renamed_copies(demonstrations, recipe.renamed_copies, model, open_environment(environment), seed)
@@ -40,7 +55,8 @@ def clone_policy(
             model.format, episode, recipe.history_length, remember_episode=recipe.remember_episode
         )
     ]
-    trained = fine_tuned(backbone, examples, recipe.sft, training, seed, "start policy")
+    stage = "consolidation" if wins else "start policy"
+    trained = fine_tuned(backbone, examples, recipe.sft, training, seed, stage)
     return put_model(trained, backbone, num_demonstrations=len(demonstrations))
 
 

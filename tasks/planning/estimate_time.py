@@ -42,16 +42,19 @@ def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> di
     policy, model = longest.turn_prompt + longest.action, longest.situation + experience.max_new_tokens
     learnt = _FORWARD + (_BACKWARD if recipe.training.lora_rank == 0 else _BACKWARD / 2)
     updated = learnt + _FORWARD * (2 if open_loss(recipe.rl.loss).needs_reference else 1)
-    cloned = start.num_demonstrations * (1 + start.renamed_copies) * start.sft.epochs
+    cloned = (1 + start.renamed_copies) * start.sft.epochs
+    consolidated = plan["consolidations"] * recipe.environment.num_train_tasks
     fitted_to = plan["logged_episodes"] * (1 + recipe.backbone.learn_transitions) + plan["own_episodes"]
     fitted = fitted_to * (1 + experience.entity_renaming) * experience.sft.epochs
+    trained_on = plan["dreamt_episodes"] + plan["real_training_episodes"]
     evaluated = plan["real_evaluation_episodes"]
     tokens = {
-        "start policy": cloned * policy * learnt,
+        "start policy": start.num_demonstrations * cloned * policy * learnt,
+        "consolidation": consolidated * cloned * policy * learnt,
         "on-policy episodes": plan["own_episodes"] * policy * _FORWARD,
         "experience model": fitted * model * learnt * (not experience.endpoint_model),
         "dream": plan["dreamt_episodes"] * (policy + model) * _FORWARD,
-        "train policy": (plan["dreamt_episodes"] + plan["real_training_episodes"]) * policy * updated,
+        "train policy": trained_on * recipe.rl.passes_per_round * policy * updated,
         "evaluate": evaluated * (2 * policy + model) * _FORWARD,
     }
     return {stage: steps * operations for stage, operations in tokens.items()}

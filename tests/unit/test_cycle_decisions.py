@@ -5,7 +5,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from flows.loop import rounds
+from flows.loop import consolidation, rounds
 from flows.loop import train_in_the_dream as flow
 from schemas.recipes.learning import CurriculumRecipe, DreamRecipe
 from schemas.recipes.recipe import Recipe
@@ -26,25 +26,28 @@ def train(monkeypatch):
             real, gap = calibrations[who.sha256]
             return {"real_success": real, "dream_success": real + gap, "dream_real_gap": gap}
 
-        def train_policy(_policy, _start, _groups, _recipe, _training, _stage, round):
+        def train_policy(trained, reference, _groups, _recipe, _training, _stage, round):
+            display.train(trained.sha256, reference.sha256)
             return {"policy": policy(str(round + 1)), "metrics": {"dream_success": 0.6}}
 
         display = MagicMock()
         context = SimpleNamespace(display=display, tracker=MagicMock(), run_id="cycle-1")
-        monkeypatch.setattr(flow, "run_context", lambda: context)
+        for module in (flow, consolidation):
+            monkeypatch.setattr(module, "run_context", lambda: context)
+            monkeypatch.setattr(module, "log", lambda *_: None)
         monkeypatch.setattr(flow, "alarm", display.alarm)
         monkeypatch.setattr(flow, "measure_fidelity", lambda *_: {"state_exact": 1.0})
         monkeypatch.setattr(flow, "evaluated", evaluated)
         monkeypatch.setattr(flow, "train_policy", train_policy)
         monkeypatch.setattr(flow, "show_rollouts", lambda *_: None)
-        monkeypatch.setattr(flow, "log", lambda *_: None)
         monkeypatch.setattr(flow, "publish_weights", lambda *_: None)
         data = Reference("", "data", "tasks", {"num_tasks": 1, "refused_actions": 0.0})
         monkeypatch.setattr(flow, "pool_tasks", lambda *_: data)
         for task in ("propose_tasks", "dream"):
             monkeypatch.setattr(rounds, task, lambda *_: data)
         monkeypatch.setattr(rounds, "observe_groups", lambda *_: {"state": {}, "missing": 0})
-        made = flow.Lineage(Artifacts(start=policy("0"), experience=[], experience_model=policy("model")))
+        models = {"backbone": policy("backbone"), "experience_model": policy("model")}
+        made = flow.Lineage(Artifacts(start=policy("0"), experience=[], **models))
         recipe = Recipe(name="test", curriculum=CurriculumRecipe(generate=False), dream=DreamRecipe(**dream))
         flow.train_in_the_dream(recipe, made)
         return made, display
@@ -103,3 +106,48 @@ def test_where_they_part_the_experience_model_may_be_refitted_and_training_goes_
     assert made.artifacts.experience == [policy("own")]
     assert made.real_interactions == {"dream": 7}, "after the last round there is nothing to refit for"
     assert "refitting" in display.say.call_args.args[0]
+
+
+@pytest.fixture
+def clone(monkeypatch):
+    """Return a mock that clones a policy from wins, of which some consolidations find no new ones."""
+
+    def use(*found: str) -> MagicMock:
+        each = [Reference("", name, "trajectories", {"num_real_steps": 10, "num_episodes": 1}) for name in found]
+        monkeypatch.setattr(consolidation, "collect_wins", MagicMock(side_effect=each))
+        cloned = MagicMock(
+            side_effect=lambda *given: Reference("", f"of {given[-1][0].sha256}", "model", {"num_demonstrations": 3})
+        )
+        monkeypatch.setattr(consolidation, "clone_policy", cloned)
+        return cloned
+
+    return use
+
+
+CONSOLIDATED = {"0": (0.5, 0.0), "of wins": (0.6, 0.0), "4": (0.5, 0.0), "of more wins": (0.9, 0.0)}
+
+
+def test_training_continues_from_the_consolidated_policy_which_losses_then_refer_to(train, clone):
+    clone("wins", "more wins")
+    made, display = train(CONSOLIDATED, num_rounds=4, calibrate_every=2, consolidate_every=2)
+    assert [call.args for call in display.train.call_args_list] == [
+        ("0", "0"),
+        ("1", "0"),
+        ("of wins", "of wins"),
+        ("3", "of wins"),
+    ]
+    assert made.artifacts.dream.sha256 == "of more wins"
+    assert made.artifacts.wins.sha256 == "more wins"
+    assert made.real_interactions == {"dream": 20}
+
+
+def test_without_new_wins_training_continues_as_it_was(train, clone):
+    cloned = clone("wins", "wins")
+    made, _ = train(CONSOLIDATED, num_rounds=4, calibrate_every=2, consolidate_every=2)
+    assert cloned.call_count == 1
+    assert made.artifacts.dream.sha256 == "of wins"
+
+
+def test_no_round_is_dreamt_in_advance_across_a_consolidation():
+    asked = DreamRecipe(num_rounds=10, calibrate_every=5, consolidate_every=3, max_staleness=4)
+    assert [flow.last_to_begin(asked, round) for round in range(6)] == [2, 2, 2, 4, 4, 5]

@@ -250,8 +250,9 @@ def test_training_makes_the_rewarded_action_likelier(rank):
     assert logprobs[10] > logprobs[20] + 1
 
 
-def test_every_update_of_a_round_is_held_against_the_policy_that_the_round_began_with():
-    groups, options = random_groups(2), rl(learning_rate=1e-2, updates_per_round=2)
+@pytest.mark.parametrize("num_passes", [1, 3])
+def test_every_update_of_a_round_is_held_against_the_policy_that_the_round_began_with(num_passes):
+    groups, options = random_groups(2), rl(learning_rate=1e-2, updates_per_round=2, passes_per_round=num_passes)
     trained, expected = tiny_network(seed=3), tiny_network(seed=3)
     trainer_of(trained, None, options).train(groups)
     optimizer = torch.optim.AdamW(expected.parameters(), lr=1e-2, betas=(0.9, 0.95), weight_decay=0.0)
@@ -260,7 +261,7 @@ def test_every_update_of_a_round_is_held_against_the_policy_that_the_round_began
         return trained_logprobs(weights_of(expected, torch.float32), [group], options.temperature)
 
     before = [logprobs(group).detach() for group in groups]
-    for group, old in zip(groups, before, strict=True):
+    for group, old in [*zip(groups, before, strict=True)] * num_passes:
         computed = logprobs(group)
         batch = TrainedTokens([group], computed.device).batch(computed, old, None, computed, None)
         loss, _ = open_loss(options.loss).rl(batch)
