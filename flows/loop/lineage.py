@@ -25,6 +25,9 @@ class Lineage:
     curriculum: dict[str, Any] = field(default_factory=dict)
     """State of the curriculum."""
     fidelity: dict[str, float] = field(default_factory=dict)
+    """Fidelity of the experience model on held-out real transitions."""
+    memorisation: dict[str, float] = field(default_factory=dict)
+    """Real success of the starting policy on tasks that it was cloned from, and on others."""
     gate: Judgement | None = None
     """Verdict on the policy after training in the dream."""
     real_gate: Judgement | None = None
@@ -59,7 +62,7 @@ class Lineage:
 
 _MEASURED = (
     *("evaluations", "rounds", "calibrations", "curriculum", "fidelity", "gate", "real_gate", "versions", "promoted"),
-    "real_interactions",
+    *("real_interactions", "memorisation"),
 )
 
 

@@ -9,6 +9,7 @@ from tasks.data.annotate import annotate
 from tasks.data.ingest import ingest
 from tasks.data.recall import recall
 from tasks.judging.measure_fidelity import measure_fidelity
+from tasks.judging.measure_memorisation import measure_memorisation
 from tasks.judging.promote import require_stored
 from tasks.learning.backbone_from_logs import backbone_from_logs
 from tasks.learning.clone_policy import clone_policy
@@ -40,6 +41,10 @@ def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
             recipe.rl.entity_renaming,
         )
         conclude(f"{refit.num_on_policy_episodes:,} episodes")
+    if recipe.start.from_ == "demonstrations":
+        temperatures = refit.on_policy_temperatures
+        made.memorisation = measure_memorisation(demonstrations, played, recipe.start, temperatures)
+        log("memorisation", made.memorisation)
     own = annotate(played, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, start.sha256)
     experience = [*demonstrations, own]
     model = experience_model(recipe, made, backbone, experience)

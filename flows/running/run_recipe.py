@@ -180,6 +180,7 @@ def _ending(made: Lineage, time: CostTracker) -> dict[str, Any]:
         "real_gate": plain(made.real_gate or {}),
         "promoted": made.promoted,
         "fidelity": made.fidelity,
+        "memorisation": made.memorisation,
         "versions": made.versions,
         "commit": git_commit(),
     }

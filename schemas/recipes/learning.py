@@ -20,8 +20,8 @@ class StartRecipe(Section):
     includes what was seen before."""
     history_length: int = Field(default=2, ge=0)
     """Number of last actions shown to a policy that does not remember the episode."""
-    num_demonstrations: int = Field(default=25, ge=1)
-    """Number of tasks whose logs are cloned; the shortest success of each is used."""
+    num_demonstrations: int | None = Field(default=None, ge=1)
+    """Maximum number of tasks whose logs are cloned; the shortest success of each is used. None: all logged tasks."""
     renamed_copies: int = Field(default=3, ge=0)
     """Extra copies of each demonstration with entity renaming, so that the policy learns to copy names."""
     sft: SftRecipe = SftRecipe(epochs=5, learning_rate=5e-4, tokens_per_update=2_048)

@@ -62,6 +62,7 @@ def _gained(record: Record, made: Any) -> dict[str, Any]:
     return {
         "headline": gain.headline(record),
         "real_headline": gain.real_headline(record),
+        "memorised": gain.memorised(made.memorisation, made.calibrations),
         "policies": gain.policies_of(results),
         "success_chart": gain.success_chart(results) if gain.policies_of(results) else "",
         "num_families": len(families),

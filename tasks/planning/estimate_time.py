@@ -42,6 +42,7 @@ def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> di
     policy, model = longest.turn_prompt + longest.action, longest.situation + experience.max_new_tokens
     learnt = _FORWARD + (_BACKWARD if recipe.training.lora_rank == 0 else _BACKWARD / 2)
     updated = learnt + _FORWARD * (2 if open_loss(recipe.rl.loss).needs_reference else 1)
+    demonstrations = start.num_demonstrations or recipe.environment.num_train_tasks
     cloned = (1 + start.renamed_copies) * start.sft.epochs
     consolidated = plan["consolidations"] * recipe.environment.num_train_tasks
     fitted_to = plan["logged_episodes"] * (1 + recipe.backbone.learn_transitions) + plan["own_episodes"]
@@ -49,7 +50,7 @@ def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> di
     trained_on = plan["dreamt_episodes"] + plan["real_training_episodes"]
     evaluated = plan["real_evaluation_episodes"]
     tokens = {
-        "start policy": start.num_demonstrations * cloned * policy * learnt,
+        "start policy": demonstrations * cloned * policy * learnt,
         "consolidation": consolidated * cloned * policy * learnt,
         "on-policy episodes": plan["own_episodes"] * policy * _FORWARD,
         "experience model": fitted * model * learnt * (not experience.endpoint_model),

@@ -27,7 +27,8 @@ def test_two_operations_forwards_and_four_backwards(monkeypatch):
         environment={"max_steps": 5},
         rl={"groups_per_round": 3},
         dream={"num_rounds": 2},
-        real={"num_rounds": 1},
+        real={"num_rounds": 1, "consolidate_every": 1},
+        start={"num_demonstrations": 25},
     )
     # 2 rounds of 3 groups of 8, of 5 steps; 100 tokens of the policy and 200 + 128 of the model at each
     assert found["dream"] == 48 * 5 * (100 + 328) * 2
@@ -35,6 +36,8 @@ def test_two_operations_forwards_and_four_backwards(monkeypatch):
     assert found["train policy"] == 72 * 5 * 100 * (6 + 2 + 2)
     # 25 demonstrations and three renamed copies of each, five times over
     assert found["start policy"] == 25 * 4 * 5 * 5 * 100 * 6
+    # once more after the round in the real environment, with wins of all 200 tasks
+    assert found["consolidation"] == 200 * 4 * 5 * 5 * 100 * 6
     # 200 tasks with 4 logged episodes, 400 of the policy's own, 0.3 renamed
     assert found["experience model"] == pytest.approx((800 + 400) * 1.3 * 5 * 328 * 6)
 

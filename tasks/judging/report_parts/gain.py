@@ -57,6 +57,20 @@ def real_headline(record: Record) -> str:
     return f"Sim-to-real {'added' if gain['mean'] > 0 else 'lost'} {points(gain)} {cost}."
 
 
+def memorised(memorisation: Mapping[str, float], calibrations: Sequence[Mapping[str, Any]]) -> str:
+    """Return how much more often the starting policy wins the tasks it was cloned from; empty if not known."""
+    if not {"cloned_success", "other_success"} <= memorisation.keys():
+        return ""
+    cloned, other = (
+        f"{percent(memorisation[f'{name}_success'])} of {count(memorisation[f'num_{name}'])} episodes"
+        for name in ("cloned", "other")
+    )
+    valid = f", and {percent(calibrations[0]['real_success'])} of valid tasks" if calibrations else ""
+    return (
+        f"The starting policy wins {cloned} of the train tasks it was cloned from, {other} of other train tasks{valid}."
+    )
+
+
 def success_chart(results: Mapping[str, Any]) -> Markup:
     """Draw real success with intervals, and dreamt success below it."""
     shown = policies_of(results)
