@@ -70,7 +70,7 @@ def down(as_json: AsJson = False) -> None:
     if as_json:
         print_json({"stopped": stopped})
     else:
-        typer.echo("stopped; everything stored stays, `dreamgym up` goes on with it" if stopped else "nothing runs")
+        typer.echo("stopped; stored data is kept, and `dreamgym up` uses it again" if stopped else "nothing runs")
 
 
 @app.command(epilog=examples("dreamgym deploy textworld-tiny --set seed=1"))

@@ -8,7 +8,7 @@ from flows.loop.lineage import Lineage
 from infra.context import ledger, run_context
 from schemas.records import Reference
 
-_NOBODY = "nobody"
+_NONE = "none"
 
 
 def log_to_page() -> None:
@@ -37,7 +37,7 @@ def _row(when: str, policy: Reference | None, made: Lineage) -> dict[str, str]:
     success = next(measured, None)
     return {
         "when": when,
-        "champion": policy.sha256[:12] if policy else _NOBODY,
+        "champion": policy.sha256[:12] if policy else _NONE,
         "real success": "not measured" if success is None else f"{success:.1%}",
         "run": run_context().run_id,
     }

@@ -55,7 +55,7 @@ def _outages_explained() -> Iterator[None]:
         server = "MLflow" if mlflow_is_away(error) else "Prefect" if prefect_is_away(error) else ""
         if not server:
             raise
-        raise StorageError(f"{server} went away: {error}. Run the same command again when it answers") from error
+        raise StorageError(f"{server} is unreachable: {error}. Run the same command again once it answers") from error
 
 
 def _open_context(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> Tracker:

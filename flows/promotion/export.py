@@ -34,4 +34,4 @@ def _remedy(found: FoundPolicy) -> str:
     restore = "Restore it from a backup of the object store"
     if found.summary is None:
         return f"{restore}, or export another policy: `dreamgym history` lists them"
-    return f"{restore}, or run the recipe {found.summary['recipe']['name']} again, which makes anew what is missing"
+    return f"{restore}, or run the recipe {found.summary['recipe']['name']} again: it recomputes what is missing"

@@ -61,7 +61,7 @@ def require_candidate(record: Record, name: PolicyName) -> None:
         raise InputError(f"run {run_id} has no {name} policy yet: run it further first, with `dreamgym run`")
     if name is PolicyName.SIM_TO_REAL and not record["promoted"]:
         raise InputError(
-            f"the {name} policy of run {run_id} goes on from one that the gate refused: it was an experiment, and cannot "
+            f"the {name} policy of run {run_id} continues one that the gate refused: it was an experiment and cannot "
             "become champion"
         )
 

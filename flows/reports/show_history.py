@@ -43,7 +43,7 @@ def print_history(rows: list[dict[str, Any]]) -> None:
         table.add_row(
             row["time_utc"][:16].replace("T", " "),
             verdict if row["decision"] == "judged" else row["decision"],
-            (row["policy"] or "nobody")[:8],
+            (row["policy"] or "none")[:8],
             f"{row['by']}: {row['reason']}" if row["reason"] else row["by"],
         )
     Console().print(table)

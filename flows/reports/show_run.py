@@ -56,7 +56,7 @@ def _calibration_line(results: dict[str, Any]) -> str:
     return (
         f"dream against real after dream-only RL: outcomes agree on {results['outcome_agreement']:.1%} of replayed dreams, "
         f"dream minus real success {results['dream_real_gap']:+z.1%}\n"
-        f"real steps beside: {results['offline_interactions']:,} in the logs, {results['calibration_interactions']:,} to "
+        f"other real steps: {results['offline_interactions']:,} in the logs, {results['calibration_interactions']:,} to "
         f"compare dream with real on valid tasks, {results['evaluation_interactions']:,} to evaluate"
     )
 
@@ -113,8 +113,8 @@ def _cost_table(summary: dict[str, Any]) -> Table:
             stage_label(stage), f"{seconds:.1f}", f"{tokens:,}" if tokens else "", f"{failures:,}" if failures else ""
         )
     for model, cost in summary["endpoint_costs"].items():
-        asked = f"{model} at the endpoint: {cost['num_requests']:,} requests, {cost['num_cached']:,} kept answers"
-        table.add_row(asked, "", f"{cost['num_prompt_tokens'] + cost['num_completion_tokens']:,}")
+        label = f"{model} at the endpoint: {cost['num_requests']:,} requests, {cost['num_cached']:,} cached answers"
+        table.add_row(label, "", f"{cost['num_prompt_tokens'] + cost['num_completion_tokens']:,}")
     return table
 
 

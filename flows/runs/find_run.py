@@ -56,7 +56,7 @@ def _finished(record: Record) -> Record:
     if "lineage" not in record:
         raise InputError(
             f"run {record['run_id']} has no results: it {_what_became_of(record)}. "
-            f"`dreamgym run {record['recipe']['name']}` goes on with it if nothing has changed"
+            f"`dreamgym run {record['recipe']['name']}` resumes it if nothing has changed"
         )
     return record
 

@@ -73,7 +73,7 @@ class ServedRole:
         self.close()
         if len(self._restarts) == _MOST_RESTARTS:
             raise lost
-        self._say(f"started vLLM for the {self._role} anew: {str(lost).splitlines()[0]}")
+        self._say(f"restarted vLLM for the {self._role}: {str(lost).splitlines()[0]}")
         self._restarts.append(now)
         self._server = self._started()
 

@@ -115,7 +115,7 @@ def _answer_one(verb: _Verb, slot: int, what: Any) -> Seen | Lost:
 def _close(slot: int) -> Lost:
     if game := _games.pop(slot, None):
         game.close()
-    return Lost("nobody plays it any more")
+    return Lost("it is no longer played")
 
 
 class _Process:

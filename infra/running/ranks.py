@@ -48,6 +48,6 @@ def run_ranks(settings: Settings, module: str, folder: Path, on_line: Callable[[
     if process.returncode != 0:
         tail = log.read_text(errors="replace")[-_LOG_TAIL:]
         raise TrainingError(
-            f"a training on {settings.num_ranks} ranks failed; run again, and it goes on from its last checkpoint. "
+            f"training on {settings.num_ranks} ranks failed; run again to resume from the last checkpoint. "
             f"The end of {log}:\n{tail}"
         )

@@ -15,7 +15,7 @@ from infra.tracking.slowdown import Slowdown
 
 _REMEDY = (
     "Other processes are using the cores: end them, or run the same command again with DREAMGYM_NUM_THREADS set to the "
-    "number of free cores; it goes on from the last finished step"
+    "number of free cores; the run resumes after its last finished step"
 )
 
 Conclude = Callable[[str], None]

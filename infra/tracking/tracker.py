@@ -68,7 +68,6 @@ class Tracker:
         try:
             self.client = MlflowClient(settings.tracking)
             self.experiment_id = self._experiment(settings)
-            self.resumed = False
             self.parent = self._run(run_id, {"run_id": run_id, "stage": "cycle", **tags})
         except (MlflowException, OSError, ImportError) as error:
             raise StorageError(f"cannot use MLflow at {settings.tracking_shown}: {error}") from error
@@ -89,7 +88,6 @@ class Tracker:
         if found and not self._reopen:
             return found[0]
         if found:
-            self.resumed = True
             self.client.set_tag(found[0].info.run_id, "resumed", "true")
             self.client.update_run(found[0].info.run_id, status="RUNNING")
             return found[0]

@@ -34,7 +34,7 @@ _BETWEEN_PANELS = 1_000_003
 def evaluate(
     name: str,
     policy: Reference,
-    experience_model: Reference,
+    experience_model: Reference | None,
     experience: list[Reference],
     recipe: PlayRecipe,
     measured: EvaluationRecipe,
@@ -48,7 +48,7 @@ def evaluate(
     Args:
         name: Name of the stage, e.g. `calibrate` or `evaluate start`.
         policy: Policy to evaluate.
-        experience_model: Experience model that the policy dreams in.
+        experience_model: Experience model that the policy dreams in; None: nothing is dreamt.
         experience: Trajectories that the experience model may retrieve.
         recipe: Settings of the environment, the engine and the episodes.
         measured: Episodes per task, sampling temperature, number of dreamt tasks and bound on failed episodes.
@@ -69,13 +69,14 @@ def evaluate(
     played = play_real(name, policy, recipe, repeated, measured.temperature, seed)
     real = _with_outcome(played, measured.max_failed_share)
     dreamt_tasks = {task.task_id for task in held_out[: measured.max_dreamt_tasks]}
-    awake = [one for one in real if one.task.task_id in dreamt_tasks]
+    awake = [one for one in real if experience_model and one.task.task_id in dreamt_tasks]
     dreamt = _dreamt(name, policy, experience_model, experience, recipe, measured, awake)
     with run_context().display.stage("replays"):
         replays = replay(dreamt, environment)
     run_context().display.time.failed("replays", Counter(Failure.ENVIRONMENT.value for one in replays if failed(one)))
     calibration = calibrate(dreamt, replays, awake) if dreamt else None
-    made_by = made_here(recipe.seed, round, policy.sha256, experience_model.sha256)
+    dreamt_in = experience_model.sha256 if experience_model else ""
+    made_by = made_here(recipe.seed, round, policy.sha256, dreamt_in)
     replay_store().upsert("evaluations", _rows(real, dreamt, made_by))
     first = slice(0, _NUM_SAMPLES * measured.episodes_per_task, measured.episodes_per_task)
     samples = {
@@ -88,14 +89,14 @@ def evaluate(
 def _dreamt(
     name: str,
     policy: Reference,
-    experience_model: Reference,
+    experience_model: Reference | None,
     experience: list[Reference],
     recipe: PlayRecipe,
     measured: EvaluationRecipe,
     awake: list[Trajectory],
 ) -> list[Trajectory]:
     """Return one dream for each of the given real episodes, from the state in which it began."""
-    if not awake:
+    if experience_model is None or not awake:
         return []
     imagined = dream_environment(experience_model, experience, recipe, recipe.seed)
     tasks = [one.task_as_it_began for one in awake]
@@ -115,12 +116,12 @@ def _with_outcome(played: list[Trajectory], max_failed_share: float) -> list[Tra
         return played
     first = failed[0]
     outage = (
-        f"the real environment failed in {len(failed)} of {len(played)} episodes, and again when they were played anew; "
+        f"the real environment failed in {len(failed)} of {len(played)} episodes, and again when they were repeated; "
         f"{first.task.task_id}: {first.turns[-1].step.reasoning}"
     )
     if len(failed) > max_failed_share * len(played) or len(failed) == len(played):
         raise EnvironmentUnavailable(
-            f"{outage}. evaluation.max_failed_share is {max_failed_share:.1%}. Fix it and run again; finished steps are kept"
+            f"{outage}. evaluation.max_failed_share is {max_failed_share:.1%}. Fix the environment and run again; finished steps are not repeated"
         )
     run_context().display.say(f"{outage}. They are left out: no more than {max_failed_share:.1%} of the episodes")
     return [episode for episode in played if episode.failure is not Failure.ENVIRONMENT]

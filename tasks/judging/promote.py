@@ -57,7 +57,7 @@ def require_stored(champion: Reference) -> None:
     if not objects().holds(champion):
         raise StorageError(
             f"champion {champion.sha256[:12]} is no longer whole in the object store: restore its objects from a backup, or "
-            "take it out of force with `dreamgym rollback`. Finished steps of this run are kept"
+            "withdraw it with `dreamgym rollback`. Finished steps of this run are not repeated"
         )
 
 

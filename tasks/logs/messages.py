@@ -48,7 +48,7 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
                 f"role {_role(message)!r} of message {number} is neither the agent's nor the environment's"
             )
     if not actions:
-        raise ValueError("nobody acts in it")
+        raise ValueError("it has no message of an agent")
     return Conversation([*seen, THE_END] if len(seen) == len(actions) else seen, actions)
 
 

@@ -103,7 +103,7 @@ def _contradiction(ordered: Sequence[_Row]) -> str | None:
     if any(one["next_state"] != after["state"] for one, after in pairwise(ordered)):
         return "a state is not the one that the step before led to"
     if any(row["done"] for row in ordered[:-1]):
-        return "the trajectory goes on after done"
+        return "the trajectory continues after done"
     if any(row["success"] and not row["done"] for row in ordered):
         return "success without done"
     if not (ordered[-1]["done"] or ordered[-1]["truncated"]):

@@ -56,7 +56,7 @@ def test_test_tasks_are_all_of_the_held_out_split_dealt_to_the_families(data):
         "look_at_obj_in_light": 13,
     }
     assert [task.family for task in tasks[:6]] == list(ALL.families)
-    with pytest.raises(InputError, match=r"141 test tasks were asked for, .* ALFWorld has 140"):
+    with pytest.raises(InputError, match=r"141 test tasks were requested, .* ALFWorld has 140"):
         AlfworldEnvironment(ALL).tasks("test", 141)
 
 
@@ -153,7 +153,9 @@ def test_a_game_that_is_broken_before_anything_began_is_named_with_its_remedy(da
     shutil.copytree(GameFiles("valid_seen").folder / name, game)
     (game / "game.tw-pddl").write_bytes(b"{")
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"game\.tw-pddl cannot be read: .*`alfworld-download --force` fetches it anew"):
+    with pytest.raises(
+        DataError, match=r"game\.tw-pddl cannot be read: .*download it again with `alfworld-download --force`"
+    ):
         AlfworldEnvironment(ALL).tasks("test", 1)
 
 

@@ -67,7 +67,7 @@ def test_the_same_question_is_put_to_a_new_server(tried, fault, told):
     tried.will(fault, "fine")
     assert tried.complete() == FINE
     (line,) = tried.said
-    assert line.startswith("started vLLM for the test anew: vLLM")
+    assert line.startswith("restarted vLLM for the test: vLLM")
     assert told in line
 
 

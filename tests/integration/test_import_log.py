@@ -77,7 +77,7 @@ def test_good_trajectories_are_read_in_order(tmp_path):
         ({"task_id": 7}, "task_id has the wrong type"),
         ({"trajectory_id": ["bad"]}, "trajectory_id has the wrong type"),
         ({"state": "a kitchen"}, "state is not lines of the form"),
-        ({"done": True}, "the trajectory goes on after done"),
+        ({"done": True}, "the trajectory continues after done"),
         ({"success": True}, "success without done"),
         ({"instruction": "  "}, "instruction is empty"),
         ({"next_state": "- you: elsewhere"}, "a state is not the one"),

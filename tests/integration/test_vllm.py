@@ -163,7 +163,7 @@ def test_a_server_that_dies_or_hangs_amid_an_answer_is_started_anew_and_nothing_
     signalled.start()
     sampled = streams.generate(range(len(many)), long)
     assert signalled.finished.is_set()
-    assert "started vLLM for the test anew: vLLM does not answer" in capfd.readouterr().out
+    assert "restarted vLLM for the test: vLLM does not answer" in capfd.readouterr().out
     assert all(one.ended or len(one.ids) == 400 for one in sampled)
     assert log in served._server._log.read_text()
 
@@ -210,7 +210,7 @@ def test_the_whole_loop_runs_through_vllm_though_a_server_dies(tmp_path):
     _kill_first_server(tmp_path)
     _, told = running.communicate(timeout=1800)
     assert running.returncode == 0, told
-    assert "started vLLM for the policy anew: vLLM does not answer" in told
+    assert "restarted vLLM for the policy: vLLM does not answer" in told
 
 
 def _kill_first_server(home: Path) -> None:

@@ -36,7 +36,7 @@ def test_goals_are_split_by_their_numbers_and_say_what_is_asked_for(webshop):
     assert [task.seed for task in train + valid + test] == [1500, 1501, 1502, 500, 501, 502, 0, 1, 2]
     asked = "Find me a cotton dress with color: red, and size: small, and price lower than 60.00 dollars"
     assert test[0] == AgentTask("test/0", asked, "test", "webshop", 0)
-    with pytest.raises(InputError, match=r"501 test tasks were asked for.* WebShop has 500"):
+    with pytest.raises(InputError, match=r"501 test tasks were requested.* WebShop has 500"):
         webshop.tasks("test", 501)
 
 

@@ -55,7 +55,7 @@ def test_openai_tool_calls_are_actions_and_what_tools_say_is_seen():
     ("messages", "reason"),
     [
         ([{"role": "assistant", "content": "hi"}], "nothing was seen before"),
-        ([{"role": "user", "content": "hi"}], "nobody acts"),
+        ([{"role": "user", "content": "hi"}], "no message of an agent"),
         ([{"role": "narrator", "content": "hi"}], "role 'narrator' of message 1"),
         ([{"role": "user", "content": [{"type": "image_url", "text": None}]}], "a part that is not text: image_url"),
         (

@@ -42,7 +42,7 @@ class AlfworldEnvironment(GamesInProcesses):
         dealt = self._deal(split)
         if first_seed + num_tasks > len(dealt):
             raise InputError(
-                f"{num_tasks} {split} tasks were asked for, from number {first_seed} on, and ALFWorld has {len(dealt)} in "
+                f"{num_tasks} {split} tasks were requested, from number {first_seed} on, but ALFWorld has {len(dealt)} in "
                 f"these families: lower environment.num_{split}_tasks"
             )
         return [self._task(split, *one) for one in dealt[first_seed : first_seed + num_tasks]]

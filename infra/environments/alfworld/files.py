@@ -32,9 +32,9 @@ class GameFiles:
         packed = data / f"{split}.jsonl.xz"
         self.folder = unpacked(packed) if packed.exists() else data / "json_2.1.1" / split
         self._remedy = (
-            f"delete {self.folder}, and it is unpacked anew"
+            f"delete {self.folder} to unpack it again"
             if packed.exists()
-            else "`alfworld-download --force` fetches it anew"
+            else "download it again with `alfworld-download --force`"
         )
         if not self.folder.is_dir():
             raise InputError(

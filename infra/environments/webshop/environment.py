@@ -54,7 +54,7 @@ class WebshopEnvironment:
         goals = _GOALS[split][first_seed : first_seed + num_tasks]
         if len(goals) < num_tasks:
             raise InputError(
-                f"{num_tasks} {split} tasks were asked for, from number {first_seed} on, and WebShop has "
+                f"{num_tasks} {split} tasks were requested, from number {first_seed} on, but WebShop has "
                 f"{len(_GOALS[split])}: lower environment.num_{split}_tasks"
             )
         if unknown := [goal for goal in goals if goal not in self._instructions]:

@@ -62,7 +62,7 @@ def stage_rows(record: Record) -> list[list[str]]:
 
 
 def endpoint_rows(record: Record) -> list[list[str]]:
-    """Return one row per model at the endpoint: requests, kept answers, tokens."""
+    """Return one row per model at the endpoint: requests, cached answers, tokens."""
     return [
         [model, count(cost["num_requests"]), count(cost["num_cached"]), count(_tokens(cost))]
         for model, cost in record.get("endpoint_costs", {}).items()
