@@ -1,43 +1,15 @@
-"""Groups of a round: drawing their tasks, their seeds and names, and the share of their refused actions."""
+"""Groups of a round: their seeds and names, and the share of their refused actions."""
 
-import random
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from infra.environments.by_name import admissible_actions_of
-from models.methods.curricula import open_curriculum
-from schemas.recipes.recipe import CurriculumRecipe, EnvironmentRecipe
-from schemas.records import AgentTask, Reference, Trajectory
-from tasks.running.artifacts import get_tasks
+from schemas.recipes.recipe import EnvironmentRecipe
+from schemas.records import Trajectory
 
 _BETWEEN_SEEDS = 1_000_003
 _BETWEEN_PARTS = 100_000_007
 """Seed offsets between two recipe seeds, and between two parts of a round."""
-
-
-def draw_tasks(
-    pool: Reference,
-    state: dict[str, Any],
-    recipe: CurriculumRecipe,
-    num_tasks: int,
-    max_generated: int,
-    played: Collection[str],
-    seed: str,
-) -> list[AgentTask]:
-    """Return the tasks that the curriculum draws next.
-
-    Args:
-        pool: Tasks to draw from.
-        state: State of the curriculum.
-        recipe: Curriculum.
-        num_tasks: Number of tasks to draw.
-        max_generated: Maximum number of generated tasks among them.
-        played: Ids of tasks that were already played in this round.
-        seed: Text that seeds the draw.
-    """
-    left = [task for task in get_tasks(pool) if task.task_id not in played]
-    return open_curriculum(recipe.method, state).draw(left, num_tasks, max_generated, random.Random(seed))
 
 
 def seed_of_round(seed: int, round: int, part: int = 0) -> int:

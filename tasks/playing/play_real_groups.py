@@ -11,8 +11,9 @@ from schemas.recipes.recipe import PlayRecipe
 from schemas.records import Reference
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import store_rows
+from tasks.playing.draw_tasks import draw_tasks
 from tasks.playing.entity_renaming import draw_entity_renamings
-from tasks.playing.groups import draw_tasks, name_of_part, named_groups, refused_share, seed_of_round
+from tasks.playing.groups import name_of_part, named_groups, refused_share, seed_of_round
 from tasks.playing.play import play_real
 from tasks.running.artifacts import get_trajectories, put_trajectories
 from tasks.running.device import use_threads

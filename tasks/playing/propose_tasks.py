@@ -20,7 +20,8 @@ from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import AgentTask, Reference
 from tasks.data.provenance import made_here
 from tasks.data.rows import Provenance
-from tasks.playing.groups import draw_tasks, name_of_part, seed_of_round
+from tasks.playing.draw_tasks import draw_tasks
+from tasks.playing.groups import name_of_part, seed_of_round
 from tasks.running.artifacts import get_tasks, get_trajectories, put_tasks
 from tasks.running.device import use_threads
 from tasks.running.predictors import open_chat_predictor, open_predictor
