@@ -6,7 +6,7 @@ CYCLE ?= cycle
 ROWS ?=
 RUN ?=
 
-.PHONY: run test lint bench throughput evidence ablations backbone faults nights power up engines
+.PHONY: run test lint bench throughput evidence ablations methods backbone faults nights power up engines
 
 run: .venv/installed
 	$(BIN)/dreamgym run $(RECIPE)
@@ -39,6 +39,9 @@ evidence: .venv/installed
 
 ablations: .venv/installed
 	$(BIN)/python -m flows.evidence $(RECIPE) --ablations
+
+methods: .venv/installed
+	$(BIN)/python -m flows.try_methods
 
 backbone: .venv/installed
 	$(BIN)/python -m tasks.learning.pretrain_backbone models/backbones/textworld-tiny

@@ -7,13 +7,15 @@ from prefect import flow
 from flows.loop.consolidation import Consolidation
 from flows.loop.evaluate_and_judge import evaluate_and_judge_fine_tuned, held_out, promote_if_allowed
 from flows.loop.lineage import Lineage, evaluated, log, show_rollouts
+from flows.loop.prepare_models import ingest_logs, prepare_start
 from flows.loop.rounds import is_validated_after, observe, real_round, rollout_metrics
 from infra.context import run_context
 from schemas.errors import GateRefused, IntegrityError
 from schemas.recipes.learning import RlRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
-from schemas.runs import Artifacts
+from schemas.runs import Artifacts, Evaluation
+from tasks.data.pool_tasks import pool_tasks
 from tasks.judging.promote import is_in_force
 from tasks.learning.train_policy import train_policy
 from tasks.running.pins import with_encoder_pinned
@@ -70,39 +72,91 @@ def real_only(recipe: Recipe, references: dict[str, Any]) -> dict[str, Any]:
     return {**held_out(recipe, made, "real_only", policy, 0), "real_interactions": num_steps}
 
 
+@flow(name="real-training", validate_parameters=False)
+def real_training(recipe: Recipe, num_rounds: int) -> dict[str, Any]:
+    """Train the starting policy of a recipe in the real environment, without an experience model, to compare methods.
+
+    Returns:
+        Success by valid task before the first and after the last round, real episodes and steps.
+    """
+    recipe, made = with_encoder_pinned(recipe), Lineage()
+    ingest_logs(recipe, made)
+    prepare_start(recipe, made)
+    made.artifacts.pool = pool_tasks(made.artifacts.experience)
+    training = RealTraining(recipe, recipe.rl, made, made.artifacts.start)
+    before = on_valid(recipe, made, training.policy, 0)
+    for round in range(num_rounds):
+        with run_context().display.round(round + 1, num_rounds, "real round") as conclude:
+            conclude(success_of_round(training.run_round(round)))
+    after = on_valid(recipe, made, training.policy, num_rounds)
+    return {
+        "num_episodes": training.num_episodes,
+        "num_steps": training.num_steps,
+        "before": list(before["successes"].values()),
+        "after": list(after["successes"].values()),
+    }
+
+
+class RealTraining:
+    """Training of a policy in the real environment, round by round."""
+
+    def __init__(self, recipe: Recipe, rl: RlRecipe, made: Lineage, first: Reference) -> None:
+        """Begin with a policy.
+
+        Args:
+            recipe: Recipe of the run.
+            rl: Reinforcement learning settings.
+            made: Lineage of the run, with the tasks to draw from.
+            first: Policy to train, and reference of its losses.
+        """
+        self._recipe, self._rl, self._made = recipe, rl, made
+        self.policy = self._reference = first
+        self.num_episodes = self.num_steps = 0
+        self._consolidation = Consolidation(recipe, made, "sim_to_real", recipe.real.consolidate_every)
+
+    def run_round(self, round: int) -> dict[str, Any]:
+        """Play and train for one round; return its metrics."""
+        recipe, made = self._recipe, self._made
+        groups = real_round(recipe, made.artifacts.pool, made.curriculum, self.policy, round)
+        show_rollouts("real training", groups[0], round)
+        self.num_episodes += sum(int(part.notes["num_episodes"]) for part in groups)
+        self.num_steps += sum(int(part.notes["num_transitions"]) for part in groups)
+        trained = train_policy(self.policy, self._reference, groups, self._rl, recipe.training, "real", round)
+        self.policy, self._reference = self._consolidation.after(round, groups, trained["policy"], self._reference)
+        observe(recipe, made, groups)
+        metrics = trained["metrics"] | rollout_metrics(groups)
+        log("real training", metrics, round)
+        return metrics
+
+
 def train_for_real(
     recipe: Recipe, rl: RlRecipe, made: Lineage, first: Reference, num_rounds: int
 ) -> tuple[Reference, int]:
     """Train in the real environment; return the best policy on valid tasks and the total number of steps."""
-    reference = policy = best = first
-    consolidation = Consolidation(recipe, made, "sim_to_real", recipe.real.consolidate_every)
+    training, best = RealTraining(recipe, rl, made, first), first
     success = best_success = success_on_valid(recipe, made, first, 0) if num_rounds else 0.0
-    num_steps = 0
     for round in range(num_rounds):
         with run_context().display.round(round + 1, num_rounds, "real round") as conclude:
-            groups = real_round(recipe, made.artifacts.pool, made.curriculum, policy, round)
-            show_rollouts("real training", groups[0], round)
-            num_steps += sum(int(part.notes["num_transitions"]) for part in groups)
-            trained = train_policy(policy, reference, groups, rl, recipe.training, "real", round)
-            policy, reference = consolidation.after(round, groups, trained["policy"], reference)
-            observe(recipe, made, groups)
-            log("real training", trained["metrics"] | rollout_metrics(groups), round)
+            metrics = training.run_round(round)
             if is_validated_after(round, num_rounds, recipe.dream.calibrate_every):
-                success = success_on_valid(recipe, made, policy, round + 1)
+                success = success_on_valid(recipe, made, training.policy, round + 1)
                 if success >= best_success:
-                    best, best_success = policy, success
-            conclude(result_of_real_round(trained["metrics"], success))
-    return best, num_steps
+                    best, best_success = training.policy, success
+            conclude(f"{success_of_round(metrics)}, real (valid) {success:.0%}")
+    return best, training.num_steps
 
 
-def result_of_real_round(metrics: dict[str, Any], valid_success: float) -> str:
-    """Return success of the round's episodes, and of the last validation, as text."""
-    played = f"real {metrics['real_success']:.0%}" if "real_success" in metrics else "no episode ended"
-    return f"{played}, real (valid) {valid_success:.0%}"
+def success_of_round(metrics: dict[str, Any]) -> str:
+    """Return success of a round's episodes as text."""
+    return f"real {metrics['real_success']:.0%}" if "real_success" in metrics else "no episode ended"
 
 
 def success_on_valid(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> float:
     """Return real success on valid tasks, without dreaming them."""
+    return on_valid(recipe, made, policy, round)["real_success"]
+
+
+def on_valid(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> Evaluation:
+    """Evaluate a policy on valid tasks, without dreaming them."""
     real = recipe.model_copy(update={"evaluation": recipe.evaluation.without_dreams})
-    num_tasks = recipe.environment.num_valid_tasks
-    return evaluated(real, made, "real validation", policy, "valid", num_tasks, round)["real_success"]
+    return evaluated(real, made, "real validation", policy, "valid", recipe.environment.num_valid_tasks, round)

@@ -100,7 +100,7 @@ def evaluated(
 
     The experience model retrieves real experience only, so that all evaluations of a run use the same model.
     """
-    model, experience = made.artifacts.experience_model, made.artifacts.experience
+    model, experience = getattr(made.artifacts, "experience_model", None), made.artifacts.experience
     measured = recipe.evaluation
     with run_context().display.one_line(EVALUATION_LABELS.get(name, name)) as conclude:
         evaluation: Evaluation = evaluate(

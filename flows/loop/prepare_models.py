@@ -22,38 +22,60 @@ from tasks.running.pins import folder_digest
 
 def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
     """Ingest and annotate logs, build the starting policy, play on-policy episodes, and fit the experience model."""
+    ingest_logs(recipe, made)
+    if only_ingest:
+        announce(TRANSITIONS_COMMITTED, made.artifacts.logs.sha256, committed(made.artifacts.logs))
+        return
+    prepare_start(recipe, made)
+    prepare_experience_model(recipe, made)
+
+
+def ingest_logs(recipe: Recipe, made: Lineage) -> None:
+    """Check and store the logged trajectories."""
     logs = ingest(recipe.environment, recipe.ingest, recipe.retrieval, recipe.seed, log_files(recipe.ingest.path))
     made.artifacts.logs = logs
     log("ingest", logs.notes)
-    if only_ingest:
-        announce(TRANSITIONS_COMMITTED, logs.sha256, committed(logs))
-        return
-    demonstrations = explained(recipe, made, logs)
-    backbone = backbone_of(recipe, demonstrations[0])
-    start = starting_policy(recipe, made, backbone, demonstrations)
-    refit = recipe.experience
+
+
+def prepare_start(recipe: Recipe, made: Lineage) -> None:
+    """Annotate the logs and build the starting policy; until then, the logs are all experience."""
+    artifacts = made.artifacts
+    artifacts.experience = explained(recipe, made, artifacts.logs)
+    artifacts.backbone = backbone_of(recipe, artifacts.experience[0])
+    artifacts.start = starting_policy(recipe, made, artifacts.backbone, artifacts.experience)
+
+
+def prepare_experience_model(recipe: Recipe, made: Lineage) -> None:
+    """Play on-policy episodes of the starting policy, and fit the experience model to them and the logs."""
+    artifacts, asked = made.artifacts, recipe.experience
+    start, demonstrations = artifacts.start, artifacts.experience
     with run_context().display.one_line("on-policy episodes") as conclude:
         played = play_policy(
             start,
             recipe.real_play,
-            refit.num_on_policy_episodes,
-            refit.on_policy_temperatures,
+            asked.num_on_policy_episodes,
+            asked.on_policy_temperatures,
             recipe.rl.entity_renaming,
         )
-        conclude(f"{refit.num_on_policy_episodes:,} episodes")
+        conclude(f"{asked.num_on_policy_episodes:,} episodes")
     if recipe.start.from_ == "demonstrations":
-        temperatures = refit.on_policy_temperatures
-        made.memorisation = measure_memorisation(demonstrations, played, recipe.start, temperatures)
+        made.memorisation = measure_memorisation(demonstrations, played, recipe.start, asked.on_policy_temperatures)
         log("memorisation", made.memorisation)
     own = annotate(played, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, start.sha256)
-    experience = [*demonstrations, own]
-    model = experience_model(recipe, made, backbone, experience)
-    if warning := cut_off(model, refit.max_new_tokens):
+    artifacts.experience = [*demonstrations, own]
+    artifacts.experience_model = experience_model(recipe, made, artifacts.backbone, artifacts.experience)
+    if warning := cut_off(artifacts.experience_model, asked.max_new_tokens):
         run_context().display.say(warning)
-    made.artifacts.backbone, made.artifacts.start = backbone, start
-    made.artifacts.experience, made.artifacts.experience_model = experience, model
+    measure_one_step(recipe, made)
+
+
+def measure_one_step(recipe: Recipe, made: Lineage) -> None:
+    """Measure the experience model on real transitions that it was not fitted to."""
+    artifacts = made.artifacts
     with run_context().display.one_line("one-step fidelity") as conclude:
-        made.fidelity = measure_fidelity(model, start, experience, recipe.play, recipe.rl.temperature)
+        made.fidelity = measure_fidelity(
+            artifacts.experience_model, artifacts.start, artifacts.experience, recipe.play, recipe.rl.temperature
+        )
         conclude(f"{made.fidelity['state_exact']:.1%} of states predicted exactly")
     log("experience model fidelity", made.fidelity)
 

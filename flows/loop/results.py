@@ -18,8 +18,11 @@ _HEADLINE = (
 )
 
 
-DREAM_TRAINING, REAL_TRAINING = ("dream", "vary tasks", "train dream"), ("real rollouts", "train real")
-"""Stages in which a policy is trained: rollouts and updates."""
+DREAM_TRAINING, REAL_TRAINING = (
+    ("dream", "vary tasks", "train dream", "consolidation"),
+    ("real rollouts", "train real", "consolidation"),
+)
+"""Stages in which a policy is trained: rollouts, updates, consolidation."""
 
 
 def training_seconds(stage_seconds: Mapping[str, float], stages: Sequence[str]) -> float:
