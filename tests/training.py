@@ -73,14 +73,8 @@ def batch_of(
     lengths: Sequence[int] = (),
     episodes: Sequence[int] = (),
 ) -> Batch:
-    """Return a batch of these tokens; of one stream, as sampled by the old policy, unless said otherwise."""
+    """Return a batch of these tokens; of one stream with one action, as sampled by the old policy, unless said otherwise."""
     lengths = list(lengths or [len(logprobs)])
-    return Batch(
-        logprobs,
-        old,
-        old if sampled is None else sampled,
-        reference,
-        advantages,
-        lengths,
-        list(episodes or range(len(lengths))),
-    )
+    episodes = list(episodes or range(len(lengths)))
+    sampled = old if sampled is None else sampled
+    return Batch(logprobs, old, sampled, reference, advantages, lengths, episodes, lengths, episodes)

@@ -50,7 +50,7 @@ class Scoring:
             return "broken"
         rewards = self.reward.rewards(group)
         advantages = self.advantage.advantages(group, rewards)
-        if not any(one for turns in advantages for one in turns):
+        if self.advantage.needs_differences and not any(one for turns in advantages for one in turns):
             num_successes = sum(trajectory.success for trajectory in group)
             return {len(group): "all_succeeded", 0: "all_failed"}.get(num_successes, "all_alike")
         streams = [

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Literal
 
 from schemas.records import Tokens
@@ -35,6 +36,11 @@ class TrainingStream:
         if not weights:
             return self.tokens.is_action
         return [any((action, *of)) for action, *of in zip(self.tokens.is_action, *weights, strict=True)]
+
+    @property
+    def action_lengths(self) -> list[int]:
+        """Number of tokens of each action in the stream."""
+        return [len(list(run)) for is_action, run in groupby(self.tokens.is_action) if is_action]
 
     def at_tokens(self, values: Sequence[float]) -> list[float]:
         """Return a value of each action at all of its tokens, and 0 at the others, [T]."""

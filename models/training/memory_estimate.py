@@ -19,8 +19,8 @@ from models.methods.losses import Loss
 from models.methods.streams import TrainingGroup, TrainingStream
 from models.network.trained_parameters import make_trainable
 from models.network.transformer import weights_of
-from models.training.policy_trainer import trained_logprobs
 from models.training.sft import Example, sft_loss
+from models.training.trained_logprobs import trained_logprobs
 from schemas.recipes.networks import TrainingRecipe
 from schemas.records import Tokens
 

@@ -5,10 +5,9 @@ Shapes: N action tokens of all groups, in the order of groups, streams and token
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import accumulate, chain
 from operator import add
 from typing import Any
 
@@ -17,55 +16,11 @@ from torch import Tensor, nn
 
 from models.methods.losses import Batch, Loss
 from models.methods.streams import TrainingGroup, micro_batches, num_units, pairs
-from models.network.head import target_logprobs
-from models.network.packed import forward_groups
 from models.network.sharding import all_reduce_sum, full_tensor, local_shards, with_full_parameters
-from models.network.transformer import Weights, weights_of
+from models.network.transformer import weights_of
+from models.training.trained_logprobs import logprobs_and_hidden
 from models.training.trained_tokens import TrainedTokens, num_marked, own_network_of
 from schemas.recipes.learning import RlRecipe
-
-
-def trained_logprobs(weights: Weights, groups: Sequence[TrainingGroup], temperature: float) -> Tensor:
-    """Return log-probabilities of all trained tokens, [M], in order; equal streams are computed once."""
-    return logprobs_and_hidden(weights, groups, temperature)[0]
-
-
-def logprobs_and_hidden(weights: Weights, groups: Sequence[TrainingGroup], temperature: float) -> tuple[Tensor, Tensor]:
-    """Return log-probabilities of all trained tokens, [M], and the hidden states they are predicted from, [M, hidden]."""
-    prefixes = [group.streams[0].tokens.ids[: group.prefix_length] for group in groups]
-    suffixes = [[one.tokens.ids[group.prefix_length :] for one in group.distinct] for group in groups]
-    hidden = forward_groups(weights, prefixes, suffixes)
-    places, targets = _trained_places(groups).to(weights.device).unbind(1)
-    chosen, twins = hidden[places], _computed_for(groups).to(weights.device)
-    logprobs = target_logprobs(weights, chosen, targets, temperature)
-    return logprobs.index_select(0, twins), chosen.index_select(0, twins)
-
-
-def _trained_places(groups: Sequence[TrainingGroup]) -> Tensor:
-    """Return the predicting hidden state's index (see `forward_groups`) and the id of each distinct trained token."""
-    places: list[tuple[int, int]] = []
-    prefix_end, next_place = 0, sum(group.prefix_length for group in groups)
-    for group in groups:
-        prefix_end += group.prefix_length
-        for one in group.distinct:
-            own, trained = one.tokens.ids[group.prefix_length :], one.is_trained[group.prefix_length :]
-            before = [prefix_end - 1, *range(next_place, next_place + len(own) - 1)]
-            places += [(place, token) for place, token, wanted in zip(before, own, trained, strict=True) if wanted]
-            next_place += len(own)
-    return torch.tensor(places)
-
-
-def _computed_for(groups: Sequence[TrainingGroup]) -> Tensor:
-    """Return the index of each trained token of all streams, [M], among those of distinct streams."""
-    numbers: list[int] = []
-    first = 0
-    for group in groups:
-        counts = [sum(one.is_trained) for one in group.distinct]
-        starts = list(accumulate(counts, initial=first))
-        numbers += chain(*(range(starts[twin], starts[twin + 1]) for twin in group.duplicate_of))
-        first = starts[-1]
-    return torch.tensor(numbers)
-
 
 _METRICS = {"rl": "loss"}
 """Names of terms as metrics, where they differ."""
@@ -80,6 +35,8 @@ class _Micro:
     """Factor of the groups on this rank: 1, or 0 for a repeated micro-batch."""
     old_logprobs_M: Tensor | None
     """Log-probabilities under the policy at the start of the round; None: that policy is the one being trained."""
+    kept_NK: Tensor | None = None
+    """Values that the loss keeps from the start of the round."""
 
 
 class PolicyTrainer:
@@ -140,10 +97,25 @@ class PolicyTrainer:
     @torch.no_grad()
     def _prepared(self, groups: Sequence[TrainingGroup], *, is_first: bool) -> list[_Micro]:
         """Return this rank's micro-batches, with log-probabilities before the round from the same code and shapes."""
-        parts = local_shards(list(micro_batches(groups, self._tokens_per_batch)))
-        return [
-            _Micro(part, share, None if is_first else self._computed(self.network, part)[0]) for part, share in parts
+        parts = list(local_shards(list(micro_batches(groups, self._tokens_per_batch))))
+        if is_first and not self._loss.prepares:
+            return [_Micro(part, share, None) for part, share in parts]
+        computed = [self._computed(self.network, part) for part, _ in parts]
+        micros = [_Micro(*part, logprobs_M) for part, (logprobs_M, _) in zip(parts, computed, strict=True)]
+        if not self._loss.prepares:
+            return micros
+        batches = [
+            self._batch(micro, logprobs_M, None, hidden_MH)
+            for micro, (logprobs_M, hidden_MH) in zip(micros, computed, strict=True)
         ]
+        kept = self._with_own_network(self._loss.prepare, batches, [share for _, share in parts])
+        return [replace(micro, kept_NK=one) for micro, one in zip(micros, kept, strict=True)]
+
+    def _batch(self, micro: _Micro, logprobs_M: Tensor, reference_M: Tensor | None, hidden_MH: Tensor) -> Batch:
+        old_M = logprobs_M.detach() if micro.old_logprobs_M is None else micro.old_logprobs_M
+        tokens = TrainedTokens(micro.groups, logprobs_M.device)
+        batch = tokens.batch(logprobs_M, old_M, reference_M, hidden_MH, self.own_network)
+        return replace(batch, num_updates=self._num_updates, kept_NK=micro.kept_NK)
 
     def _computed(self, network: Any, groups: list[TrainingGroup]) -> tuple[Tensor, Tensor]:
         def compute() -> tuple[Tensor, Tensor]:
@@ -151,10 +123,14 @@ class PolicyTrainer:
 
         return with_full_parameters(network, compute)
 
+    @property
+    def _num_updates(self) -> int:
+        """Number of updates since the optimiser was new."""
+        return max((int(state["step"]) for state in self.optimizer.state.values()), default=0)
+
     def _warm_up(self) -> None:
         """Set the learning rate of the next update; the optimiser's own state counts earlier ones."""
-        done = max((int(state["step"]) for state in self.optimizer.state.values()), default=0)
-        share = min(1.0, (done + 1) / max(1, self.options.warmup_updates))
+        share = min(1.0, (self._num_updates + 1) / max(1, self.options.warmup_updates))
         for group in self.optimizer.param_groups:
             group["lr"] = share * self.options.learning_rate
 
@@ -184,18 +160,16 @@ class PolicyTrainer:
         """Return the summed terms of a micro-batch's loss by name, and sums to log."""
         reference_M = self._reference_logprobs(micro.groups)
         logprobs_M, hidden_MH = self._computed(self.network, micro.groups)
-        old_M = logprobs_M.detach() if micro.old_logprobs_M is None else micro.old_logprobs_M
-        tokens = TrainedTokens(micro.groups, logprobs_M.device)
-        batch = tokens.batch(logprobs_M, old_M, reference_M, hidden_MH, self.own_network)
-        rl, sums = self._own_loss(batch)
-        terms = ({} if rl is None else {"rl": rl}) | tokens.terms(logprobs_M, reference_M)
+        batch = self._batch(micro, logprobs_M, reference_M, hidden_MH)
+        rl, sums = self._with_own_network(self._loss.rl, batch)
+        marked = TrainedTokens(micro.groups, logprobs_M.device).terms(logprobs_M, reference_M)
+        terms = ({} if rl is None else {"rl": rl}) | marked
         entropy = float(-batch.old_logprobs_N.sum())
         return terms or {"rl": logprobs_M.sum() * 0.0}, sums | {"entropy": entropy}
 
-    def _own_loss(self, batch: Batch) -> tuple[Tensor | None, dict[str, float]]:
-        if self.own_network is None:
-            return self._loss.rl(batch)
-        return with_full_parameters(self.own_network, self._loss.rl, batch)
+    def _with_own_network(self, function: Callable[..., Any], *inputs: Any) -> Any:
+        """Return a function's result, computed while the weights of the loss's own network are gathered."""
+        return with_full_parameters(self.own_network, function, *inputs) if self.own_network else function(*inputs)
 
     @torch.no_grad()
     def _reference_logprobs(self, groups: list[TrainingGroup]) -> Tensor | None:

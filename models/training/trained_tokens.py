@@ -35,6 +35,11 @@ class TrainedTokens:
         network: nn.Module | None,
     ) -> Batch:
         """Return the action tokens among the trained ones, for the loss."""
+        turns = [
+            (length, episode)
+            for one, episode in zip(self._streams, self._episodes(), strict=True)
+            for length in one.action_lengths
+        ]
         is_action_M = self._values(lambda stream: stream.tokens.is_action) if self._has_marks else None
 
         def chosen(values_M: Tensor) -> Tensor:
@@ -48,6 +53,8 @@ class TrainedTokens:
             advantages_N=self._tensor([one for stream in self._streams for one in stream.token_advantages]),
             stream_lengths=[sum(stream.tokens.is_action) for stream in self._streams],
             stream_episodes=self._episodes(),
+            turn_lengths=[length for length, _ in turns],
+            turn_episodes=[episode for _, episode in turns],
             hidden_NH=None if network is None else chosen(hidden_MH).float(),
             network=network,
         )

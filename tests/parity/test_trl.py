@@ -14,7 +14,7 @@ from models.methods.losses.clipped import Clipped, ClippedOptions
 from models.methods.losses.gspo import Gspo, GspoOptions
 from models.methods.streams import num_units
 from models.network.transformer import weights_of
-from models.training.policy_trainer import trained_logprobs
+from models.training.trained_logprobs import trained_logprobs
 from models.training.trained_tokens import TrainedTokens
 from schemas.records import Tokens
 from tests.training import group_of

@@ -13,8 +13,8 @@ from models.generation.torch_engine import Sessions
 from models.network.packed import forward
 from models.network.trained_parameters import make_trainable
 from models.network.transformer import weights_of
-from models.training.policy_trainer import trained_logprobs
 from models.training.sft import Example, sft_loss
+from models.training.trained_logprobs import trained_logprobs
 from schemas.recipes.networks import TrainingRecipe
 from schemas.records import Tokens
 from schemas.sampling import Sampling

@@ -6,8 +6,8 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from models.network.trained_parameters import trainable_copy
 from models.network.transformer import weights_of
-from models.training.policy_trainer import trained_logprobs
 from models.training.sft import Example, sft_loss
+from models.training.trained_logprobs import trained_logprobs
 from schemas.recipes.networks import TrainingRecipe
 from schemas.records import Tokens
 from tests.training import group_of

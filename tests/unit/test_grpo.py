@@ -13,7 +13,7 @@ from models.methods.streams import TrainingGroup, micro_batches
 from models.network.packed import forward_groups
 from models.network.trained_parameters import trainable_copy
 from models.network.transformer import weights_of
-from models.training.policy_trainer import trained_logprobs
+from models.training.trained_logprobs import trained_logprobs
 from models.training.trained_tokens import TrainedTokens
 from schemas.recipes.networks import TrainingRecipe
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
@@ -221,7 +221,7 @@ def test_streams_that_are_alike_are_computed_once_and_count_each(monkeypatch):
     alike = group_of(streams, advantages)
     computed = []
     monkeypatch.setattr(
-        "models.training.policy_trainer.forward_groups", lambda w, p, s: computed.append(s) or forward_groups(w, p, s)
+        "models.training.trained_logprobs.forward_groups", lambda w, p, s: computed.append(s) or forward_groups(w, p, s)
     )
     after = []
     for groups in ([alike], [group_of([t], [a]) for t, a in zip(streams, advantages, strict=True)]):

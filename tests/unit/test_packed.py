@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from models.network.packed import forward, forward_groups
 from models.network.transformer import logits_of, weights_of
-from models.training.policy_trainer import trained_logprobs
+from models.training.trained_logprobs import trained_logprobs
 from schemas.records import Tokens
 from tests.training import group_of
 from tests.unit.tiny import tiny_network

@@ -11,7 +11,8 @@ from models.methods.method import NoOptions, built_in_names
 from models.methods.streams import TrainingGroup
 from models.network.transformer import weights_of
 from models.training.checkpoints import load_optimizer, optimizer_state
-from models.training.policy_trainer import PolicyTrainer, trained_logprobs
+from models.training.policy_trainer import PolicyTrainer
+from models.training.trained_logprobs import trained_logprobs
 from schemas.records import Tokens
 from tests.training import group_of, rl, trainer_of
 from tests.unit.tiny import tiny_network

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from models.methods.method import Method, OptionsT, open_method
 from schemas.recipes.methods import AdvantageRecipe
@@ -11,11 +12,12 @@ from schemas.records import Trajectory
 class Advantage(Method[OptionsT]):
     """Port of methods that say how much better each turn was."""
 
+    needs_differences: ClassVar[bool] = True
+    """True if a group in which every advantage is exactly 0 teaches nothing and is left out."""
+
     @abstractmethod
     def advantages(self, group: Sequence[Trajectory], rewards: Sequence[Sequence[float]]) -> list[list[float]]:
         """Return the advantage of each turn of each episode, which holds for all tokens of its action.
-
-        A group without any advantage other than exactly 0 teaches nothing and is left out.
 
         Args:
             group: Whole episodes that are compared with each other; none of them failed.

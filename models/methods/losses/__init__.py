@@ -1,6 +1,7 @@
 """Loss: what an update minimises on the action tokens, and what must be computed together for it."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -16,7 +17,7 @@ from schemas.recipes.methods import LossRecipe
 class Batch:
     """Action tokens of a micro-batch.
 
-    Shapes: N action tokens, in the order of groups, streams and tokens; S streams; H hidden size.
+    Shapes: N action tokens, in the order of groups, streams and tokens; S streams; H hidden size; K kept values.
     """
 
     logprobs_N: Tensor
@@ -33,10 +34,18 @@ class Batch:
     """Number of action tokens of each stream; they add up to N."""
     stream_episodes: list[int]
     """Number of each stream's episode in the micro-batch, [S], counted from 0."""
+    turn_lengths: list[int]
+    """Number of tokens of each action, episode by episode and turn by turn; they add up to N."""
+    turn_episodes: list[int]
+    """Number of each action's episode in the micro-batch."""
+    num_updates: int = 0
+    """Number of updates before this one, since the optimiser was new."""
     hidden_NH: Tensor | None = None
     """Hidden state of the policy that each token was predicted from, in float32, if the loss owns a network."""
     network: nn.Module | None = None
     """Network that the loss owns."""
+    kept_NK: Tensor | None = None
+    """Values that `Loss.prepare` returned."""
 
     def per_stream(self, values_N: Tensor) -> Tensor:
         """Return the sum over the action tokens of each stream, [S]."""
@@ -79,6 +88,23 @@ class Loss(Method[OptionsT]):
     def network(self, hidden_size: int) -> nn.Module | None:
         """Return a network to train along with the policy, such as a value head on its hidden states; None for none."""
         del hidden_size
+
+    def prepare(self, batches: Sequence[Batch], shares: Sequence[float]) -> list[Tensor]:
+        """Return values of each token to keep from the start of the round, [N, K] for each micro-batch.
+
+        Called once per update, without gradients, with the weights that the round began with; never if not overridden.
+
+        Args:
+            batches: Micro-batches of this rank.
+            shares: Factor of each in sums over ranks (`all_reduce_sum`): 1, or 0 if it only repeats another one.
+        """
+        del batches, shares
+        return []
+
+    @property
+    def prepares(self) -> bool:
+        """True if the loss keeps values from the start of a round."""
+        return type(self).prepare is not Loss.prepare
 
     @abstractmethod
     def rl(self, batch: Batch) -> tuple[Tensor | None, dict[str, float]]:

@@ -5,7 +5,7 @@ import torch
 
 from models.methods.losses import open_loss
 from models.network.transformer import weights_of
-from models.training.policy_trainer import trained_logprobs
+from models.training.trained_logprobs import trained_logprobs
 from schemas.recipes.methods import LossRecipe
 from tests.training import group_of, rl, trainer_of
 from tests.unit.methods.streams import tokens

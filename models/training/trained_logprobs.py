@@ -1,0 +1,57 @@
+"""Log-probabilities of the trained tokens of some groups, and the hidden states that predict them.
+
+Shapes: M trained tokens of all groups, in the order of groups, streams and tokens.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate, chain
+
+import torch
+from torch import Tensor
+
+from models.methods.streams import TrainingGroup
+from models.network.head import target_logprobs
+from models.network.packed import forward_groups
+from models.network.transformer import Weights
+
+
+def trained_logprobs(weights: Weights, groups: Sequence[TrainingGroup], temperature: float) -> Tensor:
+    """Return log-probabilities of all trained tokens, [M], in order; equal streams are computed once."""
+    return logprobs_and_hidden(weights, groups, temperature)[0]
+
+
+def logprobs_and_hidden(weights: Weights, groups: Sequence[TrainingGroup], temperature: float) -> tuple[Tensor, Tensor]:
+    """Return log-probabilities of all trained tokens, [M], and the hidden states they are predicted from, [M, hidden]."""
+    prefixes = [group.streams[0].tokens.ids[: group.prefix_length] for group in groups]
+    suffixes = [[one.tokens.ids[group.prefix_length :] for one in group.distinct] for group in groups]
+    hidden = forward_groups(weights, prefixes, suffixes)
+    places, targets = _trained_places(groups).to(weights.device).unbind(1)
+    chosen, twins = hidden[places], _computed_for(groups).to(weights.device)
+    logprobs = target_logprobs(weights, chosen, targets, temperature)
+    return logprobs.index_select(0, twins), chosen.index_select(0, twins)
+
+
+def _trained_places(groups: Sequence[TrainingGroup]) -> Tensor:
+    """Return the predicting hidden state's index (see `forward_groups`) and the id of each distinct trained token."""
+    places: list[tuple[int, int]] = []
+    prefix_end, next_place = 0, sum(group.prefix_length for group in groups)
+    for group in groups:
+        prefix_end += group.prefix_length
+        for one in group.distinct:
+            own, trained = one.tokens.ids[group.prefix_length :], one.is_trained[group.prefix_length :]
+            before = [prefix_end - 1, *range(next_place, next_place + len(own) - 1)]
+            places += [(place, token) for place, token, wanted in zip(before, own, trained, strict=True) if wanted]
+            next_place += len(own)
+    return torch.tensor(places)
+
+
+def _computed_for(groups: Sequence[TrainingGroup]) -> Tensor:
+    """Return the index of each trained token of all streams, [M], among those of distinct streams."""
+    numbers: list[int] = []
+    first = 0
+    for group in groups:
+        counts = [sum(one.is_trained) for one in group.distinct]
+        starts = list(accumulate(counts, initial=first))
+        numbers += chain(*(range(starts[twin], starts[twin + 1]) for twin in group.duplicate_of))
+        first = starts[-1]
+    return torch.tensor(numbers)

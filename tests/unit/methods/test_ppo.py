@@ -1,0 +1,156 @@
+"""PPO: generalised advantages, clipped value loss and a critic that learns, by hand and against other formulations."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.methods.advantages.critic import Critic
+from models.methods.groupings.task import Task
+from models.methods.losses.ppo import clipped_value_loss, gae
+from models.methods.method import NoOptions
+from models.methods.rewards.outcome import Outcome
+from models.methods.scoring import Scoring
+from models.methods.streams import TrainingGroup, TrainingStream
+from models.training.checkpoints import load_optimizer, optimizer_state
+from schemas.records import Tokens
+from tests.training import rl, trainer_of
+from tests.unit.test_grpo import episode
+from tests.unit.tiny import tiny_network
+
+
+def test_advantages_by_hand():
+    found = gae([0, 0, 1], [0.5, 0.6, 0.8], [0, 0, 0], 1.0, 0.95)
+    assert found == pytest.approx([0.4705, 0.39, 0.2])
+    assert [a + v for a, v in zip(found, [0.5, 0.6, 0.8], strict=True)] == pytest.approx([0.9705, 0.99, 1])
+    assert gae([0, 0, 1], [0.5, 0.6, 0.8], [0, 0, 0], 1.0, 1.0) == pytest.approx([0.5, 0.4, 0.2])
+
+
+def test_an_episode_knows_nothing_of_the_next():
+    both = gae([0, 1, 0, 0], [0.1, 0.2, 0.3, 0.4], [0, 0, 1, 1], 0.9, 0.8)
+    assert both == gae([0, 1], [0.1, 0.2], [0, 0], 0.9, 0.8) + gae([0, 0], [0.3, 0.4], [7, 7], 0.9, 0.8)
+
+
+UNITS = st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=1, max_size=8)
+
+
+@given(UNITS, st.floats(0, 1), st.floats(0, 1))
+def test_they_are_the_sum_of_discounted_errors(units, discount, decay):
+    rewards, values = [r for r, _ in units], [v for _, v in units]
+    errors = [r + discount * after - v for r, v, after in zip(rewards, values, [*values[1:], 0], strict=True)]
+    expected = [
+        sum((discount * decay) ** k * error for k, error in enumerate(errors[start:])) for start in range(len(errors))
+    ]
+    assert gae(rewards, values, [0] * len(units), discount, decay) == pytest.approx(expected, abs=1e-9)
+
+
+def test_value_loss_by_hand():
+    old, value = torch.tensor([0.6, 0.6]), torch.tensor([1.3, 1.3])
+    found = clipped_value_loss(value, old, torch.tensor([0.2, 1.5]), 0.5)
+    assert found.tolist() == pytest.approx([1.21 / 2, 0.16 / 2])
+
+
+def turns_of(*lengths: int, first: int = 1) -> Tokens:
+    """Return an episode in one stream: after two tokens of a state comes an action of each length."""
+    ids, is_action = [], []
+    for length in lengths:
+        ids += [first, first + 1, *range(first + 2, first + 2 + length)]
+        is_action += [False, False, *[True] * length]
+        first += 7
+    return Tokens(ids, is_action, [0.0] * len(ids))
+
+
+def group() -> TrainingGroup:
+    """Return two episodes of two turns; the second one succeeds."""
+    streams = [
+        TrainingStream(turns_of(2, 1), [0.0, 0.0], 0),
+        TrainingStream(turns_of(1, 3, first=3), [0.0, 1.0], 1),
+    ]
+    return TrainingGroup(streams, [0.0, 1.0], "group")
+
+
+def trainer(**options):
+    network = tiny_network(seed=3)
+    return trainer_of(network, None, rl(loss={"name": "ppo", **options}, learning_rate=1e-2, updates_per_round=1))
+
+
+@pytest.mark.parametrize(
+    ("credit", "advantages"), [("turn", [0, 0, 0, 0.95, 1, 1, 1]), ("token", [0, 0, 0, 0.95**3, 0.95**2, 0.95, 1])]
+)
+def test_before_the_critic_knows_anything_advantages_are_decayed_returns(credit, advantages):
+    training = trainer(credit=credit, trace_decay=0.95)
+    [micro] = training._prepared([group()], is_first=True)
+    found, returns, values = micro.kept_NK.unbind(1)
+    raw = torch.tensor(advantages)
+    torch.testing.assert_close(found, (raw - raw.mean()) / raw.std(correction=0))
+    torch.testing.assert_close(returns, raw)
+    assert values.tolist() == [0] * 7
+
+
+def test_the_critic_learns_what_returns_are():
+    training = trainer(critic_trains_policy=False, critic_warmup=1000, trace_decay=1.0, value_clip=100.0)
+    before = [p.detach().clone() for p in training.network.parameters()]
+    for _ in range(200):
+        training.train([group()])
+    assert all(torch.equal(a, b) for a, b in zip(before, training.network.parameters(), strict=True)), "only the head"
+    [micro] = training._prepared([group()], is_first=True)
+    torch.testing.assert_close(micro.kept_NK[:, 2], torch.tensor([0.0, 0, 0, 1, 1, 1, 1]), atol=0.1, rtol=0)
+
+
+def test_after_the_warm_up_the_policy_is_trained():
+    training = trainer(critic_warmup=1)
+    weights = [p.detach().clone() for p in training.network.parameters()]
+    training.train([group()])
+    assert all(torch.equal(a, b) for a, b in zip(weights, training.network.parameters(), strict=True))
+    training.train([group()])
+    assert not all(torch.equal(a, b) for a, b in zip(weights, training.network.parameters(), strict=True))
+
+
+def test_the_update_does_not_depend_on_how_micro_batches_are_cut():
+    after = []
+    for tokens_per_batch in (1, 10_000):
+        network = tiny_network(seed=3)
+        options = rl(loss={"name": "ppo"}, learning_rate=1e-2, updates_per_round=1)
+        several = [group(), TrainingGroup([TrainingStream(turns_of(2, 2, first=9), [0.0, 1.0])], [1.0], "other")]
+        trainer_of(network, None, options, tokens_per_batch).train(several)
+        after.append(torch.cat([p.detach().flatten() for p in network.parameters()]))
+    torch.testing.assert_close(*after, atol=1e-6, rtol=1e-5)
+
+
+def test_the_critic_is_saved_and_restored_with_the_optimiser():
+    whole, cut = trainer(), trainer()
+    whole.train([group()])
+    whole.train([group()])
+    cut.train([group()])
+    resumed = trainer()
+    resumed.network.load_state_dict(cut.network.state_dict())
+    load_optimizer(resumed.optimizer, optimizer_state(cut.optimizer, cut.own_network), resumed.own_network)
+    resumed.train([group()])
+    for one, other in zip(whole.network.parameters(), resumed.network.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert torch.equal(whole.own_network.weight, resumed.own_network.weight)
+
+
+def test_lost_groups_train_too_since_the_critic_is_the_baseline():
+    methods = Scoring(Task(NoOptions()), Outcome(NoOptions()), Critic(NoOptions()))
+    scored, counts = methods.informative_groups([episode(0), episode(0)])
+    assert len(scored) == 1
+    assert counts["all_failed"] == 0
+
+
+def test_with_a_critic_that_says_0_it_is_the_clipped_surrogate_of_whitened_returns():
+    returns = torch.tensor([0.0, 0, 0, 1, 1, 1, 1])
+    low, high = ((value - returns.mean()) / returns.std(correction=0) for value in (0.0, 1.0))
+    lost, won = group().streams
+    whitened = TrainingGroup([replace(lost, advantages=[float(low)] * 2), replace(won, advantages=[float(high)] * 2)])
+    after = []
+    for loss, shown in (({"name": "ppo", "trace_decay": 1.0, "critic_trains_policy": False}, group()), ({}, whitened)):
+        network = tiny_network(seed=3)
+        options = rl(loss=loss | {"kl_coefficient": 0.0}, learning_rate=1e-2, updates_per_round=1, max_grad_norm=1e9)
+        training = trainer_of(network, None, options)
+        training.optimizer = torch.optim.SGD(training._parameters())  # weights move by the gradients
+        training.train([shown])
+        after.append(torch.cat([p.detach().flatten() for p in network.parameters()]))
+    torch.testing.assert_close(*after, atol=1e-6, rtol=1e-5)
