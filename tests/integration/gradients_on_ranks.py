@@ -38,12 +38,12 @@ def groups() -> list[TrainingGroup]:
 
 
 def losses_and_gradients(kind: str, training: TrainingRecipe) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
-    """Return the losses and the updated weights of a fine-tuning batch and of a round of GRPO.
+    """Return the losses and the updated weights of a fine-tuning batch, and of rounds of GRPO and PPO.
 
     The optimizer is SGD with a learning rate of 1, so that an update subtracts the gradients themselves.
     """
     losses, states = {}, {}
-    for name, work in (("sft", _sft), ("grpo", _grpo)):
+    for name, work in (("sft", _sft), ("grpo", _grpo), ("ppo", _ppo)):
         network = tiny_network(kind=kind)
         make_trainable(network, training, seed=0)
         shard(network)
@@ -67,6 +67,14 @@ def _grpo(network, optimizer) -> float:
     trainer.optimizer = optimizer
     metrics = trainer.train(groups())
     return metrics["loss"] + metrics["kl"] + metrics["grad_norm"]
+
+
+def _ppo(network, optimizer) -> float:
+    options = rl(loss={"name": "ppo", "kl_coefficient": 0.0}, updates_per_round=1, learning_rate=1.0, max_grad_norm=1e9)
+    trainer = trainer_of(network, None, options, tokens_per_batch=16)
+    trainer.optimizer = optimizer
+    metrics = trainer.train(groups())
+    return metrics["loss"] + metrics["value_loss"] + metrics["grad_norm"]
 
 
 @record
