@@ -13,12 +13,14 @@ from schemas.recipes.recipe import Recipe
 
 
 def require_methods(recipe: Recipe) -> None:
-    """Refuse a recipe with an unknown method or invalid options.
+    """Refuse a recipe with an unknown method, invalid options, or methods that do not go together.
 
     Raises:
         RecipeError: the message names each field that is wrong.
     """
     if problems := [one for path, method in methods_in(recipe) for one in _problems(path, method)]:
+        raise RecipeError(f"{recipe.name}: {'; '.join(problems)}")
+    if problems := list(_missing(recipe)):
         raise RecipeError(f"{recipe.name}: {'; '.join(problems)}")
     if recipe.dream.max_staleness and not open_loss(recipe.rl.loss).corrects_staleness:
         raise RecipeError(
@@ -37,3 +39,14 @@ def _problems(path: str, method: MethodRecipe) -> Iterator[str]:
         options.model_validate(method.options)
     except ValidationError as error:
         yield from (problem(one, [options], path) for one in error.errors())
+
+
+def _missing(recipe: Recipe) -> Iterator[str]:
+    """Yield a message for each method that needs another one behind a port than the recipe names."""
+    methods = dict(methods_in(recipe))
+    named = {method.port: (path, method.name) for path, method in methods.items()}
+    for path, method in methods.items():
+        for port, needed in method_class(method).needs.items():
+            other, name = named[port]
+            if name != needed:
+                yield f"{path} {method.name!r} needs {other}.name = {needed!r}, not {name!r}"

@@ -5,7 +5,7 @@ of another package is an entry point of the group `dreamgym.methods`, called `PO
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -43,6 +43,8 @@ class Method(Generic[OptionsT]):
 
     Options: ClassVar[type[Section]] = NoOptions
     """Section of its options, which is checked when a recipe is loaded."""
+    needs: ClassVar[Mapping[str, str]] = {}
+    """Name of the method that it needs behind another port, by port."""
 
     def __init__(self, options: OptionsT) -> None:
         """Create the method with its options."""

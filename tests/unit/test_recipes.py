@@ -114,3 +114,10 @@ def test_a_recipe_that_a_former_version_stored_is_read_with_present_names():
 def test_methods_and_their_options_are_checked_before_anything_runs(change, problem):
     with pytest.raises(RecipeError, match=problem):
         require_methods(load_recipe("textworld-tiny", [change]))
+
+
+def test_methods_that_need_each_other_are_refused_alone():
+    recipe = load_recipe("textworld-tiny", ["rl.loss.name=ppo"])
+    with pytest.raises(RecipeError, match=r"rl\.loss 'ppo' needs rl\.advantage\.name = 'critic', not 'grpo'"):
+        require_methods(recipe)
+    require_methods(load_recipe("textworld-tiny", ["rl.loss.name=ppo", "rl.advantage.name=critic"]))

@@ -3,9 +3,9 @@
 Shapes: N action tokens; U units of credit, which are actions or their tokens; H hidden size.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -48,6 +48,7 @@ class Ppo(Clipped):
     """
 
     Options = PpoOptions
+    needs: ClassVar[Mapping[str, str]] = {"advantage": "critic"}
     options: PpoOptions
 
     def network(self, hidden_size: int) -> nn.Module:
