@@ -34,11 +34,20 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
             one.num_rounds // one.consolidate_every for one in (recipe.dream, recipe.real) if one.consolidate_every
         ),
         "real_training_episodes": recipe.real.num_rounds * episodes_per_round,
-        "max_real_training_steps": recipe.real.num_rounds * episodes_per_round * environment.max_steps,
+        "max_real_training_steps": (recipe.real.num_rounds * episodes_per_round + _max_replays(recipe))
+        * environment.max_steps,
         "real_evaluation_episodes": num_evaluated * recipe.evaluation.episodes_per_task,
         "max_steps_per_episode": environment.max_steps,
         "max_teacher_requests": (logged + own) * (recipe.annotate.annotator == "teacher"),
     }
+
+
+def _max_replays(recipe: Recipe) -> int:
+    """Return the maximum number of dreamt wins that consolidation replays in the real environment."""
+    dream = recipe.dream
+    if dream.consolidate_every == 0 or dream.consolidated_wins == "dreamt":
+        return 0
+    return dream.num_rounds // dream.consolidate_every * dream.consolidate_every * recipe.rl.groups_per_round
 
 
 def seen_by_the_gate(recipe: Recipe) -> Advice:

@@ -50,3 +50,12 @@ def test_adapters_go_half_the_way_back_and_an_endpoint_fits_nothing(monkeypatch)
     assert less["start policy"] == full["start policy"] * 4 / 6
     assert less["train policy"] == full["train policy"] * (4 + 2) / 10
     assert less["experience model"] == 0
+
+
+def test_replays_of_dreamt_wins_are_real_steps_that_a_plan_counts():
+    changes = {"environment": {"max_steps": 5}, "rl": {"groups_per_round": 3}, "real": {"num_rounds": 0}}
+    dream = {"num_rounds": 5, "consolidate_every": 2}
+    replayed = plan_of(Recipe(name="r", dream=dream, **changes))
+    assert replayed["max_real_training_steps"] == 4 * 3 * 5, "one of each task in the rounds before a consolidation"
+    trusted = plan_of(Recipe(name="r", dream={**dream, "consolidated_wins": "dreamt"}, **changes))
+    assert trusted["max_real_training_steps"] == 0
