@@ -1,6 +1,8 @@
 """Bytes by key, in a folder or in S3-compatible storage: read, write, and create unless the key exists."""
 
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -20,6 +22,7 @@ from schemas.errors import StorageError
 _NUM_RACERS = 8
 _PART_BYTES = 256 * 2**20
 """Size above which uploads are split: one request takes 5 GB at most, and the weights of a 7B model have 28 GB."""
+_MADE_BEFORE = ("BucketAlreadyOwnedByYou", "BucketAlreadyExists")
 _NOT_THERE = ("404", "NoSuchKey", "NotFound")
 _TAKEN = ("412", "PreconditionFailed", "409", "ConditionalRequestConflict")
 
@@ -65,7 +68,7 @@ class Blobs(Protocol):
 
     def keys(self, prefix: str) -> list[str]:
         """Return all keys that start with a prefix, sorted."""
-        ...
+        return [one.key for one in self.listed(prefix)]
 
     def delete(self, key: str) -> None:
         """Delete a key if it exists."""
@@ -82,7 +85,7 @@ def blobs_at(uri: str, settings: Settings) -> Blobs:
     return BucketBlobs(uri, settings) if uri.startswith("s3://") else FolderBlobs(Path(uri))
 
 
-class FolderBlobs:
+class FolderBlobs(Blobs):
     """Store of bytes as files under a folder."""
 
     def __init__(self, root: Path) -> None:
@@ -138,10 +141,6 @@ class FolderBlobs:
         files = sorted(p for p in found if p.is_file() and not p.name.startswith("."))
         return [Stored(str(p.relative_to(root)), p.stat().st_size, p.stat().st_mtime) for p in files]
 
-    def keys(self, prefix: str) -> list[str]:
-        """Return all keys that start with a prefix, sorted."""
-        return [one.key for one in self.listed(prefix)]
-
     def delete(self, key: str) -> None:
         """Delete a key if it exists."""
         try:
@@ -150,7 +149,7 @@ class FolderBlobs:
             raise StorageError(f"cannot delete {key} from {self.root}: {error.strerror}") from error
 
 
-class BucketBlobs:
+class BucketBlobs(Blobs):
     """Store of bytes as objects of a bucket, under a prefix."""
 
     def __init__(self, uri: str, settings: Settings) -> None:
@@ -170,85 +169,77 @@ class BucketBlobs:
 
     def ensure_bucket(self) -> None:
         """Create the bucket if it does not exist."""
-        try:
+        with _errors_explained(f"make bucket {self._bucket}"), _expected(_MADE_BEFORE):
             self._client.create_bucket(Bucket=self._bucket)
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in ("BucketAlreadyOwnedByYou", "BucketAlreadyExists"):
-                raise StorageError(f"cannot make bucket {self._bucket}: {error}") from error
-        except BotoCoreError as error:
-            raise StorageError(f"cannot make bucket {self._bucket}: {error}") from error
 
     def _at(self, key: str) -> dict[str, str]:
         return {"Bucket": self._bucket, "Key": f"{self._prefix}/{key}".lstrip("/")}
 
     def write(self, key: str, content: bytes) -> None:
         """Write or replace the bytes of a key."""
-        try:
+        with _errors_explained(f"write object to {self.root}"):
             if len(content) > _PART_BYTES:
                 in_parts = TransferConfig(multipart_threshold=_PART_BYTES, multipart_chunksize=_PART_BYTES)
                 self._client.upload_fileobj(BytesIO(content), **self._at(key), Config=in_parts)
             else:
                 self._client.put_object(**self._at(key), Body=content)
-        except (BotoCoreError, ClientError) as error:
-            raise StorageError(f"cannot write object to {self.root}: {error}") from error
 
     def create(self, key: str, content: bytes) -> bool:
         """Create a key atomically with a conditional put; return False if it exists.
 
         A put may succeed while its answer is lost; the retry then finds our own content, which counts as success.
         """
-        try:
+        with _errors_explained(f"create object in {self.root}"), _expected(_TAKEN):
             self._client.put_object(**self._at(key), Body=content, IfNoneMatch="*")
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in _TAKEN:
-                raise StorageError(f"cannot create object in {self.root}: {error}") from error
-            return self.holds(key) and self.read(key) == content
-        except BotoCoreError as error:
-            raise StorageError(f"cannot create object in {self.root}: {error}") from error
-        return True
+            return True
+        return self.holds(key) and self.read(key) == content
 
     def read(self, key: str) -> bytes:
         """Return the bytes of a key."""
-        try:
+        with _errors_explained(f"read object {key} from {self.root}"):
             return self._client.get_object(**self._at(key))["Body"].read()
-        except (BotoCoreError, ClientError) as error:
-            raise StorageError(f"cannot read object {key} from {self.root}: {error}") from error
 
     def holds(self, key: str) -> bool:
         """Return True if a key exists."""
-        try:
+        with _errors_explained(f"ask {self.root} for object {key}"), _expected(_NOT_THERE):
             self._client.head_object(**self._at(key))
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _NOT_THERE:
-                return False
-            raise StorageError(f"cannot ask {self.root} for object {key}: {error}") from error
-        except BotoCoreError as error:
-            raise StorageError(f"cannot ask {self.root} for object {key}: {error}") from error
-        return True
+            return True
+        return False
 
     def listed(self, prefix: str) -> list[Stored]:
         """Return everything whose key starts with a prefix, sorted by key."""
         at = self._at(prefix)
-        try:
+        with _errors_explained(f"list {self.root}/{prefix}"):
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=at["Bucket"], Prefix=at["Key"])
             found = [one for page in pages for one in page.get("Contents", ())]
-        except (BotoCoreError, ClientError) as error:
-            raise StorageError(f"cannot list {self.root}/{prefix}: {error}") from error
         return [
             Stored(one["Key"][len(self._prefix) :].lstrip("/"), one["Size"], one["LastModified"].timestamp())
             for one in sorted(found, key=lambda one: one["Key"])
         ]
 
-    def keys(self, prefix: str) -> list[str]:
-        """Return all keys that start with a prefix, sorted."""
-        return [one.key for one in self.listed(prefix)]
-
     def delete(self, key: str) -> None:
         """Delete a key if it exists."""
-        try:
+        with _errors_explained(f"delete {key} from {self.root}"):
             self._client.delete_object(**self._at(key))
-        except (BotoCoreError, ClientError) as error:
-            raise StorageError(f"cannot delete {key} from {self.root}: {error}") from error
+
+
+@contextmanager
+def _errors_explained(task: str) -> Iterator[None]:
+    """Turn the client's errors into StorageError."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise StorageError(f"cannot {task}: {error}") from error
+
+
+@contextmanager
+def _expected(codes: Sequence[str]) -> Iterator[None]:
+    """End the block without an error where the server answers with one of these codes."""
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in codes:
+            raise
 
 
 def require_conditional_puts(blobs: Blobs, num_races: int = 2) -> None:
