@@ -56,8 +56,7 @@ def gymnasium_dream(name: str | None = None) -> "TextEnvironment":
     """Return the dream of an experience model or a run (None: the latest) as a Gymnasium environment."""
     from infra.serving.gymnasium_environment import TextEnvironment
 
-    dream = dream_of(find_dream(name), Display())
-    return TextEnvironment(dream.environment, dream.tasks, dream.max_steps)
+    return TextEnvironment(single_player_dream(find_dream(name), Display()))
 
 
 def single_player_dream(summary: dict[str, Any], display: Display) -> SinglePlayerEnvironment:

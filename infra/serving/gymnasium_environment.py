@@ -3,20 +3,15 @@
 import math
 import random
 import string
-from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 from gymnasium.spaces import Space
 
-from infra.serving.episode import Episode, task_named
 from infra.serving.messages import MAX_ACTION_CHARACTERS
-from schemas.errors import InputError
-from schemas.ports import Environment
-from schemas.records import AgentTask
+from infra.serving.single_player import SinglePlayerEnvironment
 
 _MAX_STATE_CHARACTERS = 1_000_000
-_SLOT = 0
 
 
 class AnyText(Space[str]):
@@ -55,10 +50,9 @@ class TextEnvironment(gymnasium.Env[str, str]):
     truncated with a reward of nan and info["failure"]: it is not a loss, so leave it out of training.
     """
 
-    def __init__(self, environment: Environment, tasks: Sequence[AgentTask], max_steps: int) -> None:
+    def __init__(self, player: SinglePlayerEnvironment) -> None:
         """Wrap an environment; no episode is started yet."""
-        self._environment, self._tasks, self._max_steps = environment, tasks, max_steps
-        self._episode: Episode | None = None
+        self._player = player
         self.observation_space = AnyText(_MAX_STATE_CHARACTERS)
         self.action_space = AnyText(MAX_ACTION_CHARACTERS)
 
@@ -69,13 +63,10 @@ class TextEnvironment(gymnasium.Env[str, str]):
             InputError: there is no task with the given id.
         """
         super().reset(seed=seed)
-        named = (options or {}).get("task_id")
-        drawn = self._tasks[int(self.np_random.integers(len(self._tasks)))]
-        episode = Episode(task_named(self._tasks, named) if named else drawn, self._max_steps)
-        self._episode = None
-        state = self._environment.reset({_SLOT: episode.task})[_SLOT]
-        self._episode = episode
-        return self._shown(state), {"task_id": episode.task.task_id}
+        tasks = self._player.tasks
+        drawn = tasks[int(self.np_random.integers(len(tasks)))]
+        state = self._player.reset((options or {}).get("task_id") or drawn)
+        return self._shown(state), {"task_id": self._player.task.task_id}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Take an action; see Gymnasium.
@@ -83,21 +74,11 @@ class TextEnvironment(gymnasium.Env[str, str]):
         Raises:
             InputError: no episode is in progress.
         """
-        episode = self._episode
-        if episode is None or episode.done:
-            raise InputError("no episode is running: reset first")
-        step = self._environment.step({_SLOT: action})[_SLOT]
-        seen, reward = episode.took(step)
-        cut_off = seen.truncated or seen.failure is not None
-        info = {"task_id": seen.task_id, "success": seen.success, "failure": seen.failure}
-        return (
-            self._shown(seen.state),
-            math.nan if reward is None else reward,
-            episode.done and not cut_off,
-            cut_off,
-            info,
-        )
+        step = self._player.step(action)
+        ended = step.done and step.failure is None
+        info = {"task_id": self._player.task.task_id, "success": step.success, "failure": step.failure}
+        reward = math.nan if step.failure else step.reward
+        return self._shown(step.state), reward, ended, self._player.done and not ended, info
 
     def _shown(self, state: str) -> str:
-        assert self._episode is not None
-        return f"{self._episode.task.instruction}\n\n{state}"
+        return f"{self._player.task.instruction}\n\n{state}"

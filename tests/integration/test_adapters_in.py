@@ -13,6 +13,7 @@ from infra.environments.single_games import NOT_BEGUN, GameEnvironment
 from infra.environments.template import Treasures
 from infra.serving.gymnasium_environment import TextEnvironment
 from infra.serving.openenv import Limits, Served
+from infra.serving.single_player import SinglePlayerEnvironment
 from schemas.errors import EnvironmentUnavailable, InputError
 from schemas.recipes.environments import PluginRecipe
 from schemas.records import Failure
@@ -25,7 +26,7 @@ TREASURES = PluginRecipe(name="treasures", families=("2",))
 
 def in_gymnasium() -> gymnasium.Env:
     treasures = Treasures(TREASURES)
-    return TextEnvironment(treasures, treasures.tasks("train", 50), max_steps=5)
+    return TextEnvironment(SinglePlayerEnvironment(treasures, treasures.tasks("train", 50), max_steps=5))
 
 
 class Told(gymnasium.Env):

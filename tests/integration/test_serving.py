@@ -20,6 +20,7 @@ from infra.serving.dynamic_batching import DynamicBatcher
 from infra.serving.gymnasium_environment import TextEnvironment
 from infra.serving.messages import MAX_ACTION_CHARACTERS
 from infra.serving.openenv import Limits, Served
+from infra.serving.single_player import SinglePlayerEnvironment
 from models.rollout.behaviour_policies import collect
 from schemas.errors import EnvironmentUnavailable, InputError
 from schemas.plain import plain
@@ -357,13 +358,13 @@ def test_a_dream_is_found_by_the_start_of_one_digest_or_id_and_what_names_none_i
 
 def test_gymnasiums_own_check_passes_and_its_seeds_hold():
     environment = open_environment(COOKING)
-    mine = TextEnvironment(environment, environment.tasks("train", 20), COOKING.max_steps)
+    mine = TextEnvironment(SinglePlayerEnvironment(environment, environment.tasks("train", 20), COOKING.max_steps))
     check_env(mine)
     assert mine.reset(seed=3) == mine.reset(seed=3) != mine.reset(seed=4)
 
 
 def test_a_gymnasium_episode_is_won_cut_off_or_broken():
-    mine = TextEnvironment(Counting(), TASKS, max_steps=2)
+    mine = TextEnvironment(SinglePlayerEnvironment(Counting(), TASKS, max_steps=2))
     assert mine.reset(options={"task_id": "task-3"}) == ("do 3\n\ntask-3 0", {"task_id": "task-3"})
     assert mine.step("win")[1:4] == (1.0, True, False)
     with pytest.raises(InputError, match="reset first"):
