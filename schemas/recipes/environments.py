@@ -27,6 +27,11 @@ class BaseEnvironment(Section):
     max_steps: int = Field(default=8, ge=1)
     """Maximum number of steps per episode. A tight limit penalises idle steps during training, too."""
 
+    @property
+    def family_names(self) -> tuple[str, ...]:
+        """Names of the task families; an environment without families is one itself."""
+        return tuple(getattr(self, "families", (self.name,)))
+
 
 class CookingFamily(Section):
     """A family of cooking games, in the terms of TextWorld's tw-cooking."""
@@ -50,11 +55,6 @@ class CookingRecipe(BaseEnvironment):
     name: Literal["textworld-cooking"] = "textworld-cooking"
     families: dict[str, CookingFamily] = Field(default={"one-ingredient": CookingFamily()}, min_length=1)
     """Families of tasks by name. Tasks are assigned to them in turn, and the gate checks each family."""
-
-    @property
-    def family_names(self) -> tuple[str, ...]:
-        """Names of the families."""
-        return tuple(self.families)
 
 
 AlfworldFamily = Literal[
@@ -84,11 +84,6 @@ class AlfworldRecipe(BaseEnvironment):
     max_steps: int = Field(default=50, ge=1)
     """Maximum number of steps per episode."""
 
-    @property
-    def family_names(self) -> tuple[str, ...]:
-        """Names of the types."""
-        return self.families
-
 
 class WebshopRecipe(BaseEnvironment):
     """WebShop: shopping in text (arXiv 2207.01206), on a server run by the user at DREAMGYM_ENVIRONMENT_URL."""
@@ -102,11 +97,6 @@ class WebshopRecipe(BaseEnvironment):
     """The first 500 goals: evaluated and reported, never trained or tuned on."""
     max_steps: int = Field(default=15, ge=1)
     """Maximum number of steps per episode."""
-
-    @property
-    def family_names(self) -> tuple[str, ...]:
-        """Name of the only family."""
-        return ("webshop",)
 
 
 MiniwobTask = Literal[
@@ -153,11 +143,6 @@ class MiniwobRecipe(BaseEnvironment):
     """Tasks by MiniWoB++'s names, assigned in turn; the gate checks each."""
     max_steps: int = Field(default=15, ge=1)
     """Maximum number of steps per episode."""
-
-    @property
-    def family_names(self) -> tuple[str, ...]:
-        """Names of the tasks."""
-        return self.families
 
 
 ScienceworldTask = Literal[
@@ -213,11 +198,6 @@ class ScienceworldRecipe(BaseEnvironment):
     max_steps: int = Field(default=60, ge=1)
     """Maximum number of steps per episode."""
 
-    @property
-    def family_names(self) -> tuple[str, ...]:
-        """Names of the tasks."""
-        return self.families
-
 
 class PluginRecipe(BaseEnvironment):
     """An environment from another package: an entry point of the group `dreamgym.environments`."""
@@ -228,11 +208,6 @@ class PluginRecipe(BaseEnvironment):
     """Further options, passed to the environment."""
     package_version: str = ""
     """Version of the package that provides it, filled in. If a recipe gives one, no other version is accepted."""
-
-    @property
-    def family_names(self) -> tuple[str, ...]:
-        """Names of the families."""
-        return self.families
 
     @model_validator(mode="before")
     @classmethod
