@@ -216,6 +216,5 @@ def _display(*, quiet: bool) -> "Display":
 def _embed_prefect() -> None:
     """Apply the settings of embedded Prefect, before Prefect is imported."""
     from infra.orchestration.embedded_prefect import embed_prefect
-    from infra.settings import settings
 
-    embed_prefect(settings())
+    embed_prefect()

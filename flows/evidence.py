@@ -36,7 +36,7 @@ def evidence(
     changes: Annotated[list[str] | None, typer.Option("--set", help="section.field=value")] = None,
 ) -> None:
     """Run all variants, or read those that already ran, and print the tables."""
-    open_prefect(settings())
+    open_prefect()
     variants = ABLATIONS if ablations else {"full": []}
     going_on = ["real.unpromoted=true"] if unpromoted else []
     rows = [

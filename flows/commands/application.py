@@ -53,6 +53,5 @@ def print_json(value: Any) -> None:
 def embed_prefect_here() -> None:
     """Apply the settings of embedded Prefect, before Prefect is imported."""
     from infra.orchestration.embedded_prefect import embed_prefect
-    from infra.settings import settings
 
-    embed_prefect(settings())
+    embed_prefect()

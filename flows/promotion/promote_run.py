@@ -73,9 +73,8 @@ def _is_judged(record: Record, name: PolicyName) -> bool:
 
 def _judged_anew(record: Record, name: PolicyName, display: Display) -> Record:
     from infra.orchestration.embedded_prefect import open_prefect
-    from infra.settings import settings
 
-    open_prefect(settings())
+    open_prefect()
     from flows.promotion.judge_run import judge_run
 
     return judge_run(record, name, display)

@@ -25,10 +25,10 @@ class Begun:
     record: Record
     nothing_new: bool = False
 
-    @property
-    def nothing_new_message(self) -> str:
-        """Message that nothing is new."""
-        return f"nothing is new since run {self.record['run_id']}. To run the next seed: --again"
+    def left_as_it_is(self, say: Callable[[str], None]) -> Record:
+        """Say that nothing is new, and return the record with a mark of it."""
+        say(f"nothing is new since run {self.record['run_id']}. To run the next seed: --again")
+        return {**self.record, "nothing_new": True}
 
 
 def begin_run(

@@ -8,7 +8,6 @@ from flows.planning.check_services import require_services
 from flows.stage import Stage
 from infra.orchestration.embedded_prefect import open_prefect
 from infra.running.interrupts import restored_interrupts
-from infra.settings import settings
 from schemas.recipes.recipe import Recipe
 from schemas.runs import Record, Trigger
 
@@ -31,22 +30,16 @@ def run_in_process(recipe: Recipe, until: Stage, display: "Display | None" = Non
     """
     require_services(recipe)
     with restored_interrupts(), redirect_stdout(sys.stderr):  # libraries print to stdout, which is for the result
-        open_prefect(settings())
-        return _run(recipe, until, display, again=again)
+        open_prefect()  # the server starts in parallel to these imports; those of the flow wait until it has work
+        from flows.planning.require_methods import require_methods
+        from flows.running.begin_run import begin_run
+        from infra.tracking.progress import Display
 
-
-def _run(recipe: Recipe, until: Stage, display: "Display | None", *, again: bool) -> Record:
-    """Prefect's server starts in parallel to these imports; if nothing is new, those of the flow are spared."""
-    from flows.planning.require_methods import require_methods
-    from flows.running.begin_run import begin_run
-    from infra.tracking.progress import Display
-
-    require_methods(recipe)
-    display = display or Display()
-    begun = begin_run(recipe, until, Trigger.HAND, display.say, again=again)
-    if not begun.nothing_new:
+        require_methods(recipe)
+        display = display or Display()
+        begun = begin_run(recipe, until, Trigger.HAND, display.say, again=again)
+        if begun.nothing_new:
+            return begun.left_as_it_is(display.say)
         from flows.running.run_recipe import work_on
 
         return work_on(begun, until, display)
-    display.say(begun.nothing_new_message)
-    return {**begun.record, "nothing_new": True}

@@ -1,6 +1,7 @@
 """Note of a run in MLflow: its outcome in a few lines of Markdown."""
 
 from flows.reports.show_run import with_interval
+from infra.pages.wording import percent
 from schemas.policies import POLICY_LABELS
 from schemas.runs import Record
 
@@ -9,7 +10,7 @@ def note_of(record: Record) -> str:
     """Return why the run was started, its results, the verdict, and the path of the report."""
     results = record["results"]
     rows = [
-        f"| {label} | {one['real_success']:.1%} | {_interval(one['interval'])} | {_share(one['dream_success'])} |"
+        f"| {label} | {one['real_success']:.1%} | {_interval(one['interval'])} | {percent(one['dream_success'])} |"
         for name, label in POLICY_LABELS.items()
         if (one := results.get(name))
     ]
@@ -30,7 +31,3 @@ def _verdict(record: Record) -> list[str]:
 def _interval(bounds: list[float]) -> str:
     low, high = bounds
     return f"{low:.1%} to {high:.1%}"
-
-
-def _share(success: float | None) -> str:
-    return "" if success is None else f"{success:.1%}"

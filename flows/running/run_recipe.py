@@ -61,8 +61,7 @@ def work_on(begun: Begun, until: Stage, display: Display) -> Record:
     """Execute the remaining steps of a run and return its record; do nothing if nothing is new."""
     run_id = begun.record["run_id"]
     if begun.nothing_new:
-        display.say(begun.nothing_new_message)
-        return {**begun.record, "nothing_new": True}
+        return begun.left_as_it_is(display.say)
     with run_session(begun.recipe, run_id, display) as tracker, _ending_explained(run_id):
         record = record_of(run_id)  # another process may have changed it while this one waited
         if has_reached(record, until):

@@ -6,15 +6,15 @@ from pathlib import Path
 from infra.orchestration.prefect_server import start_prefect
 from infra.running.interrupts import handle_interrupts
 from infra.running.thread_waiting import thread_waiting
-from infra.settings import Settings
+from infra.settings import settings
 
 
-def embed_prefect(settings: Settings) -> None:
+def embed_prefect() -> None:
     """Configure Prefect to store its database and results in home and to send no telemetry.
 
     Variables that are already set stay unchanged; PREFECT_API_URL, for example, names a real server.
     """
-    folder = settings.home.absolute() / "prefect"
+    folder = settings().home.absolute() / "prefect"
     defaults = {
         "PREFECT_HOME": str(folder),
         "PREFECT_LOCAL_STORAGE_PATH": str(folder / "results"),
@@ -39,12 +39,12 @@ def embed_prefect(settings: Settings) -> None:
     Path(os.environ["PREFECT_HOME"]).mkdir(parents=True, exist_ok=True)
 
 
-def open_prefect(settings: Settings) -> None:
+def open_prefect() -> None:
     """Prepare a process that runs flows: start embedded Prefect in parallel to the imports, and handle Ctrl-C.
 
     Raises:
         StorageError: a server is configured, but it does not answer.
     """
-    embed_prefect(settings)
+    embed_prefect()
     handle_interrupts()
     start_prefect()
