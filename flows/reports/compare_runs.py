@@ -60,8 +60,9 @@ def _differences(
 ) -> list[dict[str, Any] | None]:
     """Return the difference of each later run from the first, paired if they were tested on the same tasks."""
     results = [one["results"].get(policy) for one in summaries]
+    by_task = [one.get(policy, {}) for one in successes]
     return [
-        _paired(successes[0].get(policy), successes[place].get(policy)) or _independent(results[0], results[place])
+        _paired(by_task[0], by_task[place]) or _independent(results[0], results[place])
         for place in range(1, len(summaries))
     ]
 
@@ -89,10 +90,10 @@ def _successes(summary: Summary) -> dict[str, dict[str, float]]:
     return ObjectStore(open_blobs(settings())).get_json(Reference(**kept["__reference__"])) if kept else {}
 
 
-def _paired(first: dict[str, float] | None, other: dict[str, float] | None) -> dict[str, Any] | None:
+def _paired(first: dict[str, float], other: dict[str, float]) -> dict[str, Any] | None:
     """Return the paired difference on the tasks that both were evaluated on; None if there are none."""
-    shared = sorted(first.keys() & other.keys()) if first and other else []
-    if not shared or not first or not other:
+    shared = sorted(first.keys() & other.keys())
+    if not shared:
         return None
     gain = paired_gain([other[task] for task in shared], [first[task] for task in shared])
     return {**asdict(gain), "num_tasks": len(shared), "paired": True}
@@ -128,13 +129,8 @@ def page_of(table: dict[str, Any]) -> Path:
         verdicts=table["verdicts"],
         difference_chart=difference_chart(table),
         success_chart=success_chart(table),
-        tables={title: _cells(rows) for title, rows in rows_of(table).items()},
+        tables={title: [[name, *cells] for name, cells in rows if cells] for title, rows in rows_of(table).items()},
     )
-
-
-def _cells(rows: list[tuple[str, list[str]]]) -> list[list[str]]:
-    """Return the rows of a table; none if nothing differs."""
-    return [[name, *cells] for name, cells in rows if cells]
 
 
 def rows_of(table: dict[str, Any]) -> dict[str, list[tuple[str, list[str]]]]:

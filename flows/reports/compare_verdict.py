@@ -5,13 +5,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from infra.pages.charts import FOURTH, NEUTRAL, REAL, THIRD, Point, Series, forest
+from infra.pages.charts import POLICY_LOOKS, Point, Series, forest, share_point
 from infra.pages.wording import is_shown, points, times
 from schemas.policies import POLICY_LABELS
 
 _FIRST_ASKED = ("dream", "sim_to_real", "start")
 """Policies that runs are compared by, the first that both have."""
-_LOOKS = dict(zip(POLICY_LABELS, (NEUTRAL, REAL, FOURTH, THIRD), strict=True))
 
 
 def verdicts(table: Mapping[str, Any]) -> list[str]:
@@ -50,7 +49,7 @@ def difference_chart(table: Mapping[str, Any]) -> Markup:
     """Draw the differences from the first run with their intervals; empty if none is known."""
     others = table["runs"][1:]
     series = [
-        Series(POLICY_LABELS[name], _differences(of_each), _LOOKS[name])
+        Series(POLICY_LABELS[name], _differences(of_each), POLICY_LOOKS[name])
         for name, of_each in table["differences"].items()
     ]
     known = [one for one in series if one.points]
@@ -61,14 +60,14 @@ def difference_chart(table: Mapping[str, Any]) -> Markup:
 
 
 def _differences(of_each: Sequence[Mapping[str, Any] | None]) -> list[Point]:
-    return [
-        Point(row, *(100 * gain[name] for name in ("mean", "low", "high"))) for row, gain in enumerate(of_each) if gain
-    ]
+    return [share_point(row, gain["mean"], gain["low"], gain["high"]) for row, gain in enumerate(of_each) if gain]
 
 
 def success_chart(table: Mapping[str, Any]) -> Markup:
     """Draw the real success of every run's policies with their intervals; empty if none was evaluated."""
-    series = [Series(label, _successes(table["results"], name), _LOOKS[name]) for name, label in POLICY_LABELS.items()]
+    series = [
+        Series(label, _successes(table["results"], name), POLICY_LOOKS[name]) for name, label in POLICY_LABELS.items()
+    ]
     known = [one for one in series if one.points]
     if not known:
         return Markup()
@@ -77,4 +76,4 @@ def success_chart(table: Mapping[str, Any]) -> Markup:
 
 def _successes(results: Sequence[Mapping[str, Any]], name: str) -> list[Point]:
     known = [(row, one[name]) for row, one in enumerate(results) if name in one]
-    return [Point(row, 100 * one["real_success"], *(100 * bound for bound in one["interval"])) for row, one in known]
+    return [share_point(row, one["real_success"], *one["interval"]) for row, one in known]

@@ -6,11 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from infra.pages.charts import FOURTH, NEUTRAL, REAL, THIRD, Point, Series, line_chart, stacked_bars
+from infra.pages.charts import NEUTRAL, POLICY_LOOKS, THIRD, Point, Series, line_chart, share_point, stacked_bars
 from infra.pages.wording import count, duration, percent, rate
 from schemas.policies import POLICY_LABELS
 
-_LOOKS = dict(zip(POLICY_LABELS, (NEUTRAL, REAL, FOURTH, THIRD), strict=True))
 _MAX_TICKS = 6
 Nights = Sequence[Mapping[str, Any]]
 
@@ -61,25 +60,12 @@ def _legend(shown: Nights, name: str) -> str:
 
 
 def _success_chart(shown: Nights, name: str) -> Markup:
-    known = [(number, one) for number, one in enumerate(shown, 1) if name in one["policies"]]
-    points = [_point(number, one["policies"][name]) for number, one in known]
-    stars = [
-        Point(point.at, point.value) for point, (_, one) in zip(points, known, strict=True) if one["promoted"] == name
-    ]
+    known = [(number, one["policies"][name]) for number, one in enumerate(shown, 1) if name in one["policies"]]
+    points = [share_point(number, policy["real_success"], *policy["interval"]) for number, policy in known]
+    stars = [point for point in points if shown[int(point.at) - 1]["promoted"] == name]
+    series = Series(POLICY_LABELS[name], points, POLICY_LOOKS[name])
     title = f"Real success, {POLICY_LABELS[name]}, by run"
-    return line_chart(
-        title,
-        [Series(POLICY_LABELS[name], points, _LOOKS[name])],
-        "run",
-        "real success (%)",
-        _ticks(shown),
-        stars=stars,
-    )
-
-
-def _point(number: int, policy: Mapping[str, Any]) -> Point:
-    low, high = policy["interval"]
-    return Point(number, 100 * policy["real_success"], 100 * low, 100 * high)
+    return line_chart(title, [series], "run", "real success (%)", _ticks(shown), stars=stars)
 
 
 def _ticks(shown: Nights) -> dict[float, str]:

@@ -72,6 +72,7 @@ DREAM = Look("#d55e00", "D", "--", "///")
 THIRD = Look("#009e73", "s", "-.", "--")
 FOURTH = Look("#cc79a7", "^", ":", "xx")
 NEUTRAL = Look("#767676", "o", ":", "\\\\", hollow=True)
+POLICY_LOOKS = {"start": NEUTRAL, "dream": REAL, "champion": FOURTH, "sim_to_real": THIRD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,11 @@ class Point:
     value: float
     low: float | None = None
     high: float | None = None
+
+
+def share_point(at: float, share: float, *interval: float) -> Point:
+    """Return a share, and its interval if it has one, in percent."""
+    return Point(at, 100 * share, *(100 * bound for bound in interval))
 
 
 @dataclass(frozen=True, slots=True)

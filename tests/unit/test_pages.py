@@ -123,6 +123,7 @@ def judged(mean: float, low: float, high: float, **more) -> dict:
         "results": {"start": {"real_success": 0.755}, "dream": {"real_success": 0.755 + mean, **policy}},
         "gate": gate,
         "reached": "real",
+        "promoted": "",
     }
 
 

@@ -1,16 +1,19 @@
 """Gain of a run: real success of its policies with intervals, over all tasks and by family."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
-from infra.pages.charts import DREAM, NEUTRAL, REAL, THIRD, Point, Series, forest
+from infra.pages.charts import DREAM, POLICY_LOOKS, REAL, Series, forest, share_point
 from infra.pages.wording import bounds, count, is_shown, percent, points
 from models.measurement.intervals import Interval, success_rate
 from schemas.policies import POLICY_LABELS
 from schemas.runs import Record
+
+_COMPARED = ("start", "dream", "sim_to_real")
+"""Policies to compare by family; the champion is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +77,10 @@ def memorised(memorisation: Mapping[str, float], calibrations: Sequence[Mapping[
 def success_chart(results: Mapping[str, Any]) -> Markup:
     """Draw real success with intervals, and dreamt success below it."""
     shown = policies_of(results)
-    real = [_point(row, one["real_success"], *one["interval"]) for row, one in enumerate(shown.values())]
-    dreamt = [_point(row, one["dream_success"]) for row, one in enumerate(shown.values())]
+    real = [share_point(row, one["real_success"], *one["interval"]) for row, one in enumerate(shown.values())]
+    dreamt = [share_point(row, one["dream_success"]) for row, one in enumerate(shown.values())]
     series = [Series("real, with 95% interval", real, REAL), Series("in the dream", dreamt, DREAM)]
     return forest("Success on test tasks, real and dreamt, by policy", list(shown), series, "success (%)")
-
-
-def _point(row: int, value: float, *interval: float) -> Point:
-    return Point(row, 100 * value, *(100 * bound for bound in interval))
 
 
 def family_table(evaluations: Mapping[str, Any], gate: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -89,8 +88,9 @@ def family_table(evaluations: Mapping[str, Any], gate: Mapping[str, Any]) -> tup
     names = [name for name in POLICY_LABELS if name in evaluations]
     rates = {name: family_rates(evaluations[name]) for name in names}
     families = sorted({family for of_policy in rates.values() for family in of_policy})
+    judged = gate["families"] if gate else {}
     rows = [
-        [family, *(_rate(rates[name].get(family)) for name in names), _gain(gate, family), _num_tasks(gate, family)]
+        [family, *(_rate(of_policy.get(family)) for of_policy in rates.values()), *_judged(judged.get(family))]
         for family in families
     ]
     return ["family", *(POLICY_LABELS[name] for name in names), "gain by dream-only RL", "tasks"], rows
@@ -108,28 +108,18 @@ def _rate(rate: Interval | None) -> str:
     return f"{percent(rate.mean)} ({bounds((rate.low, rate.high))})" if rate else ""
 
 
-def _gain(gate: Mapping[str, Any], family: str) -> str:
-    known = gate.get("families", {}).get(family)
-    return points(known["gain"]) if known else ""
-
-
-def _num_tasks(gate: Mapping[str, Any], family: str) -> str:
-    known = gate.get("families", {}).get(family)
-    return count(known["num_tasks"]) if known else ""
+def _judged(family: Mapping[str, Any] | None) -> list[str]:
+    """Return the gain on a family's tasks and their number, as far as the gate judged them."""
+    return [points(family["gain"]), count(family["num_tasks"])] if family else ["", ""]
 
 
 def family_chart(evaluations: Mapping[str, Any]) -> Markup:
     """Draw real success by family, one mark per policy."""
-    looks = {"start": NEUTRAL, "dream": REAL, "sim_to_real": THIRD}
-    rates = {name: family_rates(evaluations[name]) for name in looks if name in evaluations}
+    rates = {name: family_rates(evaluations[name]) for name in _COMPARED if name in evaluations}
     families = sorted({family for of_policy in rates.values() for family in of_policy})
-    series = [
-        Series(POLICY_LABELS[name], _family_points(families, of_policy), looks[name])
-        for name, of_policy in rates.items()
-    ]
+    series: list[Series] = []
+    for name, of_policy in rates.items():
+        known = [(row, of_policy[family]) for row, family in enumerate(families) if family in of_policy]
+        marks = [share_point(row, rate.mean, rate.low, rate.high) for row, rate in known]
+        series.append(Series(POLICY_LABELS[name], marks, POLICY_LOOKS[name]))
     return forest("Real success by task family and policy", families, series, "real success (%)")
-
-
-def _family_points(families: Sequence[str], rates: Mapping[str, Interval]) -> list[Point]:
-    known = [(row, asdict(rates[family])) for row, family in enumerate(families) if family in rates]
-    return [_point(row, one["mean"], one["low"], one["high"]) for row, one in known]
