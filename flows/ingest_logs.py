@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from flows.planning.problems import problem
 from infra.context import replay_store
 from schemas.errors import DataError, InputError
 from schemas.recipes.log_mapping import LogMapping
@@ -29,8 +30,7 @@ def load_mapping(path: Path | None) -> LogMapping:
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"mapping {path} cannot be read: {error}") from error
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise InputError(f"mapping {path}: {problems}") from None
+        raise InputError(f"mapping {path}: {'; '.join(problem(one, [LogMapping]) for one in error.errors())}") from None
 
 
 def show_samples(source: Path, mapping: LogMapping, console: Console) -> int:

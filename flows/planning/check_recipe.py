@@ -10,7 +10,7 @@ from rich.table import Table
 from flows.planning.foresee import Foresight, foresee
 from flows.planning.list_recipes import hardware_of
 from flows.planning.missing import missing
-from flows.planning.plan import estimate_of, plan_of, require_memory, seen_by_the_gate
+from flows.planning.plan import estimate_of, gib, plan_of, require_memory, seen_by_the_gate
 from flows.runs.extent import seconds_last_time
 from infra.settings import settings
 from models.measurement.power import Advice
@@ -92,7 +92,7 @@ def _answers(checked: Checked) -> Iterator[tuple[str, str]]:
     yield "time", _time(checked)
     if isinstance(estimate, Estimate):
         stage = max(estimate.stages, key=lambda name: estimate.stages[name].total)
-        yield "memory", f"{_gib(estimate.needed)} of {_gib(estimate.available)} at most ({stage})"
+        yield "memory", f"{gib(estimate.needed)} of {gib(estimate.available)} at most ({stage})"
     else:
         yield "memory", f"not known: {estimate}"
     yield "data", f"{plan['logged_episodes']:,} logged episodes, {plan['own_episodes']:,} of the starting policy"
@@ -132,7 +132,3 @@ def _left(left: Foresight | None) -> str:
     return (
         f"{covered}; the first to run again is {left.first_to_do}" if left.first_to_do else f"{covered}: nothing is new"
     )
-
-
-def _gib(num_bytes: int) -> str:
-    return f"{num_bytes / 2**30:.2f} GiB"

@@ -86,10 +86,11 @@ def require_memory(recipe: Recipe, estimate: Estimate | str) -> None:
     }
     open_to = ", ".join(f"--set {change}" for change, is_open in changes.items() if is_open)
     raise InputError(
-        f"{recipe.name} takes {_gib(estimate.needed)} of memory, and {estimate.device} has {_gib(estimate.available)}: "
+        f"{recipe.name} takes {gib(estimate.needed)} of memory, and {estimate.device} has {gib(estimate.available)}: "
         f"try {open_to or 'a smaller backbone'}, or train on more ranks (DREAMGYM_NUM_RANKS)"
     )
 
 
-def _gib(num_bytes: int) -> str:
+def gib(num_bytes: int) -> str:
+    """Return a size of memory as text."""
     return f"{num_bytes / 2**30:.2f} GiB"

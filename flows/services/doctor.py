@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from infra.health import Finding, findings
+from infra.health import findings
 from infra.settings import settings
 
 
@@ -18,6 +18,6 @@ def examine() -> list[dict[str, Any]]:
 def print_findings(examined: list[dict[str, Any]]) -> None:
     """Print the findings as a table."""
     table = Table(show_header=False, box=None)
-    for finding in (Finding(**one) for one in examined):
-        table.add_row("[green]fine[/]" if finding.fine else "[red]wrong[/]", finding.what, finding.detail)
+    for finding in examined:
+        table.add_row("[green]fine[/]" if finding["fine"] else "[red]wrong[/]", finding["what"], finding["detail"])
     Console().print(table)

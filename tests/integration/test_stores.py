@@ -243,7 +243,7 @@ def test_metrics_survive_in_the_journal_and_are_counted_once(tmp_path):
         stage.log_metrics({"loss": 9.0}, step=1)
         stage.log_metrics({"loss": 0.25}, step=step)
         resumed.flush()
-    assert resumed.resumed
+    assert resumed.parent.data.tags["resumed"] == "true"
     history = resumed.client.get_metric_history(stage._run_id(), "loss")
     assert sorted((m.step, m.value) for m in history) == [(0, 1.0), (1, 0.5), (2, 0.25), (3, 0.25)]
     runs = resumed.client.search_runs([resumed.experiment_id])
