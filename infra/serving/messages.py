@@ -3,7 +3,7 @@
 The package itself is not used: its web interface has pins that conflict with MLflow and transformers.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -82,9 +82,8 @@ class Close(BaseModel):
     type: Literal["close"]
 
 
-Asked = Reset | StepTaken | StateAsked | Close
-asked_in: TypeAdapter[Asked] = TypeAdapter(Asked)
-TYPES = ("reset", "step", "state", "close")
+Asked = Annotated[Reset | StepTaken | StateAsked | Close, Field(discriminator="type")]
+asked_in: TypeAdapter[Reset | StepTaken | StateAsked | Close] = TypeAdapter(Asked)
 
 ErrorCode = Literal[
     "INVALID_JSON", "UNKNOWN_TYPE", "VALIDATION_ERROR", "EXECUTION_ERROR", "CAPACITY_REACHED", "SESSION_ERROR"

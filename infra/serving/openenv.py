@@ -2,7 +2,6 @@
 
 import asyncio
 import hmac
-import json
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -16,10 +15,10 @@ from pydantic import ValidationError
 from infra.serving.dynamic_batching import DynamicBatcher
 from infra.serving.episode import Episode, task_named
 from infra.serving.messages import (
-    TYPES,
     Action,
     Asked,
     Close,
+    ErrorCode,
     Observation,
     Reset,
     ResetParameters,
@@ -147,7 +146,7 @@ class Session:
     async def answer(self, slot: int, heard: str) -> dict[str, Any] | None:
         """Return the answer to a message, None if there is none. A bad message is refused and the session goes on."""
         try:
-            return await self._answer(slot, asked_in.validate_python(_parsed(heard)))
+            return await self._answer(slot, asked_in.validate_json(heard))
         except Exception as error:
             return _refusal(error)
 
@@ -191,31 +190,12 @@ class Session:
         )
 
 
-class _UnknownType(Exception):
-    """Message of an unknown type."""
-
-
-def _parsed(heard: str) -> Any:
-    message = json.loads(heard)
-    kind = message.get("type") if isinstance(message, dict) else None
-    if kind not in TYPES:
-        raise _UnknownType(f"messages are of type {', '.join(TYPES)}, not {kind!r}")
-    return message
-
-
 def _refusal(error: Exception) -> dict[str, Any]:
     """Return the error message for a client: what it can do about the error, without internals of the server."""
     match error:
-        case json.JSONDecodeError():
-            code, said = "INVALID_JSON", f"not JSON: {error}"
-        case _UnknownType():
-            code, said = "UNKNOWN_TYPE", str(error)
         case ValidationError():
-            found = error.errors(include_input=False)
-            code, said = (
-                "VALIDATION_ERROR",
-                "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found),
-            )
+            found = [(".".join(map(str, one["loc"])), one["msg"]) for one in error.errors(include_input=False)]
+            code, said = _code_of(error), "; ".join(": ".join(filter(None, one)) for one in found)
         case InputError():
             code, said = "VALIDATION_ERROR", str(error)
         case DreamGymError():
@@ -224,3 +204,11 @@ def _refusal(error: Exception) -> dict[str, Any]:
             _log.error("the environment failed", exc_info=error)
             code, said = "EXECUTION_ERROR", "the environment failed; the server's log says how"
     return refused(code, said)
+
+
+def _code_of(error: ValidationError) -> ErrorCode:
+    """Return the code of a bad message. Without a place, the error is that it is no JSON, or of no known type."""
+    first = error.errors(include_input=False)[0]
+    if first["loc"]:
+        return "VALIDATION_ERROR"
+    return "INVALID_JSON" if first["type"] == "json_invalid" else "UNKNOWN_TYPE"
