@@ -72,14 +72,6 @@ def _named_button(page: Page) -> str:
     return _button(page, page.target)
 
 
-def _named_link(page: Page) -> str:
-    return _click(page.named(page.target, "link"))
-
-
-def _numbered_tab(page: Page) -> str:
-    return _click(page.named(f"Tab #{page.target}", "link"))
-
-
 def _hidden_link(*covers: str) -> Expert:
     """Return an expert for a link that shows once the right cover is clicked: it tries them in turn."""
 
@@ -106,29 +98,9 @@ def _ticked(page: Page) -> str:
     return _click(to_click[0]) if to_click else _button(page)
 
 
-def _one_then_two(page: Page) -> str:
-    return _button(page, "TWO" if page.last == "ONE" else "ONE")
-
-
-def _dialog(page: Page) -> str:
-    return _button(page, "close")
-
-
-def _dialog_button(page: Page) -> str:
-    return _button(page, "close" if page.target == "x" else page.target)
-
-
-def _text(page: Page) -> str:
-    return _filled(page, [page.target])
-
-
 def _text_in_case(page: Page) -> str:
     text = page.fields["text"]
     return _filled(page, [text.upper() if page.fields["case"] == "upper" else text.lower()])
-
-
-def _password_twice(page: Page) -> str:
-    return _filled(page, [page.target, page.target])
 
 
 def _login(submit: str) -> Expert:
@@ -201,22 +173,22 @@ def _sum(page: Page) -> str:
 
 EXPERTS: dict[str, Expert] = {
     "click-button": _named_button,
-    "click-button-sequence": _one_then_two,
+    "click-button-sequence": lambda page: _button(page, "TWO" if page.last == "ONE" else "ONE"),
     "click-checkboxes": _ticked,
     "click-checkboxes-large": _ticked,
     "click-collapsible-nodelay": _section,
     "click-collapsible-2-nodelay": _hidden_link("heading"),
-    "click-dialog": _dialog,
-    "click-dialog-2": _dialog_button,
-    "click-link": _named_link,
+    "click-dialog": lambda page: _button(page, "close"),
+    "click-dialog-2": lambda page: _button(page, "close" if page.target == "x" else page.target),
+    "click-link": lambda page: _click(page.named(page.target, "link")),
     "click-option": _ticked,
-    "click-tab": _numbered_tab,
+    "click-tab": lambda page: _click(page.named(f"Tab #{page.target}", "link")),
     "click-tab-2": _hidden_link("link"),
     "click-test": lambda page: _click(page.all("button")[0]),
     "click-test-2": _named_button,
     "choose-list": _listed,
-    "enter-password": _password_twice,
-    "enter-text": _text,
+    "enter-password": lambda page: _filled(page, [page.target, page.target]),
+    "enter-text": lambda page: _filled(page, [page.target]),
     "enter-text-2": _text_in_case,
     "find-word": _word,
     "focus-text": _nth_textbox,
