@@ -5,7 +5,7 @@ python -m flows.evidence textworld-tiny --ablations   without retrieval, without
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Annotated, Any
@@ -78,7 +78,8 @@ def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: boo
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """Return the runs and their mean as a Markdown table; shares in percent, 95% intervals."""
-    lines = [_line(_COLUMNS), _line("---" for _ in _COLUMNS)]
+    columns = ("variant", "seed", *_COLUMNS)
+    lines = [_line(columns), _line("---" for _ in columns)]
     for variant in dict.fromkeys(row["variant"] for row in rows):
         runs = [row for row in rows if row["variant"] == variant]
         lines += [_line(_cells(row)) for row in runs]
@@ -124,62 +125,10 @@ _FIDELITY = {
     "loss_recall": "losses seen",
     "unparsable": "unparsable",
 }
-_COLUMNS = (
-    "variant",
-    "seed",
-    "start",
-    "dream-only RL",
-    "gain",
-    "its dream success",
-    "outcomes agree",
-    "sim-to-real",
-    "real-only RL",
-    "training s, dream",
-    "real-only",
-    "all s",
-)
 
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _cells(row: dict[str, Any]) -> list[str]:
-    return [
-        row["variant"],
-        str(row["seed"]),
-        _percent(row["start"]["real_success"]),
-        _percent(row["dream"]["real_success"]),
-        _gain(Interval(**row["gain"])),
-        _percent(row["dream"]["dream_success"]),
-        _percent(row["outcome_agreement"]),
-        _with_steps(row["sim_to_real"]) if "sim_to_real" in row else "refused by the gate",
-        _with_steps(row["real_only"]) if "real_only" in row else "",
-        _seconds(row["training_seconds"]),
-        _seconds(_at(row, ("real_only", "training_seconds"))),
-        _seconds(row["seconds"]),
-    ]
-
-
-def _mean_cells(variant: str, runs: Sequence[dict[str, Any]]) -> list[str]:
-    def mean_of(*path: str) -> float | None:
-        values = [_at(row, path) for row in runs]
-        return None if None in values else mean(values)
-
-    return [
-        variant,
-        "mean",
-        _percent(mean_of("start", "real_success")),
-        _percent(mean_of("dream", "real_success")),
-        _gain(mean_over_seeds([row["gain"]["mean"] for row in runs])),
-        _percent(mean_of("dream", "dream_success")),
-        _percent(mean_of("outcome_agreement")),
-        _percent(mean_of("sim_to_real", "real_success")),
-        _percent(mean_of("real_only", "real_success")),
-        _seconds(mean_of("training_seconds")),
-        _seconds(mean_of("real_only", "training_seconds")),
-        _seconds(mean_of("seconds")),
-    ]
 
 
 def _at(row: Any, path: Sequence[str]) -> Any:
@@ -203,6 +152,38 @@ def _seconds(seconds: float | None) -> str:
 
 def _with_steps(policy: dict[str, Any]) -> str:
     return f"{_percent(policy['real_success'])} ({policy['real_interactions']:,} steps)"
+
+
+_COLUMNS: dict[str, tuple[tuple[str, ...], Callable[[float | None], str]]] = {
+    "start": (("start", "real_success"), _percent),
+    "dream-only RL": (("dream", "real_success"), _percent),
+    "gain": (("gain", "mean"), _percent),
+    "its dream success": (("dream", "dream_success"), _percent),
+    "outcomes agree": (("outcome_agreement",), _percent),
+    "sim-to-real": (("sim_to_real", "real_success"), _percent),
+    "real-only RL": (("real_only", "real_success"), _percent),
+    "training s, dream": (("training_seconds",), _seconds),
+    "real-only": (("real_only", "training_seconds"), _seconds),
+    "all s": (("seconds",), _seconds),
+}
+"""Path of each measure in a row, and how to write it; the gain is written with its interval."""
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    cells = {heading: write(_at(row, path)) for heading, (path, write) in _COLUMNS.items()}
+    cells["gain"] = _gain(Interval(**row["gain"]))
+    cells["sim-to-real"] = _with_steps(row["sim_to_real"]) if "sim_to_real" in row else "refused by the gate"
+    cells["real-only RL"] = _with_steps(row["real_only"]) if "real_only" in row else ""
+    return [row["variant"], str(row["seed"]), *cells.values()]
+
+
+def _mean_cells(variant: str, runs: Sequence[dict[str, Any]]) -> list[str]:
+    cells: dict[str, str] = {}
+    for heading, (path, write) in _COLUMNS.items():
+        values = [_at(row, path) for row in runs]
+        cells[heading] = write(None if None in values else mean(values))
+    cells["gain"] = _gain(mean_over_seeds([row["gain"]["mean"] for row in runs]))
+    return [variant, "mean", *cells.values()]
 
 
 if __name__ == "__main__":
