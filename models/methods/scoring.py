@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.methods.advantages import Advantage, open_advantage
-from models.methods.groupings import Grouping, open_grouping
-from models.methods.rewards import Reward, open_reward
+from models.methods.advantages import Advantage
+from models.methods.groupings import Grouping
+from models.methods.method import open_method
+from models.methods.rewards import Reward
 from models.methods.streams import TrainingGroup, TrainingStream
 from schemas.recipes.learning import RlRecipe
 from schemas.records import Tokens, Trajectory
@@ -24,8 +25,12 @@ class Scoring:
     @classmethod
     def of(cls, recipe: RlRecipe) -> "Scoring":
         """Open the methods that a recipe names."""
-        methods = open_grouping(recipe.grouping), open_reward(recipe.reward), open_advantage(recipe.advantage)
-        return cls(*methods, recipe.mask_truncated)
+        return cls(
+            open_method(Grouping, recipe.grouping),
+            open_method(Reward, recipe.reward),
+            open_method(Advantage, recipe.advantage),
+            recipe.mask_truncated,
+        )
 
     def informative_groups(self, trajectories: Sequence[Trajectory]) -> tuple[list[TrainingGroup], dict[str, int]]:
         """Return groups that teach something, and the number of others by reason.

@@ -11,7 +11,8 @@ from pathlib import Path
 from infra.context import replay_store, run_context
 from infra.environments.by_name import open_environment
 from infra.tracking.progress import Report
-from models.methods.behaviours import open_behaviour
+from models.methods.behaviours import Behaviour
+from models.methods.method import open_method
 from schemas.errors import DataError
 from schemas.recipes.data import IngestRecipe, RetrievalRecipe
 from schemas.recipes.recipe import EnvironmentRecipe
@@ -52,7 +53,7 @@ def ingest(
 def _collected(environment: EnvironmentRecipe, recipe: IngestRecipe, seed: int, report: Report) -> list[Trajectory]:
     real = open_environment(environment)
     tasks = real.tasks("train", environment.num_train_tasks)
-    return open_behaviour(recipe.behaviour).collect(
+    return open_method(Behaviour, recipe.behaviour).collect(
         real,
         tasks,
         recipe.episodes_per_task,

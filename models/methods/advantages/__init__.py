@@ -4,8 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from models.methods.method import Method, OptionsT, open_method
-from schemas.recipes.methods import AdvantageRecipe
+from models.methods.method import Method, OptionsT
 from schemas.records import Trajectory
 
 
@@ -23,8 +22,3 @@ class Advantage(Method[OptionsT]):
             group: Whole episodes that are compared with each other; none of them failed.
             rewards: Reward of each turn of each episode.
         """
-
-
-def open_advantage(recipe: AdvantageRecipe) -> Advantage:
-    """Return the advantage that a recipe names."""
-    return open_method(Advantage, recipe)

@@ -3,9 +3,8 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
-from models.methods.method import Method, OptionsT, open_method
+from models.methods.method import Method, OptionsT
 from schemas.ports import RealEnvironment
-from schemas.recipes.methods import BehaviourRecipe
 from schemas.records import AgentTask, Trajectory
 
 
@@ -32,8 +31,3 @@ class Behaviour(Method[OptionsT]):
             max_steps: Maximum number of steps of an episode.
             on_progress: Called after each turn with the number of finished episodes and of all episodes.
         """
-
-
-def open_behaviour(recipe: BehaviourRecipe) -> Behaviour:
-    """Return the behaviour that a recipe names."""
-    return open_method(Behaviour, recipe)

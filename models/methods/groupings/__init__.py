@@ -3,8 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from models.methods.method import Method, OptionsT, open_method
-from schemas.recipes.methods import GroupingRecipe
+from models.methods.method import Method, OptionsT
 from schemas.records import Trajectory
 
 
@@ -14,8 +13,3 @@ class Grouping(Method[OptionsT]):
     @abstractmethod
     def groups(self, trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
         """Return the trajectories of a round in groups, each trajectory in one of them."""
-
-
-def open_grouping(recipe: GroupingRecipe) -> Grouping:
-    """Return the grouping that a recipe names."""
-    return open_method(Grouping, recipe)

@@ -3,8 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from models.methods.method import Method, OptionsT, open_method
-from schemas.recipes.methods import RewardRecipe
+from models.methods.method import Method, OptionsT
 from schemas.records import Trajectory
 
 
@@ -18,8 +17,3 @@ class Reward(Method[OptionsT]):
         Args:
             group: Whole episodes that are compared with each other; none of them failed.
         """
-
-
-def open_reward(recipe: RewardRecipe) -> Reward:
-    """Return the reward that a recipe names."""
-    return open_method(Reward, recipe)
