@@ -16,7 +16,6 @@ import typer
 
 from flows.planning.load_recipe import SHIPPED, load_recipe
 from infra.orchestration.embedded_prefect import open_prefect
-from infra.settings import settings
 from infra.tracking.code_tags import git_commit
 from models.measurement.intervals import Interval, paired_gain
 from schemas.errors import DreamGymError
@@ -79,7 +78,7 @@ def run_row(name: str, method: str, seed: int, changes: list[str], num_rounds: i
 
 def _measured(recipe: Recipe, run_id: str, num_rounds: int) -> dict[str, Any]:
     """Train from the start of a recipe in the real environment, and return what came of it."""
-    open_prefect(settings())
+    open_prefect()
     from flows.loop.fine_tune import real_training
     from flows.loop.results import REAL_TRAINING, training_seconds
     from flows.loop.run_session import run_session

@@ -42,6 +42,15 @@ SMALL = [
 ]
 
 
+STATEFUL = (
+    *("rl.loss.name=ppo", "rl.advantage.name=critic"),
+    *("curriculum.method.name=refill", "curriculum.method.max_draws=2"),
+    *("dream.consolidate_every=1", "real.consolidate_every=1"),
+    *("start.num_demonstrations=12", "start.sft.epochs=4"),
+)
+"""Options whose state passes from round to round: a critic, refilled rounds, and wins, of which the start has some."""
+
+
 def started_in_a_terminal_of_its_own(home: Path, *arguments: str) -> subprocess.Popen[str]:
     """Start a command in its own session, so that a signal reaches all its processes as Ctrl-C does."""
     return subprocess.Popen(
@@ -150,7 +159,8 @@ def test_a_shorter_run_of_the_same_takes_nothing_away(finished):
 def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(
     tmp_path_factory, tmp_path, prefect_server
 ):
-    home, command = tmp_path_factory.mktemp("whole"), ["run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE), "--json"]
+    home = tmp_path_factory.mktemp("whole")
+    command = ["run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE, *STATEFUL), "--json"]
     whole = dreamgym_here(home, *command, PREFECT_API_URL=prefect_server)
     assert whole.returncode == 0, whole.stderr
     summary = json.loads(whole.stdout)
@@ -168,7 +178,7 @@ def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(
     resumed = dreamgym(tmp_path, *command)
     assert resumed.returncode == 0, resumed.stderr
     lineage = json.loads(resumed.stdout)["lineage"]
-    for name in ("logs", "experience", "start", "experience_model", "dream", "sim_to_real"):
+    for name in ("logs", "experience", "start", "experience_model", "wins", "dream", "sim_to_real"):
         assert digests(lineage[name]) == digests(summary["lineage"][name]), name
     assert losses(tmp_path) == losses(home)
     assert statuses(tmp_path) == {"FINISHED"}

@@ -1,6 +1,6 @@
 """Gain of a run: real success of its policies with intervals, over all tasks and by family."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
