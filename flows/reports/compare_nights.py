@@ -31,14 +31,17 @@ def nights(last: int) -> list[dict[str, Any]]:
     finished = [one for one in records() if one.get("results")]
     if not finished:
         raise InputError("no run has finished in this home yet: `dreamgym runs` shows what became of those that began")
-    shown = finished[-last:]
-    before = [None, *finished][len(finished) - len(shown)]
-    return [
-        _night(one, earlier, verdict_of(one, history)) for one, earlier in zip(shown, [before, *shown], strict=False)
-    ]
+    before: dict[str, Record] = {}
+    shown: list[dict[str, Any]] = []
+    for one in finished:
+        name = one["recipe"]["name"]
+        shown.append(_night(one, before.get(name), verdict_of(one, history)))
+        before[name] = one
+    return shown[-last:]
 
 
 def _night(record: Record, before: Record | None, verdict: str) -> dict[str, Any]:
+    """Return a run as plain data; new episodes are those since the run before of the same recipe."""
     results = record["results"]
     return {
         "run_id": record["run_id"],

@@ -28,6 +28,8 @@ _MEASURES = (
     "endpoint_requests",
     "endpoint_tokens",
 )
+_MEASUREMENTS = ("measured", "successes")
+"""Entries of a lineage that differ with every run."""
 _MISSING = "not run"
 
 Summary = dict[str, Any]
@@ -80,7 +82,7 @@ def _digests(lineage: dict[str, Any]) -> dict[str, str]:
     return {
         name: " ".join(one["__reference__"]["sha256"][:12] for one in values)
         for name, values in several.items()
-        if name != "successes"
+        if name not in _MEASUREMENTS
     }
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from flows.reports.compare_nights import page_of_nights
+from flows.reports.compare_nights import nights, page_of_nights
 from flows.reports.compare_runs import comparison, page_of, rows_of
 from infra.context import objects
+from tests.stored_runs import finished_run
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("home")]
 
@@ -21,6 +22,7 @@ def cycle(name: str, rate: float, model: str, successes: dict[str, bool]) -> dic
             "offline_interactions": 1234,
         },
         "lineage": {
+            "measured": {"__reference__": {"sha256": name * 64}},
             "logs": {"__reference__": {"sha256": "a" * 64}},
             "dream": {"__reference__": {"sha256": model * 64}},
             "successes": {"__reference__": reference},
@@ -104,3 +106,19 @@ def test_the_page_of_nights_is_small_and_says_who_became_champion(home):
     for foreign in ("<script", "http", "<b>\n"):
         assert foreign not in page
     assert "prefers-color-scheme: dark" in page
+
+
+def test_new_episodes_are_those_since_the_last_run_of_the_same_recipe():
+    for run_id, recipe, num_episodes in (("a-1", "a", 10), ("b-1", "b", 500), ("a-2", "a", 14), ("b-2", "b", 500)):
+        stored = {"uri": "", "sha256": "c" * 64, "kind": "trajectories", "notes": {"num_episodes": num_episodes}}
+        logs = {"__reference__": stored}
+        finished_run(
+            run_id,
+            recipe={"name": recipe, "seed": 0},
+            results={"seconds": 1.0},
+            lineage={"logs": logs},
+            stage_tokens={},
+            gate={},
+        )
+    assert [one["new_episodes"] for one in nights(4)] == [10, 500, 4, 0]
+    assert [one["new_episodes"] for one in nights(2)] == [4, 0]

@@ -146,7 +146,7 @@ def _after_refusal(record: Record) -> list[Next]:
         more = f"dreamgym run {name} --set experience.num_on_policy_episodes={episodes}"
         return [Next("Fit the experience model on more real episodes of the policy", more), again]
     if gate["gain"]["mean"] > 0:
-        tasks = 4 * next(iter([record["results"]["dream"]["num_tasks"]]))
+        tasks = 4 * record["results"]["dream"]["num_tasks"]
         more = f"dreamgym run {name} --set environment.num_test_tasks={tasks}"
         return [Next("Halve the interval with four times the test tasks", more), again]
     rounds = 2 * int(record["recipe"]["dream"]["num_rounds"])
