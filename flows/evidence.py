@@ -79,25 +79,25 @@ def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: boo
 def markdown(rows: list[dict[str, Any]]) -> str:
     """Return the runs and their mean as a Markdown table; shares in percent, 95% intervals."""
     columns = ("variant", "seed", *_COLUMNS)
-    lines = [_line(columns), _line("---" for _ in columns)]
+    lines = [markdown_line(columns), markdown_line("---" for _ in columns)]
     for variant in dict.fromkeys(row["variant"] for row in rows):
         runs = [row for row in rows if row["variant"] == variant]
-        lines += [_line(_cells(row)) for row in runs]
+        lines += [markdown_line(_cells(row)) for row in runs]
         if len(runs) > 1:
-            lines.append(_line(_mean_cells(variant, runs)))
+            lines.append(markdown_line(_mean_cells(variant, runs)))
     return "\n".join(lines)
 
 
 def families_markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return real success by family of tasks, averaged over the runs of each variant; shares in percent."""
     columns = ("variant", "family", "tasks", "start", "dream-only RL", "gain")
-    lines = [_line(columns), _line("---" for _ in columns)]
+    lines = [markdown_line(columns), markdown_line("---" for _ in columns)]
     for variant in dict.fromkeys(row["variant"] for row in rows):
         runs = [row["families"] for row in rows if row["variant"] == variant]
         for family in runs[0]:
             start, dream = (mean(run[family][policy] for run in runs) for policy in ("baseline", "candidate"))
             num_tasks, gain = runs[0][family]["num_tasks"], f"{100 * (dream - start):+z.1f}"
-            lines.append(_line([variant, family, str(num_tasks), _percent(start), _percent(dream), gain]))
+            lines.append(markdown_line([variant, family, str(num_tasks), as_percent(start), as_percent(dream), gain]))
     return "\n".join(lines)
 
 
@@ -108,11 +108,11 @@ def fidelity_markdown(rows: Sequence[dict[str, Any]]) -> str:
     test tasks.
     """
     columns = ("variant", "seed", *_FIDELITY.values(), "dreamt states hold", "dreamt outcomes hold")
-    lines = [_line(columns), _line("---" for _ in columns)]
+    lines = [markdown_line(columns), markdown_line("---" for _ in columns)]
     for row in rows:
-        measured = [_percent(row["fidelity"].get(name)) for name in _FIDELITY]
-        dreamt = [_percent(row[f"{what}_agreement"]) for what in ("state", "outcome")]
-        lines.append(_line([row["variant"], str(row["seed"]), *measured, *dreamt]))
+        measured = [as_percent(row["fidelity"].get(name)) for name in _FIDELITY]
+        dreamt = [as_percent(row[f"{what}_agreement"]) for what in ("state", "outcome")]
+        lines.append(markdown_line([row["variant"], str(row["seed"]), *measured, *dreamt]))
     return "\n".join(lines)
 
 
@@ -127,7 +127,8 @@ _FIDELITY = {
 }
 
 
-def _line(cells: Iterable[str]) -> str:
+def markdown_line(cells: Iterable[str]) -> str:
+    """Return a line of a Markdown table."""
     return f"| {' | '.join(cells)} |"
 
 
@@ -138,40 +139,43 @@ def _at(row: Any, path: Sequence[str]) -> Any:
     return row
 
 
-def _gain(gain: Interval) -> str:
+def as_gain(gain: Interval) -> str:
+    """Return a gain in percentage points with its interval."""
     return f"{100 * gain.mean:+z.1f} ({100 * gain.low:+z.1f} to {100 * gain.high:+z.1f})"
 
 
-def _percent(share: float | None) -> str:
+def as_percent(share: float | None) -> str:
+    """Return a share in percent, or nothing if it is not known."""
     return "" if share is None else f"{100 * share:.1f}"
 
 
-def _seconds(seconds: float | None) -> str:
+def as_seconds(seconds: float | None) -> str:
+    """Return a duration in whole seconds, or nothing if it is not known."""
     return "" if seconds is None else f"{seconds:,.0f}"
 
 
 def _with_steps(policy: dict[str, Any]) -> str:
-    return f"{_percent(policy['real_success'])} ({policy['real_interactions']:,} steps)"
+    return f"{as_percent(policy['real_success'])} ({policy['real_interactions']:,} steps)"
 
 
 _COLUMNS: dict[str, tuple[tuple[str, ...], Callable[[float | None], str]]] = {
-    "start": (("start", "real_success"), _percent),
-    "dream-only RL": (("dream", "real_success"), _percent),
-    "gain": (("gain", "mean"), _percent),
-    "its dream success": (("dream", "dream_success"), _percent),
-    "outcomes agree": (("outcome_agreement",), _percent),
-    "sim-to-real": (("sim_to_real", "real_success"), _percent),
-    "real-only RL": (("real_only", "real_success"), _percent),
-    "training s, dream": (("training_seconds",), _seconds),
-    "real-only": (("real_only", "training_seconds"), _seconds),
-    "all s": (("seconds",), _seconds),
+    "start": (("start", "real_success"), as_percent),
+    "dream-only RL": (("dream", "real_success"), as_percent),
+    "gain": (("gain", "mean"), as_percent),
+    "its dream success": (("dream", "dream_success"), as_percent),
+    "outcomes agree": (("outcome_agreement",), as_percent),
+    "sim-to-real": (("sim_to_real", "real_success"), as_percent),
+    "real-only RL": (("real_only", "real_success"), as_percent),
+    "training s, dream": (("training_seconds",), as_seconds),
+    "real-only": (("real_only", "training_seconds"), as_seconds),
+    "all s": (("seconds",), as_seconds),
 }
 """Path of each measure in a row, and how to write it; the gain is written with its interval."""
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
     cells = {heading: write(_at(row, path)) for heading, (path, write) in _COLUMNS.items()}
-    cells["gain"] = _gain(Interval(**row["gain"]))
+    cells["gain"] = as_gain(Interval(**row["gain"]))
     cells["sim-to-real"] = _with_steps(row["sim_to_real"]) if "sim_to_real" in row else "refused by the gate"
     cells["real-only RL"] = _with_steps(row["real_only"]) if "real_only" in row else ""
     return [row["variant"], str(row["seed"]), *cells.values()]
@@ -182,7 +186,7 @@ def _mean_cells(variant: str, runs: Sequence[dict[str, Any]]) -> list[str]:
     for heading, (path, write) in _COLUMNS.items():
         values = [_at(row, path) for row in runs]
         cells[heading] = write(None if None in values else mean(values))
-    cells["gain"] = _gain(mean_over_seeds([row["gain"]["mean"] for row in runs]))
+    cells["gain"] = as_gain(mean_over_seeds([row["gain"]["mean"] for row in runs]))
     return [variant, "mean", *cells.values()]
 
 

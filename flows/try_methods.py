@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.evidence import as_gain, as_percent, as_seconds, markdown_line
 from flows.planning.load_recipe import SHIPPED, load_recipe
 from infra.orchestration.embedded_prefect import open_prefect
 from infra.tracking.code_tags import git_commit
@@ -101,21 +102,19 @@ def markdown(rows: list[Row]) -> str:
     for row in rows:
         grouped.setdefault((row.recipe, row.method), []).append(row)
     lines = [_COLUMNS, ["---"] * len(_COLUMNS), *(_cells(*name, seeds) for name, seeds in grouped.items())]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(map(markdown_line, lines))
 
 
 def _cells(recipe: str, method: str, rows: list[Row]) -> list[str]:
-    gain = _gain(rows)
-    before, after = fmean(fmean(row.before) for row in rows), fmean(fmean(row.after) for row in rows)
     return [
         recipe,
         method,
         ", ".join(str(row.seed) for row in rows),
         f"{rows[0].num_episodes:,}",
-        f"{100 * before:.1f}",
-        f"{100 * after:.1f}",
-        f"{100 * gain.mean:+z.1f} ({100 * gain.low:+z.1f} to {100 * gain.high:+z.1f})",
-        f"{fmean(row.seconds for row in rows):,.0f}",
+        as_percent(fmean(fmean(row.before) for row in rows)),
+        as_percent(fmean(fmean(row.after) for row in rows)),
+        as_gain(_gain(rows)),
+        as_seconds(fmean(row.seconds for row in rows)),
     ]
 
 

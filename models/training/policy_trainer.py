@@ -105,15 +105,21 @@ class PolicyTrainer:
         if not self._loss.prepares:
             return micros
         batches = [
-            self._batch(micro, logprobs_M, None, hidden_MH)
+            self._batch(micro, TrainedTokens(micro.groups, logprobs_M.device), logprobs_M, None, hidden_MH)
             for micro, (logprobs_M, hidden_MH) in zip(micros, computed, strict=True)
         ]
         kept = self._with_own_network(self._loss.prepare, batches, [share for _, share in parts])
         return [replace(micro, kept_NK=one) for micro, one in zip(micros, kept, strict=True)]
 
-    def _batch(self, micro: _Micro, logprobs_M: Tensor, reference_M: Tensor | None, hidden_MH: Tensor) -> Batch:
+    def _batch(
+        self,
+        micro: _Micro,
+        tokens: TrainedTokens,
+        logprobs_M: Tensor,
+        reference_M: Tensor | None,
+        hidden_MH: Tensor,
+    ) -> Batch:
         old_M = logprobs_M.detach() if micro.old_logprobs_M is None else micro.old_logprobs_M
-        tokens = TrainedTokens(micro.groups, logprobs_M.device)
         batch = tokens.batch(logprobs_M, old_M, reference_M, hidden_MH, self.own_network)
         return replace(batch, num_updates=self._num_updates, kept_NK=micro.kept_NK)
 
@@ -160,10 +166,10 @@ class PolicyTrainer:
         """Return the summed terms of a micro-batch's loss by name, and sums to log."""
         reference_M = self._reference_logprobs(micro.groups)
         logprobs_M, hidden_MH = self._computed(self.network, micro.groups)
-        batch = self._batch(micro, logprobs_M, reference_M, hidden_MH)
+        tokens = TrainedTokens(micro.groups, logprobs_M.device)
+        batch = self._batch(micro, tokens, logprobs_M, reference_M, hidden_MH)
         rl, sums = self._with_own_network(self._loss.rl, batch)
-        marked = TrainedTokens(micro.groups, logprobs_M.device).terms(logprobs_M, reference_M)
-        terms = ({} if rl is None else {"rl": rl}) | marked
+        terms = ({} if rl is None else {"rl": rl}) | tokens.terms(logprobs_M, reference_M)
         entropy = float(-batch.old_logprobs_N.sum())
         return terms or {"rl": logprobs_M.sum() * 0.0}, sums | {"entropy": entropy}
 

@@ -4,6 +4,7 @@ Shapes: N action tokens, in the order of groups, streams and tokens; M trained t
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import torch
@@ -35,11 +36,7 @@ class TrainedTokens:
         network: nn.Module | None,
     ) -> Batch:
         """Return the action tokens among the trained ones, for the loss."""
-        turns = [
-            (length, episode)
-            for one, episode in zip(self._streams, self._episodes(), strict=True)
-            for length in one.action_lengths
-        ]
+        episodes, lengths = self._episodes(), [stream.action_lengths for stream in self._streams]
         is_action_M = self._values(lambda stream: stream.tokens.is_action) if self._has_marks else None
 
         def chosen(values_M: Tensor) -> Tensor:
@@ -51,10 +48,10 @@ class TrainedTokens:
             sampled_logprobs_N=chosen(self._values(lambda stream: stream.tokens.logprobs)),
             reference_logprobs_N=None if reference_logprobs_M is None else chosen(reference_logprobs_M),
             advantages_N=self._tensor([one for stream in self._streams for one in stream.token_advantages]),
-            stream_lengths=[sum(stream.tokens.is_action) for stream in self._streams],
-            stream_episodes=self._episodes(),
-            turn_lengths=[length for length, _ in turns],
-            turn_episodes=[episode for _, episode in turns],
+            stream_lengths=[sum(one) for one in lengths],
+            stream_episodes=episodes,
+            turn_lengths=[*chain(*lengths)],
+            turn_episodes=[*chain(*([number] * len(one) for number, one in zip(episodes, lengths, strict=True)))],
             hidden_NH=None if network is None else chosen(hidden_MH).float(),
             network=network,
         )

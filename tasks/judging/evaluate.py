@@ -69,7 +69,7 @@ def evaluate(
     played = play_real(name, policy, recipe, repeated, measured.temperature, seed)
     real = _with_outcome(played, measured.max_failed_share)
     dreamt_tasks = {task.task_id for task in held_out[: measured.max_dreamt_tasks]}
-    awake = [one for one in real if experience_model and one.task.task_id in dreamt_tasks]
+    awake = [one for one in real if one.task.task_id in dreamt_tasks]
     dreamt = _dreamt(name, policy, experience_model, experience, recipe, measured, awake)
     with run_context().display.stage("replays"):
         replays = replay(dreamt, environment)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from models.measurement.intervals import success_rate
 from schemas.recipes.learning import StartRecipe
 from schemas.records import Reference
-from tasks.learning.clone_policy import shortest_successes
+from tasks.learning.clone_policy import logged_demonstrations
 from tasks.running.artifacts import get_trajectories
 from tasks.running.versioned import versioned_task
 
@@ -26,8 +26,7 @@ def measure_memorisation(
         start: Number of cloned tasks.
         temperatures: Temperatures of these episodes; those of the first one count.
     """
-    logged = shortest_successes(get_trajectories(*demonstrations))[: start.num_demonstrations]
-    cloned = {one.task.task_id for one in logged}
+    cloned = {one.task.task_id for one in logged_demonstrations(demonstrations, start)}
     episodes = get_trajectories(played)
     first = [one for one in episodes[: -(-len(episodes) // len(temperatures))] if not one.failure]
     wins = {

@@ -43,7 +43,7 @@ def clone_policy(
         DataError: no trajectory succeeds.
     """
     model = get_frozen_model(backbone)
-    logged = shortest_successes(get_trajectories(*trajectories))[: recipe.num_demonstrations]
+    logged = logged_demonstrations(trajectories, recipe)
     demonstrations = shortest_successes([*logged, *get_trajectories(*wins)])
     if not demonstrations:
         raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")
@@ -58,6 +58,11 @@ def clone_policy(
     stage = "consolidation" if wins else "start policy"
     trained = fine_tuned(backbone, examples, recipe.sft, training, seed, stage)
     return put_model(trained, backbone, num_demonstrations=len(demonstrations))
+
+
+def logged_demonstrations(trajectories: Sequence[Reference], recipe: StartRecipe) -> list[Trajectory]:
+    """Return the shortest logged success of each of the first tasks that have one."""
+    return shortest_successes(get_trajectories(*trajectories))[: recipe.num_demonstrations]
 
 
 def shortest_successes(episodes: Sequence[Trajectory]) -> list[Trajectory]:

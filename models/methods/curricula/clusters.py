@@ -1,4 +1,4 @@
-"""Tasks drawn by the reward entropy of clusters of similar tasks (paper, section 4.3, for PPO)."""
+"""Tasks drawn by the reward entropy of clusters of similar tasks (paper, Eq. 7, for PPO)."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class ClustersOptions(RewardEntropyOptions):
 class Clusters(RewardEntropy):
     """Tasks drawn by the reward entropy of the cluster that they belong to.
 
-    Source: paper, section 4.3: without groups of episodes of one task, as in PPO, similar tasks are compared.
+    Source: paper, Eq. 7: without groups of episodes of one task, as in PPO, similar tasks are compared.
     Differs: the paper does not say how it clusters; here by k-means over hashed words of instruction and first state.
     """
 

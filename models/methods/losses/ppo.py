@@ -41,7 +41,7 @@ class PpoOptions(ClippedOptions):
 class Ppo(Clipped):
     """PPO: a critic is the baseline. Use it with the advantage `critic`.
 
-    Source: paper, section 4.4; GAE is Eq. 16 of arXiv 1506.02438. Text of the environment is no unit: the trace passes
+    Source: paper, Eq. 2; GAE is Eq. 16 of arXiv 1506.02438. Text of the environment is no unit: the trace passes
         from the last token of an action to the first one of the next.
     Differs: the critic is a linear head on the policy, not a network of its own; an episode that reached the step limit
         ends with value 0, since a dream always runs to an outcome.
