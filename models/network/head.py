@@ -1,21 +1,28 @@
 """The head: log-probabilities of target tokens, without holding the logits of all of them at once.
 
-Shapes: N target tokens, E hidden size.
+Shapes: N target tokens, E hidden size, V vocabulary.
 """
+
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import Function
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from models.network.transformer import Weights, logits_of
+from models.network.transformer import Weights, logits_of, wide_product
 
 _LOGITS_AT_A_TIME = 2**26
-"""Maximum number of logits computed at a time: a quarter of a gigabyte."""
+"""Maximum number of logits computed at a time on a CPU: a quarter of a gigabyte."""
+_ROWS_AT_A_TIME = 4_096
+"""Number of tokens whose logits are computed at a time on a GPU, which larger products use better."""
 
 
 def target_logprobs(weights: Weights, hidden_NE: Tensor, targets_N: Tensor, temperature: float = 1.0) -> Tensor:
     """Return the log-softmax at the targets, [N]; more than one chunk is recomputed in the backward pass."""
+    if hidden_NE.is_cuda and hidden_NE.dtype == torch.bfloat16:
+        return NarrowLogprobs.apply(hidden_NE, weights.head, targets_N, temperature)
 
     def chunk(hidden: Tensor, targets: Tensor) -> Tensor:
         logprobs = F.log_softmax(logits_of(weights, hidden) / temperature, dim=-1)
@@ -26,3 +33,40 @@ def target_logprobs(weights: Weights, hidden_NE: Tensor, targets_N: Tensor, temp
     if len(parts) == 1:
         return chunk(*parts[0])
     return torch.cat([checkpoint(chunk, *part, use_reentrant=False) for part in parts])
+
+
+class NarrowLogprobs(Function):
+    """Log-softmax at the targets with products of the hidden states' dtype, and float32 sums.
+
+    Only the sums of the softmax are kept for the backward pass, which computes the logits again, once.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, hidden_NE: Tensor, head_VE: Tensor, targets_N: Tensor, temperature: float) -> Tensor:
+        """Return the log-probabilities, [N]."""
+        narrow_VE = head_VE.detach().to(hidden_NE.dtype)
+        logprobs, sums = [], []
+        for hidden, targets in zip(hidden_NE.split(_ROWS_AT_A_TIME), targets_N.split(_ROWS_AT_A_TIME), strict=True):
+            logits = wide_product(hidden, narrow_VE.t()).div_(temperature)
+            sums.append(logits.logsumexp(-1))
+            logprobs.append(logits.gather(1, targets[:, None])[:, 0] - sums[-1])
+        ctx.save_for_backward(hidden_NE, narrow_VE, targets_N, torch.cat(sums))
+        ctx.temperature, ctx.head_is_trained = temperature, head_VE.requires_grad
+        return torch.cat(logprobs)
+
+    @staticmethod
+    def backward(ctx: Any, grad_N: Tensor) -> tuple[Tensor, Tensor | None, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the gradients: of a logit, its target's indicator minus its probability, over the temperature."""
+        hidden_NE, narrow_VE, targets_N, sums_N = ctx.saved_tensors
+        hidden_grad_NE = torch.empty_like(hidden_NE)
+        head_grad_VE = torch.zeros_like(narrow_VE, dtype=torch.float32) if ctx.head_is_trained else None
+        for first in range(0, len(hidden_NE), _ROWS_AT_A_TIME):
+            part = slice(first, first + _ROWS_AT_A_TIME)
+            logits = wide_product(hidden_NE[part], narrow_VE.t()).div_(ctx.temperature)
+            slopes = logits.sub_(sums_N[part, None]).exp_().neg_()
+            slopes.scatter_add_(1, targets_N[part, None], torch.ones_like(slopes[:, :1]))
+            slopes = slopes.mul_((grad_N[part] / ctx.temperature)[:, None]).to(hidden_NE.dtype)
+            hidden_grad_NE[part] = slopes @ narrow_VE
+            if head_grad_VE is not None:
+                head_grad_VE += wide_product(slopes.t(), hidden_NE[part])
+        return hidden_grad_NE, head_grad_VE, None, None

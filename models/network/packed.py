@@ -1,4 +1,4 @@
-"""Forward passes for training: tokens of all rows are packed without padding, and padded only to attend.
+"""Forward passes for training: tokens of all rows are packed without padding, and padded at most to attend.
 
 Shapes: N tokens of all rows, R rows side by side, T tokens of the longest, H heads, D head size, E hidden size.
 """
@@ -12,13 +12,17 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional as F
 
+from models.network.compiled import compiled_on_gpu
 from models.network.transformer import Layer, Weights, attend, bias_of, finish_block, norm, project, rotations
+from models.network.varlen import VarlenGroups, can_attend
 
 Row = Sequence[int]
 
 _ROUND_TO = 16
 _SHAPES_PER_OCTAVE = 32
 """Number of token counts per doubling; others are rounded up, because CPU kernels are compiled once per shape."""
+
+_project, _finish_block = compiled_on_gpu(project), compiled_on_gpu(finish_block)
 
 
 def forward(weights: Weights, rows: Sequence[Row]) -> Tensor:
@@ -52,12 +56,12 @@ def forward_groups(weights: Weights, prefixes: Sequence[Row], suffixes: Sequence
         then, owners = then + filler, owners + [0] * len(filler)
     else:
         first += filler
-    groups = _Groups(weights, first, then, owners)
+    groups = (VarlenGroups if can_attend(weights) else _PaddedGroups)(weights, first, then, owners)
     spin = rotations(weights, groups.positions_1N)
     x_NE = F.embedding(groups.ids_N, weights.embedding)
 
     def compute(layer: Layer, x_NE: Tensor) -> Tensor:
-        return finish_block(weights, layer, x_NE, groups.attended(*project(weights, layer, x_NE[None], *spin)))
+        return _finish_block(weights, layer, x_NE, groups.attended(*_project(weights, layer, x_NE[None], *spin)))
 
     for block in weights.blocks:
         x_NE = block(compute, x_NE)
@@ -71,7 +75,7 @@ def _filler(rows: Sequence[Row]) -> list[Row]:
     return [[0] * min(longest, missing) for missing in range(-count % step, 0, -longest)]
 
 
-class _Groups:
+class _PaddedGroups:
     """Positions and attention masks of the tokens of groups: rows, and other rows that continue them."""
 
     def __init__(self, weights: Weights, first: list[Row], then: list[Row], owners: list[int]) -> None:

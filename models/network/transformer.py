@@ -109,7 +109,7 @@ def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) 
             (_eager_block if for_sampling else _lazy_block)(block, network, dtype) for block in network.model.layers
         ],
         norm_E=network.model.norm.weight,
-        head=network.lm_head.weight,
+        head=_head(network, dtype) if for_sampling else network.lm_head.weight,
         num_heads=config.num_attention_heads,
         num_kv_heads=config.num_key_value_heads,
         head_size=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
@@ -117,6 +117,12 @@ def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) 
         inverse_frequencies=rotary.inv_freq,
         dtype=dtype,
     )
+
+
+def _head(network: Any, dtype: torch.dtype) -> Tensor:
+    """Return the head for sampling: on a GPU in the dtype of the other products, since float32 products are slow there."""
+    head = network.lm_head.weight
+    return head.to(dtype) if head.is_cuda else head
 
 
 def _eager_block(block: Any, _: Any, dtype: torch.dtype) -> Block:
@@ -213,15 +219,17 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
     """Compute grouped-query attention, [B, T, H * D].
 
     It is written out for a CPU, where the fused kernel takes two to four times as long: in its backward pass at these
-    sizes, and in all of bfloat16 on processors without native matrix multiplication.
+    sizes, and in all of bfloat16 on processors without native matrix multiplication. So it is for single tokens on a
+    GPU, where time is spent on reading keys and values, which the fused kernel wants repeated for every query head.
 
     Args:
         query: [B, H, T, D].
         key: [B, K, S, D].
         value: [B, K, S, D].
-        bias: 0 where a token may look, -inf elsewhere; [T, S], or [B, 1, T, S].
+        bias: 0 where a token may look, -inf elsewhere; [T, S], or [B, 1, T, S]. Scores are in the wider of its dtype and
+            that of the queries.
     """
-    if query.is_cuda:
+    if query.is_cuda and query.shape[2] > 1:
         key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], dim=1) for t in (key, value))
         return F.scaled_dot_product_attention(query, key, value, attn_mask=bias).transpose(1, 2).flatten(2)
     _, num_heads, length, size = query.shape
@@ -229,7 +237,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
     groups = num_heads // num_kv_heads
     grouped = query.unflatten(1, (num_kv_heads, groups)).flatten(2, 3) * size**-0.5
     scores = (grouped @ key.transpose(2, 3)).unflatten(2, (groups, length)) + bias.unsqueeze(-3)
-    attended = scores.softmax(-1).flatten(2, 3) @ value
+    attended = scores.softmax(-1).to(value.dtype).flatten(2, 3) @ value
     return attended.unflatten(2, (groups, length)).flatten(1, 2).transpose(1, 2).flatten(2)
 
 
@@ -242,8 +250,15 @@ def finish_block(weights: Weights, layer: Layer, x: Tensor, attended: Tensor) ->
 
 
 def logits_of(weights: Weights, hidden: Tensor) -> Tensor:
-    """Return logits for hidden states [..., E], always computed in float32."""
-    return F.linear(hidden.float(), weights.head)
+    """Return logits for hidden states [N, E], in float32; a head laid out in bfloat16 is multiplied as it is."""
+    if weights.head.dtype == torch.float32:
+        return F.linear(hidden.float(), weights.head)
+    return wide_product(hidden.to(weights.head.dtype), weights.head.t())
+
+
+def wide_product(a: Tensor, b: Tensor) -> Tensor:
+    """Return the product of two matrices of a narrow dtype as float32: on a GPU only the sums are in float32."""
+    return torch.mm(a, b, out_dtype=torch.float32) if a.is_cuda else a.float() @ b.float()
 
 
 def bias_of(visible: Tensor, dtype: torch.dtype) -> Tensor:

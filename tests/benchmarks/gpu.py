@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from models.generation.torch_engine import Sessions, engine_weights
+from models.generation.torch_engine import TorchEngine, engine_weights
 from models.methods.advantages.grpo import group_advantages
 from models.network.trained_parameters import make_trainable
 from schemas.recipes.networks import TrainingRecipe
@@ -147,14 +147,14 @@ def decoding(
     network: Any, size: Size, bounds: Bounds, num_rows: int = 64, context: int = 512, num_new: int = 128
 ) -> tuple[float, float]:
     """Return the sampled tokens per second, and the share of the time that reading weights and cache takes at least."""
-    weights = engine_weights(network)
+    engine = TorchEngine(engine_weights(network), 0)
     prompts = torch.randint(
         1, size.vocabulary, (num_rows, context), generator=torch.Generator().manual_seed(2)
     ).tolist()
 
     def seconds_for(max_new_tokens: int) -> float:
         def work() -> None:
-            sessions = Sessions(weights, num_rows, torch.Generator(weights.device).manual_seed(0), context + num_new)
+            sessions = engine.open(num_rows, context + num_new)
             sessions.extend(range(num_rows), prompts)
             sessions.generate(range(num_rows), Sampling(max_new_tokens, -1))
 

@@ -19,13 +19,13 @@ def prompts() -> list[list[int]]:
 
 def ours() -> list[float]:
     """Measure the torch engine."""
-    from models.generation.torch_engine import Sessions, engine_weights
+    from models.generation.torch_engine import TorchEngine, engine_weights
     from schemas.sampling import Sampling
 
     weights, rows = engine_weights(network()), prompts()
 
     def work() -> None:
-        sessions = Sessions(weights, len(rows), torch.Generator().manual_seed(0), PROMPT)
+        sessions = TorchEngine(weights, 0).open(len(rows), PROMPT)
         sessions.extend(range(len(rows)), rows)
         sessions.generate(range(len(rows)), Sampling(COMPLETION, -1))
 

@@ -14,7 +14,7 @@ from flows.promotion.export import export_policy
 from flows.runs.find_policy import FoundPolicy, find_policy
 from infra.context import ledger, objects
 from infra.storage.run_records import save_record
-from models.generation.torch_engine import Sessions
+from models.generation.torch_engine import TorchEngine
 from models.network.language_model import load_model
 from models.network.transformer import weights_of
 from models.text.prompts import PromptFormat
@@ -96,7 +96,7 @@ def test_plain_transformers_computes_what_our_engine_computes(stored, tmp_path, 
     ids = PromptFormat(tokenizer).turn_prompt(TASK, ["look"], STATE)
     network = get_frozen_model(stored[name]).network
     assert ids == get_frozen_model(stored[name]).format.turn_prompt(TASK, ["look"], STATE)
-    sessions = Sessions(weights_of(network, torch.float32), 1, torch.Generator().manual_seed(0))
+    sessions = TorchEngine(weights_of(network, torch.float32), 0).open(1)
     sessions.extend([0], [ids])
     (sampled,) = sessions.generate([0], Sampling(8, end_id=tokenizer.eos_token_id))
     with torch.no_grad():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from models.generation.torch_engine import Sessions
+from models.generation.torch_engine import TorchEngine
 from models.network.packed import forward
 from models.network.trained_parameters import make_trainable
 from models.network.transformer import weights_of
@@ -77,7 +77,7 @@ def test_gradients_are_those_of_a_cpu(kind, checkpointing, lora_rank):
 def test_what_is_sampled_over_several_turns_is_as_likely_as_on_a_cpu(kind):
     network = tiny_network(kind=kind)
     weights = weights_of(deepcopy(network).to("cuda"), torch.float32, for_sampling=True)
-    sessions = Sessions(weights, 3, torch.Generator("cuda").manual_seed(0))
+    sessions = TorchEngine(weights, 0).open(3)
     streams: list[list[int]] = [[], [], []]
     for news in ([[5, 6, 7], [5, 6, 7], [9]], [[11, 12], [13], [14, 15, 16]]):
         sessions.extend(range(3), news)
@@ -88,3 +88,37 @@ def test_what_is_sampled_over_several_turns_is_as_likely_as_on_a_cpu(kind):
             table = true_logprobs(network, streams[row])[len(before) - 1 : -1]
             expected = table.gather(1, torch.tensor(one.ids)[:, None])[:, 0]
             torch.testing.assert_close(torch.tensor(one.logprobs), expected, rtol=0, atol=1e-4)
+
+
+@needs_gpu
+@pytest.mark.parametrize("kind", ["llama", "qwen2", "qwen3"])
+def test_an_update_in_bfloat16_is_about_that_of_a_cpu(kind):
+    network = tiny_network(kind=kind, vocab_size=512)
+    streams = [
+        Tokens([1, 2, *range(length, 2 * length)], [False] * 9 + [True] * (length - 7), [0.0] * (length + 2))
+        for length in (40, 25, 60)
+    ]
+    group, found = group_of(streams, [1.0, -1.0, 0.5]), []
+    for device, dtype in (("cpu", torch.float32), ("cuda", torch.bfloat16)):
+        there = deepcopy(network).to(device)
+        logprobs = trained_logprobs(weights_of(there, dtype), [group], temperature=0.8)
+        (logprobs * torch.linspace(-1, 1, len(logprobs), device=device)).sum().backward()
+        found.append((logprobs.detach().cpu(), torch.cat([one.grad.flatten().cpu() for one in there.parameters()])))
+    for ours, theirs in zip(*found, strict=True):
+        assert (ours - theirs).norm() < 0.05 * theirs.norm()
+
+
+@needs_gpu
+def test_captured_steps_sample_as_likely_as_the_network_says_and_anew_each_time():
+    network, count = tiny_network(vocab_size=16), 4_096
+    likely = true_logprobs(network, [3, 1, 4])[-1].softmax(-1)
+    engine = TorchEngine(weights_of(deepcopy(network).to("cuda"), torch.float32, for_sampling=True), 0)
+    drawn = []
+    for _ in range(2):
+        sessions = engine.open(count)
+        sessions.extend(range(count), [[3, 1]] * count)
+        drawn.append([one.ids for one in sessions.generate(range(count), Sampling(6, -1))])
+    assert drawn[0] != drawn[1]
+    followed = [ids[1] for run in drawn for ids in run if ids[0] == 4]
+    shares = torch.bincount(torch.tensor(followed), minlength=16) / len(followed)
+    assert torch.allclose(shares, likely, atol=5 * (0.25 / len(followed)) ** 0.5)

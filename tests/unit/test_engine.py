@@ -3,7 +3,8 @@ import math
 import pytest
 import torch
 
-from models.generation.torch_engine import Sessions, _draw
+from models.generation.draws import by_running_sum
+from models.generation.torch_engine import TorchEngine
 from models.network.transformer import Weights, weights_of
 from schemas.errors import InputError
 from schemas.sampling import Sampling
@@ -18,7 +19,7 @@ def exact(network) -> Weights:
 
 def test_sampled_logprobs_over_several_turns_are_those_of_a_full_forward():
     network = tiny_network()
-    sessions = Sessions(exact(network), 3, torch.Generator().manual_seed(0))
+    sessions = TorchEngine(exact(network), 0).open(3)
     streams = [[5, 6, 7], [5, 6, 7], [9]]
     logprobs = [[], [], []]
     news = streams
@@ -37,14 +38,14 @@ def test_sampled_logprobs_over_several_turns_are_those_of_a_full_forward():
 
 
 def test_rows_that_start_alike_are_computed_once():
-    sessions = Sessions(exact(tiny_network()), 8, torch.Generator())
+    sessions = TorchEngine(exact(tiny_network()), 0).open(8)
     sessions.extend(range(8), [[1, 2, 3, 4]] * 8)
     assert sessions.num_prefilled == 4
 
 
 def test_a_restarted_row_forgets():
     network = tiny_network()
-    sessions = Sessions(exact(network), 2, torch.Generator().manual_seed(0))
+    sessions = TorchEngine(exact(network), 0).open(2)
     sessions.extend([0, 1], [[1, 2, 3], [4, 5]])
     sessions.generate([0, 1], Sampling(4, 0))
     sessions.restart(0)
@@ -55,7 +56,7 @@ def test_a_restarted_row_forgets():
 
 def test_greedy_is_the_likeliest_token():
     network = tiny_network()
-    sessions = Sessions(exact(network), 1, torch.Generator())
+    sessions = TorchEngine(exact(network), 0).open(1)
     sessions.extend([0], [[3, 4, 5]])
     one = sessions.generate([0], Sampling(1, 0, temperature=0))[0]
     assert one.ids == [true_logprobs(network, [3, 4, 5])[-1].argmax().item()]
@@ -63,7 +64,7 @@ def test_greedy_is_the_likeliest_token():
 
 def test_tokens_are_drawn_as_often_as_they_are_likely():
     probabilities = torch.tensor([0.0, 0.5, 0.0, 0.3, 0.2, 0.0])
-    drawn = _draw(probabilities.expand(100_000, -1), torch.Generator().manual_seed(0))
+    drawn = by_running_sum(probabilities.expand(100_000, -1), torch.Generator().manual_seed(0))
     shares = torch.bincount(drawn, minlength=6) / len(drawn)
     assert shares[probabilities == 0].sum() == 0
     assert torch.allclose(shares, probabilities, atol=5 * (0.25 / len(drawn)) ** 0.5)
@@ -87,7 +88,7 @@ def test_what_is_sampled_is_distributed_as_the_network_says(temperature, top_p):
     network, count = tiny_network(vocab_size=16), 20_000
     likely = (true_logprobs(network, [3, 1, 4])[-1] / temperature).softmax(-1).tolist()
     nucleus = nucleus_of(likely, top_p)
-    sessions = Sessions(exact(network), count, torch.Generator().manual_seed(0))
+    sessions = TorchEngine(exact(network), 0).open(count)
     sessions.extend(range(count), [[3, 1, 4]] * count)
     sampled = sessions.generate(range(count), Sampling(1, 0, temperature, top_p))
     assert likelihood_of_draws([one.ids[0] for one in sampled], nucleus) > 0.001

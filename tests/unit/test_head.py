@@ -20,3 +20,19 @@ def test_they_and_their_gradients_are_those_of_all_logits_at_once(monkeypatch, l
     assert_close(found, expected)
     inputs = (hidden, network.lm_head.weight)
     assert_close(torch.autograd.grad(found.sum(), inputs), torch.autograd.grad(expected.sum(), inputs))
+
+
+@pytest.mark.parametrize("rows_at_a_time", [1, 3, 10**6])
+@pytest.mark.parametrize("head_is_trained", [True, False])
+def test_products_of_a_narrow_dtype_give_the_same_where_nothing_is_rounded(
+    monkeypatch, rows_at_a_time, head_is_trained
+):
+    monkeypatch.setattr(head, "_ROWS_AT_A_TIME", rows_at_a_time)
+    weight = tiny_network(vocab_size=64).lm_head.weight.requires_grad_(head_is_trained)
+    hidden = torch.randn(7, 32, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    targets, slopes = torch.arange(7) * 9, torch.linspace(-1, 2, 7)
+    found = head.NarrowLogprobs.apply(hidden, weight, targets, 0.7)
+    expected = (hidden @ weight.t() / 0.7).log_softmax(-1)[torch.arange(7), targets]
+    assert_close(found, expected)
+    inputs = (hidden, weight) if head_is_trained else (hidden,)
+    assert_close(torch.autograd.grad(found, inputs, slopes), torch.autograd.grad(expected, inputs, slopes))

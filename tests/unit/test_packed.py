@@ -1,10 +1,14 @@
 """Rows without padding between them: each computes the same as alone, forwards and backwards."""
 
+from unittest.mock import patch
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn import functional as F
 
+from models.network import packed, varlen
 from models.network.packed import forward, forward_groups
 from models.network.transformer import logits_of, weights_of
 from models.training.trained_logprobs import trained_logprobs
@@ -60,6 +64,34 @@ def test_what_is_shared_is_computed_once_and_is_what_it_is_alone(groups):
     expected.log_softmax(-1)[:, 7].mean().backward()
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
     assert_alike(ours, gradients(network))
+
+
+def varlen_by_hand(query, key, value, query_edges, key_edges, longest_query, longest_key, **causal):
+    """Do what the GPU's kernel does: row by row, the last query of each sees its last key."""
+    assert longest_query == query_edges.diff().max()
+    assert longest_key == key_edges.diff().max()
+    found = []
+    for (a, b), (c, d) in zip(query_edges.unfold(0, 2, 1), key_edges.unfold(0, 2, 1), strict=True):
+        parts = [t.transpose(0, 1)[None] for t in (query[a:b], key[c:d], value[c:d])]
+        visible = torch.ones(b - a, d - c, dtype=torch.bool).tril(int((d - c) - (b - a)))
+        found.append(F.scaled_dot_product_attention(*parts, attn_mask=visible, enable_gqa=True)[0].transpose(0, 1))
+    return torch.cat(found)
+
+
+@given(groups=st.lists(GROUP, min_size=1, max_size=4), lonely=st.booleans())
+def test_attention_without_padding_is_the_same(groups, lonely):
+    network = tiny_network()
+    weights = weights_of(network, torch.float32)
+    prefixes, suffixes = [list(part) for part in zip(*groups, strict=True)]
+    prefixes, suffixes = ([[1, *one] for one in prefixes], []) if lonely else (prefixes, suffixes)
+    expected = forward_groups(weights, prefixes, suffixes)
+    (expected * torch.arange(len(expected))[:, None]).sum().backward()
+    theirs = gradients(network)
+    with patch.object(packed, "can_attend", lambda _: True), patch.object(varlen, "varlen_attn", varlen_by_hand):
+        found = forward_groups(weights, prefixes, suffixes)
+    (found * torch.arange(len(found))[:, None]).sum().backward()
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    assert_alike(gradients(network), theirs)
 
 
 def test_nothing_is_computed_for_padding():

@@ -1,0 +1,261 @@
+"""A pretrained network learns in its dream, on one device: the loop of `models/` without pipeline, storage or tracking.
+
+    python -m tests.benchmarks.pretrained FOLDER textworld-tiny
+    python -m tests.benchmarks.pretrained models/backbones/textworld-tiny textworld-tiny --rounds 2 --valid 16
+
+Logs, clone, own episodes, experience model, then rounds of dream and update, with success on valid games before, in the
+middle and after. Names are never replaced, since the network knows words. One JSON line per step says what it took.
+"""
+
+import json
+import random
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import typer
+from torch import Tensor
+
+from flows.planning.load_recipe import load_recipe
+from infra.environments.by_name import admissible_actions_of, annotator_of_facts, open_environment
+from models.experience.encoders import HashingEncoder
+from models.experience.experience_model import Dream, ExperienceModel
+from models.experience.predictors import LocalPredictor
+from models.experience.retrieval import IndexedTransition, ReplayIndex, join
+from models.generation.torch_engine import TorchEngine, engine_weights
+from models.methods.scoring import Scoring
+from models.network.language_model import LanguageModel, load_model
+from models.network.trained_parameters import trainable_copy
+from models.rollout.behaviour_policies import collect
+from models.rollout.rollouts import Rollout, RolloutOptions
+from models.training.checkpoints import Checkpoints, optimizer_state
+from models.training.examples import experience_example, policy_examples, situations_of
+from models.training.jobs import PolicyUpdateJob, SftJob
+from models.training.sft import Example
+from schemas.ports import Environment
+from schemas.recipes.networks import SftRecipe
+from schemas.recipes.recipe import Recipe
+from schemas.records import AgentTask, Trajectory
+from schemas.state_text import changes_between
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+NOISE = (0.0, 0.15, 0.25, 0.5)
+TOKENS_PER_BATCH = 64_000
+
+
+@contextmanager
+def step(name: str) -> Iterator[dict[str, Any]]:
+    """Time a step, and print it with what it found."""
+    found: dict[str, Any] = {}
+    began = time.perf_counter()
+    yield found
+    peak = torch.cuda.max_memory_allocated() / 1e9 if DEVICE == "cuda" else 0.0
+    print(
+        json.dumps({"step": name, "s": round(time.perf_counter() - began, 1), "gb": round(peak, 1), **found}),
+        flush=True,
+    )
+
+
+@dataclass
+class Loop:
+    """What stays through the rounds."""
+
+    recipe: Recipe
+    seed: int
+
+    def __post_init__(self) -> None:
+        self.real = open_environment(self.recipe.environment)
+        self.annotator = annotator_of_facts(self.recipe.environment)
+        self.index = ReplayIndex(HashingEncoder())
+
+    def explained(self, episodes: Sequence[Trajectory]) -> list[Trajectory]:
+        """Return episodes with first states and reasoning, and remember their transitions."""
+        traces = self.annotator.annotate(episodes)
+        whole = [
+            replace(
+                one,
+                task=replace(one.task, initial_state=one.turns[0].state),
+                turns=[replace(t, step=replace(t.step, reasoning=r)) for t, r in zip(one.turns, own, strict=True)],
+                episode_id=f"{one.task.task_id}/{random.random()}",
+            )
+            for one, own in zip(episodes, traces, strict=True)
+        ]
+        turns = [(one, turn) for one in whole for turn in one.turns]
+        vectors = join(
+            HashingEncoder(),
+            [o.task.instruction for o, _ in turns],
+            [t.state for _, t in turns],
+            [t.action for _, t in turns],
+        )
+        self.index.add(
+            vectors,
+            [
+                IndexedTransition.of(o.episode_id, False, t.action, changes_between(t.state, t.step.state))
+                for o, t in turns
+            ],
+        )
+        return whole
+
+    def clone(
+        self, base: LanguageModel, episodes: Sequence[Trajectory], sft: SftRecipe
+    ) -> tuple[LanguageModel, dict[str, Any]]:
+        """Return the base, trained to act like these episodes."""
+        length = self.recipe.start.history_length
+        examples = [e for one in episodes for e in policy_examples(base.format, one, length, remember_episode=False)]
+        return self.tuned(base, examples, sft)
+
+    def fit(
+        self, base: LanguageModel, episodes: Sequence[Trajectory], sft: SftRecipe
+    ) -> tuple[LanguageModel, dict[str, Any]]:
+        """Return the base, trained to predict the transitions of these episodes."""
+        examples: list[Example] = []
+        for one in episodes:
+            asked = [
+                replace(s, trajectory_id=one.episode_id)
+                for s in situations_of(one, self.recipe.experience.history_length)
+            ]
+            shown = self.index.retrieve(asked, self.recipe.retrieval.num_demonstrations)
+            for i, (situation, demonstrations) in enumerate(zip(asked, shown, strict=True)):
+                example = experience_example(
+                    base.format, replace(situation, demonstrations=tuple(demonstrations)), one, i
+                )
+                examples += [example] * (self.recipe.experience.rare_outcome_copies if one.turns[i].step.done else 1)
+        return self.tuned(base, examples, sft)
+
+    def tuned(
+        self, base: LanguageModel, examples: list[Example], sft: SftRecipe
+    ) -> tuple[LanguageModel, dict[str, Any]]:
+        """Return the base, fine-tuned on examples, and what that took."""
+        losses: list[float] = []
+        num_tokens = sum(len(one.ids) for one in examples)
+        num_updates = max(1, round(sft.epochs * num_tokens / sft.tokens_per_update))
+        model = replace(base, network=trainable_copy(base.network, self.recipe.training, self.seed))
+        job = SftJob(examples, sft.tokens_per_update, TOKENS_PER_BATCH, num_updates, sft.learning_rate)
+        with tempfile.TemporaryDirectory() as folder:
+            job.run(model.network, self.seed, lambda p: losses.append(p.loss), Checkpoints(Path(folder)))
+        return model, {
+            "updates": num_updates,
+            "tokens": round(num_tokens * sft.epochs),
+            "loss": [losses[0], losses[-1]],
+        }
+
+    def play(
+        self,
+        policy: LanguageModel,
+        environment: Environment,
+        origin: Any,
+        tasks: Sequence[AgentTask],
+        temperature: float,
+        seed: int,
+    ) -> list[Trajectory]:
+        """Play one episode per task."""
+        engine = TorchEngine(engine_weights(policy.network), seed)
+        options = RolloutOptions(
+            False, self.recipe.start.history_length, temperature, self.recipe.environment.max_steps, num_slots=256
+        )
+        return Rollout(engine, policy.format, environment, origin, options).play(tasks)
+
+    def dream_of(self, model: LanguageModel) -> Dream:
+        """Return the experience model as an environment."""
+        asked = self.recipe.experience
+        predictor = LocalPredictor(
+            TorchEngine(engine_weights(model.network), self.seed), model.format, asked.max_new_tokens
+        )
+        listed = admissible_actions_of(self.recipe.environment)
+        return Dream(ExperienceModel(predictor, self.index, asked, self.recipe.retrieval.num_demonstrations, listed))
+
+
+def success(episodes: Sequence[Trajectory]) -> float:
+    """Return the share of episodes that succeed."""
+    return sum(one.success for one in episodes) / len(episodes)
+
+
+def main(
+    folder: Path,
+    recipe: str = "textworld-tiny",
+    rounds: int = 6,
+    groups: int = 32,
+    valid: int = 128,
+    demonstrations: int = 60,
+    own: int = 128,
+    clone_rate: float = 3e-4,
+    fit_epochs: float = 1.0,
+    rl_rate: float = 3e-5,
+    updates: int = 4,
+    seed: int = 0,
+) -> None:
+    """Run the loop, and print a line per step."""
+    chosen = load_recipe(recipe)
+    rl = chosen.rl.model_copy(
+        update={"learning_rate": rl_rate, "updates_per_round": updates, "temperature": 1.0, "warmup_updates": 0}
+    )
+    loop, rng = Loop(chosen, seed), random.Random(seed)
+    random.seed(seed)
+    with step("load") as found:
+        base = load_model(folder)
+        base = replace(base, network=base.network.to(DEVICE))
+        found |= {"weights": base.num_parameters, "device": torch.cuda.get_device_name() if DEVICE == "cuda" else "cpu"}
+    with step("logs") as found:
+        tasks = loop.real.tasks("train", chosen.environment.num_train_tasks)
+        held_out = loop.real.tasks("valid", valid)
+        logs = loop.explained(collect(loop.real, tasks, NOISE, seed, chosen.environment.max_steps))
+        found |= {"episodes": len(logs), "success": success(logs)}
+    with step("clone") as found:
+        won = [one for one in logs if one.success][:demonstrations]
+        policy, took = loop.clone(base, won, SftRecipe(epochs=4, learning_rate=clone_rate, tokens_per_update=4_096))
+        found.update(took, demonstrations=len(won))
+    real_success(loop, policy, held_out, "start")
+    with step("own episodes") as found:
+        mine = loop.explained(loop.play(policy, loop.real, "real", rng.sample(tasks, min(own, len(tasks))), 1.0, seed))
+        found |= {"episodes": len(mine), "success": success(mine)}
+    with step("experience model") as found:
+        model, took = loop.fit(
+            base, logs + mine, SftRecipe(epochs=fit_epochs, learning_rate=clone_rate, tokens_per_update=8_192)
+        )
+        found.update(took)
+    reference, state = deepcopy(policy.network), dict[str, Tensor]()
+    starts = list({one.task.task_id: one.task for one in logs}.values())
+    for round in range(rounds):
+        with step(f"round {round}: dream") as found:
+            drawn = [task for task in rng.sample(starts, min(groups, len(starts))) for _ in range(rl.group_size)]
+            dreamt = loop.play(policy, loop.dream_of(model), "dream", drawn, rl.temperature, seed * 1000 + round)
+            named = [replace(one, group_id=one.task.task_id) for one in dreamt]
+            found |= {"success": success(dreamt), "broken": sum(one.failure is not None for one in dreamt)}
+        with step(f"round {round}: update") as found:
+            informative, counts = Scoring.of(rl).informative_groups(named)
+            if informative:
+                job = PolicyUpdateJob(informative, rl.in_round(round), round, TOKENS_PER_BATCH)
+                metrics, trainer = job.run(policy.network, reference, state)
+                state = optimizer_state(trainer.optimizer)
+                found |= {name: round_to(value) for name, value in metrics.items()}
+            found |= {"groups": len(informative), **counts}
+        if round + 1 in (rounds // 2, rounds):
+            real_success(loop, policy, held_out, f"after round {round}")
+            with step("dreamt success on the same games") as found:
+                seen = loop.real.reset(dict(enumerate(held_out)))
+                begun = [replace(task, initial_state=seen[i]) for i, task in enumerate(held_out)]
+                found |= {"success": success(loop.play(policy, loop.dream_of(model), "dream", begun, 0.0, seed))}
+
+
+def real_success(loop: Loop, policy: LanguageModel, tasks: Sequence[AgentTask], when: str) -> None:
+    """Play valid games for real, greedily."""
+    with step(f"valid games, {when}") as found:
+        found |= {
+            "success": success(loop.play(policy, loop.real, "real", tasks, 0.0, loop.seed)),
+            "episodes": len(tasks),
+        }
+
+
+def round_to(value: float) -> float:
+    """Return four significant digits."""
+    return float(f"{value:.4g}")
+
+
+if __name__ == "__main__":
+    typer.run(main)
