@@ -51,12 +51,6 @@ class TrainingStream:
             found.append(values[run] if is_action else 0.0)
         return found
 
-    @property
-    def token_advantages(self) -> list[float]:
-        """Advantage of each sampled token, in order."""
-        values = self.at_tokens(self.advantages)
-        return [value for value, is_action in zip(values, self.tokens.is_action, strict=True) if is_action]
-
 
 @dataclass(frozen=True)
 class TrainingGroup:

@@ -9,6 +9,7 @@ from functools import cache
 from itertools import accumulate, chain
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
@@ -40,7 +41,7 @@ class VarlenGroups:
         begins = [0] * len(first) + starts
         positions = [torch.arange(start, start + length) for start, length in zip(begins, lengths, strict=True)]
         self.positions_1N = torch.cat(positions)[None].to(device)
-        self.ids_N = torch.tensor([*chain(*first, *then)], device=device)
+        self.ids_N = torch.from_numpy(np.array([*chain(*first, *then)])).to(device)
         edges = [*accumulate(lengths, initial=0)]
         own = [torch.arange(edges[row], edges[row + 1]) for row in range(len(lengths))]
         seen = own[: len(first)] + [

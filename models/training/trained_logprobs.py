@@ -4,8 +4,9 @@ Shapes: M trained tokens of all groups, in the order of groups, streams and toke
 """
 
 from collections.abc import Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -33,25 +34,27 @@ def logprobs_and_hidden(weights: Weights, groups: Sequence[TrainingGroup], tempe
 
 def _trained_places(groups: Sequence[TrainingGroup]) -> Tensor:
     """Return the predicting hidden state's index (see `forward_groups`) and the id of each distinct trained token."""
-    places: list[tuple[int, int]] = []
+    parts: list[np.ndarray] = []
     prefix_end, next_place = 0, sum(group.prefix_length for group in groups)
     for group in groups:
         prefix_end += group.prefix_length
         for one in group.distinct:
-            own, trained = one.tokens.ids[group.prefix_length :], one.is_trained[group.prefix_length :]
-            before = [prefix_end - 1, *range(next_place, next_place + len(own) - 1)]
-            places += [(place, token) for place, token, wanted in zip(before, own, trained, strict=True) if wanted]
-            next_place += len(own)
-    return torch.tensor(places)
+            ids = np.array(one.tokens.ids[group.prefix_length :])
+            before = np.arange(next_place - 1, next_place - 1 + len(ids))
+            before[0] = prefix_end - 1
+            is_trained = np.array(one.is_trained[group.prefix_length :])
+            parts.append(np.stack([before, ids], axis=1)[is_trained])
+            next_place += len(ids)
+    return torch.from_numpy(np.concatenate(parts))
 
 
 def _computed_for(groups: Sequence[TrainingGroup]) -> Tensor:
     """Return the index of each trained token of all streams, [M], among those of distinct streams."""
-    numbers: list[int] = []
+    parts: list[Tensor] = []
     first = 0
     for group in groups:
         counts = [sum(one.is_trained) for one in group.distinct]
         starts = list(accumulate(counts, initial=first))
-        numbers += chain(*(range(starts[twin], starts[twin + 1]) for twin in group.duplicate_of))
+        parts += [torch.arange(starts[twin], starts[twin + 1]) for twin in group.duplicate_of]
         first = starts[-1]
-    return torch.tensor(numbers)
+    return torch.cat(parts)

@@ -3,10 +3,11 @@
 Shapes: N action tokens, in the order of groups, streams and tokens; M trained tokens, which include them; H hidden size.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -37,7 +38,7 @@ class TrainedTokens:
     ) -> Batch:
         """Return the action tokens among the trained ones, for the loss."""
         episodes, lengths = self._episodes(), [stream.action_lengths for stream in self._streams]
-        is_action_M = self._values(lambda stream: stream.tokens.is_action) if self._has_marks else None
+        is_action_M = self._values(lambda stream: stream.tokens.is_action, bool) if self._has_marks else None
 
         def chosen(values_M: Tensor) -> Tensor:
             return values_M if is_action_M is None else values_M[is_action_M]
@@ -47,7 +48,7 @@ class TrainedTokens:
             old_logprobs_N=chosen(old_logprobs_M),
             sampled_logprobs_N=chosen(self._values(lambda stream: stream.tokens.logprobs)),
             reference_logprobs_N=None if reference_logprobs_M is None else chosen(reference_logprobs_M),
-            advantages_N=self._tensor([one for stream in self._streams for one in stream.token_advantages]),
+            advantages_N=self._advantages(lengths),
             stream_lengths=[sum(one) for one in lengths],
             stream_episodes=episodes,
             turn_lengths=[*chain(*lengths)],
@@ -66,16 +67,18 @@ class TrainedTokens:
             terms["ref_kl"] = (weights_M * k3(logprobs_M, reference_logprobs_M)).sum()
         return terms
 
-    def _values(self, of: Any) -> Tensor:
+    def _values(self, of: Callable[[TrainingStream], list[Any]], dtype: type = np.float32) -> Tensor:
         """Return a value of each trained token, [M]; 0 where a stream has none."""
-        values: list[Any] = []
+        parts: list[np.ndarray] = []
         for stream in self._streams:
-            trained = stream.is_trained
-            values += [one for one, wanted in zip(of(stream) or [0.0] * len(trained), trained, strict=True) if wanted]
-        return self._tensor(values)
+            is_trained = np.array(stream.is_trained)
+            parts.append(np.array(of(stream) or np.zeros(len(is_trained)), dtype)[is_trained])
+        return torch.from_numpy(np.concatenate(parts)).to(self._device)
 
-    def _tensor(self, values: list[Any]) -> Tensor:
-        return torch.tensor(values, device=self._device)
+    def _advantages(self, lengths: Sequence[list[int]]) -> Tensor:
+        """Return the advantage of each action token, [N], given the number of tokens of each stream's actions."""
+        of_actions = np.array([one for stream in self._streams for one in stream.advantages], np.float32)
+        return torch.from_numpy(np.repeat(of_actions, [*chain(*lengths)])).to(self._device)
 
     def _episodes(self) -> list[int]:
         """Return the number of each stream's episode, counted through all groups."""
