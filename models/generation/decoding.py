@@ -34,7 +34,7 @@ class Decoder(Protocol):
 
 
 class Continuations:
-    """What a batch of rows sampled so far; rows that have ended can leave the batch."""
+    """Sampled tokens of a batch of rows, which rows leave once they have ended."""
 
     def __init__(self, num_rows: int, end_id: int) -> None:
         """Begin with nothing sampled."""

@@ -31,8 +31,12 @@ class GraphDecoder:
         """Create a decoder whose draws come from one source of randomness."""
         self._weights, self._generator = weights, generator
         self._memory = torch.empty(0, dtype=weights.dtype, device=weights.device)
-        self._pool = torch.cuda.graph_pool_handle() if weights.device.type == "cuda" else None
         self._steps: dict[tuple[int, int, Sampling], _Step] = {}
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> Any:
+        """Return memory for what graphs compute in between; None where there are none."""
+        return torch.cuda.graph_pool_handle() if self._weights.device.type == "cuda" else None
 
     @torch.inference_mode()
     def decode(self, cache: Cache, rows_R: Tensor, hidden_RE: Tensor, sampling: Sampling) -> Continuations:
@@ -69,8 +73,8 @@ class GraphDecoder:
         shape = (2, len(weights.blocks), num_rows, weights.num_kv_heads, span, weights.head_size)
         size = torch.Size(shape).numel()
         if size > len(self._memory):
-            self._steps.clear()
-            self._memory = self._memory.new_zeros(size)
+            self._steps.clear()  # and with them their pool
+            self._memory, self._pool = self._memory.new_zeros(size), self._new_pool()
         if (key := (num_rows, span, drawn)) not in self._steps:
             keys, values = self._memory[:size].view(shape)
             self._steps[key] = _Step(weights, list(keys), list(values), drawn, self._generator, self._pool)

@@ -6,24 +6,29 @@ from importlib.util import find_spec
 from typing import ParamSpec, TypeVar
 
 import torch
+from torch import Tensor
 
 Inputs = ParamSpec("Inputs")
 Result = TypeVar("Result")
 
+_NARROWEST = 512
+"""Width below which compiling, which takes half a minute, costs more than it saves in a run."""
+
 
 def compiled_on_gpu(function: Callable[Inputs, Result]) -> Callable[Inputs, Result]:
-    """Return a function that is compiled for calls with tensors on a GPU, where Triton is installed.
+    """Return a function that is compiled at its first call with a wide tensor on a GPU, for tensors of all lengths.
 
-    The first such call takes seconds, and serves all sizes. TORCH_COMPILE_DISABLE=1 switches compilation off.
+    The last axis of the first tensor among its inputs decides what is wide. Where Triton is not installed, or with
+    TORCH_COMPILE_DISABLE=1, nothing is compiled.
     """
 
     @cache
     def fused() -> Callable[Inputs, Result]:
-        return torch.compile(function, dynamic=True)
+        return torch.compile(function, dynamic=True) if find_spec("triton") else function
 
     @wraps(function)
     def chosen(*inputs: Inputs.args, **options: Inputs.kwargs) -> Result:
-        on_gpu = any(isinstance(one, torch.Tensor) and one.is_cuda for one in inputs)
-        return (fused() if on_gpu and find_spec("triton") else function)(*inputs, **options)
+        x = next(one for one in inputs if isinstance(one, Tensor))
+        return (fused() if x.is_cuda and x.shape[-1] >= _NARROWEST else function)(*inputs, **options)
 
     return chosen

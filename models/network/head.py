@@ -11,6 +11,7 @@ from torch.autograd import Function
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from models.network.compiled import compiled_on_gpu
 from models.network.transformer import Weights, logits_of, wide_product
 
 _LOGITS_AT_A_TIME = 2**26
@@ -45,28 +46,43 @@ class NarrowLogprobs(Function):
     def forward(ctx: Any, hidden_NE: Tensor, head_VE: Tensor, targets_N: Tensor, temperature: float) -> Tensor:
         """Return the log-probabilities, [N]."""
         narrow_VE = head_VE.detach().to(hidden_NE.dtype)
-        logprobs, sums = [], []
-        for hidden, targets in zip(hidden_NE.split(_ROWS_AT_A_TIME), targets_N.split(_ROWS_AT_A_TIME), strict=True):
-            logits = wide_product(hidden, narrow_VE.t()).div_(temperature)
-            sums.append(logits.logsumexp(-1))
-            logprobs.append(logits.gather(1, targets[:, None])[:, 0] - sums[-1])
-        ctx.save_for_backward(hidden_NE, narrow_VE, targets_N, torch.cat(sums))
+        parts = [
+            _logprobs_and_sums(wide_product(hidden, narrow_VE.t()), targets, temperature)
+            for hidden, targets in zip(hidden_NE.split(_ROWS_AT_A_TIME), targets_N.split(_ROWS_AT_A_TIME), strict=True)
+        ]
+        logprobs_N, sums_N = (torch.cat(part) for part in zip(*parts, strict=True))
+        ctx.save_for_backward(hidden_NE, narrow_VE, targets_N, sums_N)
         ctx.temperature, ctx.head_is_trained = temperature, head_VE.requires_grad
-        return torch.cat(logprobs)
+        return logprobs_N
 
     @staticmethod
     def backward(ctx: Any, grad_N: Tensor) -> tuple[Tensor, Tensor | None, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the gradients: of a logit, its target's indicator minus its probability, over the temperature."""
+        """Return the gradients of hidden states and head."""
         hidden_NE, narrow_VE, targets_N, sums_N = ctx.saved_tensors
         hidden_grad_NE = torch.empty_like(hidden_NE)
         head_grad_VE = torch.zeros_like(narrow_VE, dtype=torch.float32) if ctx.head_is_trained else None
         for first in range(0, len(hidden_NE), _ROWS_AT_A_TIME):
             part = slice(first, first + _ROWS_AT_A_TIME)
-            logits = wide_product(hidden_NE[part], narrow_VE.t()).div_(ctx.temperature)
-            slopes = logits.sub_(sums_N[part, None]).exp_().neg_()
-            slopes.scatter_add_(1, targets_N[part, None], torch.ones_like(slopes[:, :1]))
-            slopes = slopes.mul_((grad_N[part] / ctx.temperature)[:, None]).to(hidden_NE.dtype)
+            logits = wide_product(hidden_NE[part], narrow_VE.t())
+            slopes = _slopes(logits, targets_N[part], sums_N[part], grad_N[part], ctx.temperature, hidden_NE.dtype)
             hidden_grad_NE[part] = slopes @ narrow_VE
             if head_grad_VE is not None:
                 head_grad_VE += wide_product(slopes.t(), hidden_NE[part])
         return hidden_grad_NE, head_grad_VE, None, None
+
+
+@compiled_on_gpu
+def _logprobs_and_sums(logits_NV: Tensor, targets_N: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+    """Return the log-softmax at the targets, and the logarithm of its sum, [N] each."""
+    sums_N = (logits_NV / temperature).logsumexp(-1)
+    return logits_NV.gather(1, targets_N[:, None])[:, 0] / temperature - sums_N, sums_N
+
+
+@compiled_on_gpu
+def _slopes(
+    logits_NV: Tensor, targets_N: Tensor, sums_N: Tensor, grad_N: Tensor, temperature: float, dtype: torch.dtype
+) -> Tensor:
+    """Return the gradient of each logit: the target's indicator minus its probability, over the temperature."""
+    is_target_NV = torch.arange(logits_NV.shape[1], device=logits_NV.device) == targets_N[:, None]
+    probabilities_NV = (logits_NV / temperature - sums_N[:, None]).exp()
+    return ((is_target_NV.float() - probabilities_NV) * (grad_N / temperature)[:, None]).to(dtype)
