@@ -243,7 +243,7 @@ def long_bars(title: str, lengths: Mapping[str, float], axis: str) -> Markup:
     """
     with _canvas(title, 0.7 + 0.26 * len(lengths)) as (axes, chart):
         axes.barh(range(len(lengths)), list(lengths.values()), 0.7, color=REAL.colour)
-        axes.set_yticks(range(len(lengths)), [textwrap.shorten(name, 30) for name in lengths])
+        axes.set_yticks(range(len(lengths)), [textwrap.fill(name, 22) for name in lengths])
         axes.set_ylim(len(lengths) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")

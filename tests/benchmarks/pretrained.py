@@ -4,8 +4,8 @@
     python -m tests.benchmarks.pretrained models/backbones/textworld-tiny textworld-tiny --rounds 2 --valid 16
 
 Logs, clone, own episodes, experience model, then rounds of dream and update, and at last a policy cloned anew from its
-demonstrations and dreamt wins. Valid games are played for real before, in the middle and after. Names are never replaced,
-since the network knows words. One JSON line per step says what it took.
+demonstrations and dreamt wins. Valid games are played for real before, in the middle and after. One JSON line per step
+says what it took.
 """
 
 import json
@@ -35,6 +35,7 @@ from models.network.language_model import LanguageModel, load_model
 from models.network.trained_parameters import trainable_copy
 from models.rollout.behaviour_policies import collect
 from models.rollout.rollouts import Rollout, RolloutOptions
+from models.text.renaming import name_pieces, renamed, to_invented_names
 from models.training.checkpoints import Checkpoints, optimizer_state
 from models.training.examples import experience_example, policy_examples, situations_of
 from models.training.jobs import PolicyUpdateJob, SftJob
@@ -47,7 +48,7 @@ from schemas.state_text import changes_between
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 NOISE = (0.0, 0.15, 0.25, 0.5)
-TOKENS_PER_BATCH = 64_000
+TOKENS_PER_BATCH = 24_000
 
 
 @contextmanager
@@ -74,6 +75,7 @@ class Loop:
         self.real = open_environment(self.recipe.environment)
         self.annotator = annotator_of_facts(self.recipe.environment)
         self.index = ReplayIndex(HashingEncoder())
+        self.rng = random.Random(self.seed)
 
     def explained(self, episodes: Sequence[Trajectory]) -> list[Trajectory]:
         """Return episodes with first states and reasoning, and remember their transitions."""
@@ -83,7 +85,7 @@ class Loop:
                 one,
                 task=replace(one.task, initial_state=one.turns[0].state),
                 turns=[replace(t, step=replace(t.step, reasoning=r)) for t, r in zip(one.turns, own, strict=True)],
-                episode_id=f"{one.task.task_id}/{random.random()}",
+                episode_id=f"{one.task.task_id}/{self.rng.random()}",
             )
             for one, own in zip(episodes, traces, strict=True)
         ]
@@ -106,10 +108,18 @@ class Loop:
     def clone(
         self, base: LanguageModel, episodes: Sequence[Trajectory], sft: SftRecipe
     ) -> tuple[LanguageModel, dict[str, Any]]:
-        """Return the base, trained to act like these episodes."""
-        length = self.recipe.start.history_length
-        examples = [e for one in episodes for e in policy_examples(base.format, one, length, remember_episode=False)]
+        """Return the base, trained to act like these episodes, with renamed copies."""
+        start = self.recipe.start
+        shown = [*episodes, *(copy for one in episodes for copy in self.copies(base, one, start.renamed_copies))]
+        examples = [
+            e for one in shown for e in policy_examples(base.format, one, start.history_length, remember_episode=False)
+        ]
         return self.tuned(base, examples, sft)
+
+    def copies(self, base: LanguageModel, episode: Trajectory, count: int) -> list[Trajectory]:
+        """Return copies of an episode with invented names."""
+        pieces, names = name_pieces(base.tokenizer.get_vocab()), self.real.names(episode.task)
+        return [renamed(episode, to_invented_names(names, [episode], self.rng, pieces)) for _ in range(count)]
 
     def fit(
         self, base: LanguageModel, episodes: Sequence[Trajectory], sft: SftRecipe
@@ -183,7 +193,7 @@ def main(
     rounds: int = 6,
     groups: int = 32,
     valid: int = 128,
-    demonstrations: int = 60,
+    demonstrations: int = 100,
     own: int = 128,
     clone_rate: float = 3e-4,
     clone_epochs: float = 4.0,
@@ -197,8 +207,8 @@ def main(
     rl = chosen.rl.model_copy(
         update={"learning_rate": rl_rate, "updates_per_round": updates, "temperature": 1.0, "warmup_updates": 0}
     )
-    loop, rng = Loop(chosen, seed), random.Random(seed)
-    random.seed(seed)
+    loop = Loop(chosen, seed)
+    rng = loop.rng
     with step("load") as found:
         base = load_model(folder)
         base = replace(base, network=base.network.to(DEVICE))
