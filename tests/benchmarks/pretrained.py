@@ -1,7 +1,7 @@
 """A pretrained network learns in its dream, on one device: the loop of `models/` without pipeline, storage or tracking.
 
-    python -m tests.benchmarks.pretrained FOLDER textworld-tiny
-    python -m tests.benchmarks.pretrained models/backbones/textworld-tiny textworld-tiny --rounds 2 --valid 16
+    python -m tests.benchmarks.pretrained FOLDER --recipe textworld-tiny
+    python -m tests.benchmarks.pretrained models/backbones/textworld-tiny --rounds 2 --groups 8 --valid 16 --own 16
 
 Logs, clone, own episodes, experience model, then rounds of dream and update, and at last a policy cloned anew from its
 demonstrations and dreamt wins. Valid games are played for real before, in the middle and after. One JSON line per step
