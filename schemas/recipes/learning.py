@@ -46,8 +46,9 @@ class CurriculumRecipe(Section):
 class RolloutRecipe(Section):
     """Rollouts to learn from."""
 
-    group_size: int = Field(default=8, ge=2)
-    """G: number of episodes per task."""
+    group_size: int = Field(default=8, ge=1)
+    """G: number of episodes per task. 1 for methods that compare no episodes, such as PPO, which then plays G times as
+    many tasks."""
     temperature: float = Field(default=0.8, gt=0)
     """Sampling temperature in rollouts. Greedy rollouts would never punish mistakes made only at temperature 1."""
     entity_renaming: float = Field(default=0.5, ge=0, le=1)

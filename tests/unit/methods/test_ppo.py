@@ -7,6 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flows.planning.load_recipe import load_recipe
+from flows.planning.require_methods import require_methods
 from models.methods.advantages.critic import Critic
 from models.methods.groupings.task import Task
 from models.methods.losses.ppo import clipped_value_loss, gae
@@ -15,6 +17,7 @@ from models.methods.rewards.outcome import Outcome
 from models.methods.scoring import Scoring
 from models.methods.streams import TrainingGroup, TrainingStream
 from models.training.checkpoints import load_optimizer, optimizer_state
+from schemas.errors import RecipeError
 from schemas.records import Tokens
 from tests.training import rl, trainer_of
 from tests.unit.test_grpo import episode
@@ -138,6 +141,16 @@ def test_lost_groups_train_too_since_the_critic_is_the_baseline():
     scored, counts = methods.informative_groups([episode(0), episode(0)])
     assert len(scored) == 1
     assert counts["all_failed"] == 0
+
+
+def test_an_episode_needs_no_group_and_a_method_that_compares_episodes_refuses_groups_of_one():
+    methods = Scoring(Task(NoOptions()), Outcome(NoOptions()), Critic(NoOptions()))
+    scored, _ = methods.informative_groups([episode(0, group="one"), episode(1, group="other")])
+    assert [len(one.streams) for one in scored] == [1, 1]
+    alone = ("rl.group_size=1", "rl.groups_per_round=240")
+    require_methods(load_recipe("textworld-tiny", [*alone, "rl.loss.name=ppo", "rl.advantage.name=critic"]))
+    with pytest.raises(RecipeError, match=r"rl\.group_size = 1 leaves rl\.advantage 'grpo' nothing to compare"):
+        require_methods(load_recipe("textworld-tiny", alone))
 
 
 def test_with_a_critic_that_says_0_it_is_the_clipped_surrogate_of_whitened_returns():
