@@ -8,7 +8,7 @@ from flows.loop.consolidation import Consolidation
 from flows.loop.evaluate_and_judge import evaluate_and_judge_fine_tuned, held_out, promote_if_allowed
 from flows.loop.lineage import Lineage, evaluated, log, show_rollouts
 from flows.loop.prepare_models import ingest_logs, prepare_start
-from flows.loop.rounds import is_validated_after, observe, real_round, rollout_metrics
+from flows.loop.rounds import earlier_rounds, is_validated_after, observe, real_round, rollout_metrics
 from infra.context import run_context
 from schemas.errors import GateRefused, IntegrityError
 from schemas.recipes.learning import RlRecipe
@@ -112,6 +112,7 @@ class RealTraining:
         self._recipe, self._rl, self._made = recipe, rl, made
         self.policy = self._reference = first
         self.num_episodes = self.num_steps = 0
+        self._rounds: list[list[Reference]] = []
         self._consolidation = Consolidation(recipe, made, "sim_to_real", recipe.real.consolidate_every)
 
     def run_round(self, round: int) -> dict[str, Any]:
@@ -121,7 +122,9 @@ class RealTraining:
         show_rollouts("real training", groups[0], round)
         self.num_episodes += sum(int(part.notes["num_episodes"]) for part in groups)
         self.num_steps += sum(int(part.notes["num_transitions"]) for part in groups)
-        trained = train_policy(self.policy, self._reference, groups, self._rl, recipe.training, "real", round)
+        earlier = earlier_rounds(self._rl, self._rounds)
+        trained = train_policy(self.policy, self._reference, groups, self._rl, recipe.training, "real", round, earlier)
+        self._rounds.append(groups)
         self.policy, self._reference = self._consolidation.after(round, groups, trained["policy"], self._reference)
         observe(recipe, made, groups)
         metrics = trained["metrics"] | rollout_metrics(groups)

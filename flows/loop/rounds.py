@@ -5,6 +5,9 @@ from statistics import fmean
 from typing import Any
 
 from flows.loop.lineage import Lineage
+from models.methods.method import open_method
+from models.methods.replays import Replay
+from schemas.recipes.learning import RlRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from tasks.playing.dream import dream
@@ -85,6 +88,12 @@ def observe(recipe: Recipe, made: Lineage, groups: list[Reference]) -> None:
 
 def _observed(recipe: Recipe, state: dict[str, Any], groups: list[Reference]) -> dict[str, Any]:
     return observe_groups(groups, state, recipe.curriculum, recipe.rl.groups_per_round)
+
+
+def earlier_rounds(rl: RlRecipe, rounds: Sequence[list[Reference]]) -> list[Reference]:
+    """Return the groups of the rounds so far that the recipe's replay chooses from."""
+    num_rounds = open_method(Replay, rl.replay).num_rounds
+    return [part for parts in rounds[-num_rounds:] for part in parts] if num_rounds else []
 
 
 def rollout_metrics(groups: Sequence[Reference]) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Training in the dream: rounds of propose, dream and train, with calibrations against the real environment."""
 
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from flows.loop.consolidation import Consolidation, is_due
@@ -8,7 +9,7 @@ from flows.loop.evaluate_and_judge import alarm
 from flows.loop.lineage import Lineage, evaluated, log, numbers_in, show_rollouts, success_in
 from flows.loop.prefetch import Prefetcher
 from flows.loop.prepare_models import fitted
-from flows.loop.rounds import dream_round, is_validated_after, observe, rollout_metrics
+from flows.loop.rounds import dream_round, earlier_rounds, is_validated_after, observe, rollout_metrics
 from infra.context import run_context
 from schemas.recipes.learning import DreamRecipe
 from schemas.recipes.recipe import Recipe
@@ -34,14 +35,15 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
     reference = policy = best = made.artifacts.start
     consolidation = Consolidation(recipe, made, "dream", recipe.dream.consolidate_every)
     publish_weights("policy", policy)
-    pool, dreamt_so_far = pool_tasks(experience), list[Reference]()
+    pool, rounds = pool_tasks(experience), list[list[Reference]]()
     best_success = calibrate(recipe, made, policy, round=0)["real_success"]
     for round in range(recipe.dream.num_rounds):
         with run_context().display.round(round + 1, recipe.dream.num_rounds) as conclude:
-            begin(dreams, recipe, made, policy, pool, [*made.artifacts.experience, *dreamt_so_far], round)
+            begin(dreams, recipe, made, policy, pool, [*made.artifacts.experience, *chain(*rounds)], round)
             dreamt = dreams.take()
             show_rollouts("dream training", dreamt[0], round)
-            trained = train_policy(policy, reference, dreamt, recipe.rl, recipe.training, "dream", round)
+            earlier = earlier_rounds(recipe.rl, rounds)
+            trained = train_policy(policy, reference, dreamt, recipe.rl, recipe.training, "dream", round, earlier)
             policy, reference = consolidation.after(round, dreamt, trained["policy"], reference)
             publish_weights("policy", policy)
             observe(recipe, made, dreamt)
@@ -49,7 +51,7 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
             made.rounds.append(metrics)
             log("dream training", metrics, round)
             draw_curve(round, metrics)
-            dreamt_so_far += dreamt
+            rounds.append(dreamt)
             pool = with_variations(recipe, made, pool, round)
             calibration = calibrate(recipe, made, policy, round + 1) if is_calibrated_after(recipe.dream, round) else {}
             conclude(result_of_round(made))
@@ -61,7 +63,7 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
                 and ends_for_its_gap(recipe, made, policy, dreamt, calibration, round)
             ):
                 break
-    made.artifacts.dream, made.artifacts.pool, made.artifacts.dreams = best, pool, dreamt_so_far
+    made.artifacts.dream, made.artifacts.pool, made.artifacts.dreams = best, pool, [*chain(*rounds)]
 
 
 def with_variations(recipe: Recipe, made: Lineage, pool: Reference, round: int) -> Reference:

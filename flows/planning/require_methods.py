@@ -8,6 +8,7 @@ from flows.planning.problems import did_you_mean, problem
 from models.methods.advantages import Advantage
 from models.methods.losses import open_loss
 from models.methods.method import built_in_names, method_class, open_method, strangers
+from models.methods.replays import Replay
 from schemas.errors import RecipeError
 from schemas.recipes.methods import MethodRecipe, methods_in
 from schemas.recipes.recipe import Recipe
@@ -23,16 +24,25 @@ def require_methods(recipe: Recipe) -> None:
         raise RecipeError(f"{recipe.name}: {'; '.join(problems)}")
     if problems := list(_missing(recipe)):
         raise RecipeError(f"{recipe.name}: {'; '.join(problems)}")
-    if recipe.rl.group_size == 1 and open_method(Advantage, recipe.rl.advantage).needs_differences:
+    if recipe.rl.group_size == 1 and _compares_episodes(recipe):
         raise RecipeError(
             f"{recipe.name}: rl.group_size = 1 leaves rl.advantage {recipe.rl.advantage.name!r} nothing to compare an "
             "episode with: raise it to 2 or more, or use rl.advantage.name = 'critic' with rl.loss.name = 'ppo'"
+        )
+    if open_method(Replay, recipe.rl.replay).gives_advantages and not _compares_episodes(recipe):
+        raise RecipeError(
+            f"{recipe.name}: rl.replay {recipe.rl.replay.name!r} does not go with rl.advantage "
+            f"{recipe.rl.advantage.name!r}, whose critic judges episodes: leave one of them out"
         )
     if recipe.dream.max_staleness and not open_loss(recipe.rl.loss).corrects_staleness:
         raise RecipeError(
             f"{recipe.name}: dream.max_staleness needs a loss that corrects for it, such as "
             "rl.loss.importance_correction = 'token'"
         )
+
+
+def _compares_episodes(recipe: Recipe) -> bool:
+    return open_method(Advantage, recipe.rl.advantage).needs_differences
 
 
 def _problems(path: str, method: MethodRecipe) -> Iterator[str]:

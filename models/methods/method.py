@@ -23,6 +23,7 @@ FOLDERS = {
     "reward": "models.methods.rewards",
     "grouping": "models.methods.groupings",
     "advantage": "models.methods.advantages",
+    "replay": "models.methods.replays",
     "loss": "models.methods.losses",
     "curriculum": "models.methods.curricula",
     "judge": "models.methods.judges",

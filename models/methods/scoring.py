@@ -1,11 +1,13 @@
 """From the trajectories of a round to groups to train on: rewards, advantages, and the groups that teach nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from models.methods.advantages import Advantage
 from models.methods.groupings import Grouping
-from models.methods.method import open_method
+from models.methods.method import NoOptions, open_method
+from models.methods.replays import Replay
+from models.methods.replays.none import NoReplay
 from models.methods.rewards import Reward
 from models.methods.streams import TrainingGroup, TrainingStream
 from schemas.recipes.learning import RlRecipe
@@ -21,6 +23,7 @@ class Scoring:
     advantage: Advantage
     mask_truncated: bool = False
     """Leave truncated episodes out of the loss; their group is still compared with them."""
+    replay: Replay = field(default_factory=lambda: NoReplay(NoOptions()))
 
     @classmethod
     def of(cls, recipe: RlRecipe) -> "Scoring":
@@ -30,6 +33,7 @@ class Scoring:
             open_method(Reward, recipe.reward),
             open_method(Advantage, recipe.advantage),
             recipe.mask_truncated,
+            open_method(Replay, recipe.replay),
         )
 
     def informative_groups(self, trajectories: Sequence[Trajectory]) -> tuple[list[TrainingGroup], dict[str, int]]:
@@ -48,6 +52,37 @@ class Scoring:
             else:
                 counts[found] = counts.get(found, 0) + 1
         return scored, counts
+
+    def replayed_groups(
+        self, earlier: Sequence[Trajectory], present: Sequence[Trajectory], round: int
+    ) -> list[TrainingGroup]:
+        """Return the episodes of earlier rounds that are trained on again, each as a group of its own.
+
+        Args:
+            earlier: Trajectories of earlier rounds, oldest first.
+            present: Trajectories of this round.
+            round: Number of the round, counted from 0.
+        """
+        before, now = self._returns(earlier), self._returns(present)
+        if not before or not now:
+            return []
+        advantages = self.replay.advantages([one for _, one in before], [one for _, one in now], round)
+        return [
+            TrainingGroup(
+                _streams(trajectory.tokens, [advantage] * len(trajectory.turns), 0), [worth], f"replay/{place}"
+            )
+            for place, ((trajectory, worth), advantage) in enumerate(zip(before, advantages, strict=True))
+            if advantage and not (self.mask_truncated and trajectory.truncated)
+        ]
+
+    def _returns(self, trajectories: Sequence[Trajectory]) -> list[tuple[Trajectory, float]]:
+        """Return the episodes of whole groups with their returns; a failed episode has none."""
+        groups = [one for one in self.grouping.groups(trajectories) if not any(episode.failure for episode in one)]
+        return [
+            (trajectory, sum(turns))
+            for group in groups
+            for trajectory, turns in zip(group, self.reward.rewards(group), strict=True)
+        ]
 
     def _scored(self, group: Sequence[Trajectory]) -> TrainingGroup | str:
         """Return the group to train on, or the reason why it teaches nothing."""
@@ -73,3 +108,9 @@ def _streams(tokens: Sequence[Tokens], advantages: list[float], episode: int) ->
     if len(tokens) == 1:
         return [TrainingStream(tokens[0], advantages, episode)]
     return [TrainingStream(stream, [one], episode) for stream, one in zip(tokens, advantages, strict=True)]
+
+
+def interleaved(fresh: Sequence[TrainingGroup], replayed: Sequence[TrainingGroup]) -> list[TrainingGroup]:
+    """Return fresh and replayed groups mixed evenly, each in its order, so that every update of a round has of both."""
+    places = [((place + 0.5) / len(some), one) for some in (fresh, replayed) for place, one in enumerate(some)]
+    return [one for _, one in sorted(places, key=lambda placed: placed[0])]

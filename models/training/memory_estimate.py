@@ -3,7 +3,8 @@
 The numbers follow from the code that trains, not from a separate formula.
 
 Differs from a GPU: attention stores its scores here, but not in the fused kernel there, so without gradient
-checkpointing the estimate is too high.
+checkpointing the estimate is too high. A GPU computes the logits of 4,096 tokens at a time, which takes 3.7 GB for 150,000
+words, where a quarter of a gigabyte at a time is counted here.
 """
 
 from collections.abc import Callable, Iterable

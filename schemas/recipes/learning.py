@@ -4,7 +4,14 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from schemas.recipes.methods import AdvantageRecipe, CurriculumMethodRecipe, GroupingRecipe, LossRecipe, RewardRecipe
+from schemas.recipes.methods import (
+    AdvantageRecipe,
+    CurriculumMethodRecipe,
+    GroupingRecipe,
+    LossRecipe,
+    ReplayRecipe,
+    RewardRecipe,
+)
 from schemas.recipes.networks import SftRecipe
 from schemas.recipes.section import Section
 
@@ -64,6 +71,7 @@ class RlRecipe(RolloutRecipe):
     reward: RewardRecipe = RewardRecipe()
     grouping: GroupingRecipe = GroupingRecipe()
     advantage: AdvantageRecipe = AdvantageRecipe()
+    replay: ReplayRecipe = ReplayRecipe()
     loss: LossRecipe = LossRecipe()
     mask_truncated: bool = False
     """Leave episodes that reached the step limit out of the loss."""

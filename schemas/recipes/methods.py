@@ -48,6 +48,13 @@ class AdvantageRecipe(MethodRecipe):
     name: str = "grpo"
 
 
+class ReplayRecipe(MethodRecipe):
+    """Replay: episodes of earlier rounds to train on again."""
+
+    port: ClassVar[str] = "replay"
+    name: str = "none"
+
+
 class LossRecipe(MethodRecipe):
     """Loss: the term that an update minimises."""
 

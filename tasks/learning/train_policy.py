@@ -1,10 +1,11 @@
 """Train the policy: one round of updates on fresh groups, dreamt or real (paper, Eq. 3)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from infra.context import run_context
 from models.methods.entropies import group_entropies
-from models.methods.scoring import Scoring
+from models.methods.scoring import Scoring, interleaved
 from models.training.jobs import PolicyUpdateJob
 from schemas.recipes.learning import RlRecipe
 from schemas.recipes.networks import TrainingRecipe
@@ -23,6 +24,7 @@ def train_policy(
     training: TrainingRecipe,
     stage: str,
     round: int,
+    earlier: Sequence[Reference] = (),
 ) -> dict[str, Any]:
     """Return the policy after a round, and its metrics.
 
@@ -34,12 +36,16 @@ def train_policy(
         training: Whether all weights are trained, or the policy's adapters.
         stage: Source of the groups: dream or real.
         round: Number of the round, counted from 0.
+        earlier: Trajectories of earlier rounds of the stage, for a recipe that replays some.
     """
-    episodes = get_trajectories(*groups)
-    scored, counts = Scoring.of(recipe).informative_groups(episodes)
+    episodes, scoring = get_trajectories(*groups), Scoring.of(recipe)
+    fresh, counts = scoring.informative_groups(episodes)
     metrics = {f"groups_{reason}": count for reason, count in counts.items()}
-    metrics |= {"groups_trained": len(scored) / max(1, len(scored) + sum(counts.values()))}
+    metrics |= {"groups_trained": len(fresh) / max(1, len(fresh) + sum(counts.values()))}
     metrics |= _round_metrics(episodes, stage)
+    replayed = scoring.replayed_groups(get_trajectories(*earlier), episodes, round) if earlier else []
+    metrics |= {"episodes_replayed": len(replayed)} if earlier else {}
+    scored = interleaved(fresh, replayed)
     if not scored:
         return {"policy": policy, "metrics": metrics}
     update = PolicyUpdateJob(scored, recipe.in_round(round), round, training.tokens_per_batch)

@@ -1,4 +1,4 @@
-"""Whole runs with other methods than the default: step advantages, diversity, refill, preferences on older dreams."""
+"""Whole runs with other methods than the default: step advantages, diversity, replay, refill, preferences on older dreams."""
 
 import json
 
@@ -24,8 +24,9 @@ def tasks_of(record: dict) -> list[str]:
     return [step["task"] for step in record["steps"]]
 
 
-def test_step_advantages_diversity_a_sequence_level_loss_and_refilled_rounds(tmp_path):
+def test_step_advantages_diversity_self_imitation_a_sequence_level_loss_and_refilled_rounds(tmp_path):
     changes = (
+        *("rl.replay.name=self-imitation", "rl.replay.warmup_rounds=0"),
         *("rl.advantage.name=gigpo", "rl.reward.name=darling", "rl.loss.name=gspo"),
         *("curriculum.method.name=refill", "curriculum.method.max_draws=2"),
     )

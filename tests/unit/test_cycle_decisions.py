@@ -7,7 +7,8 @@ import pytest
 
 from flows.loop import consolidation, rounds
 from flows.loop import train_in_the_dream as flow
-from schemas.recipes.learning import CurriculumRecipe, DreamRecipe
+from schemas.recipes.learning import CurriculumRecipe, DreamRecipe, RlRecipe
+from schemas.recipes.methods import ReplayRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from schemas.runs import Artifacts
@@ -26,7 +27,7 @@ def train(monkeypatch):
             real, gap = calibrations[who.sha256]
             return {"real_success": real, "dream_success": real + gap, "dream_real_gap": gap}
 
-        def train_policy(trained, reference, _groups, _recipe, _training, _stage, round):
+        def train_policy(trained, reference, _groups, _recipe, _training, _stage, round, _earlier):
             display.train(trained.sha256, reference.sha256)
             return {"policy": policy(str(round + 1)), "metrics": {"dream_success": 0.6}}
 
@@ -151,3 +152,11 @@ def test_without_new_wins_training_continues_as_it_was(train, clone):
 def test_no_round_is_dreamt_in_advance_across_a_consolidation():
     asked = DreamRecipe(num_rounds=10, calibrate_every=5, consolidate_every=3, max_staleness=4)
     assert [flow.last_to_begin(asked, round) for round in range(6)] == [2, 2, 2, 4, 4, 5]
+
+
+def test_only_a_recipe_that_replays_sees_the_groups_of_its_last_rounds_again():
+    played = [[policy("a")], [policy("b"), policy("c")], [policy("d")]]
+    assert rounds.earlier_rounds(RlRecipe(), played) == []
+    replaying = RlRecipe(replay=ReplayRecipe(name="self-imitation", rounds=2))
+    assert [one.sha256 for one in rounds.earlier_rounds(replaying, played)] == ["b", "c", "d"]
+    assert rounds.earlier_rounds(replaying, []) == []
