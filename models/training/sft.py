@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -73,11 +74,12 @@ def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -
     The head runs on target positions only.
     """
     weights = weights_of(network, dtype)
-    ids = torch.tensor([token for example in batch for token in example.ids])
-    is_target = torch.tensor([i > 0 and target for example in batch for i, target in enumerate(example.is_target)])
-    places = is_target.nonzero()[:, 0]
-    hidden = forward(weights, [example.ids for example in batch])[(places - 1).to(weights.device)]
-    return -target_logprobs(weights, hidden, ids[places].to(weights.device)).mean()
+    ids = np.concatenate([example.ids for example in batch])
+    is_target = np.concatenate([[False, *example.is_target[1:]] for example in batch])
+    places = is_target.nonzero()[0]
+    before, targets = (torch.from_numpy(one).to(weights.device) for one in (places - 1, ids[places]))
+    hidden = forward(weights, [example.ids for example in batch])[before]
+    return -target_logprobs(weights, hidden, targets).mean()
 
 
 def learning_rate(update: int, num_updates: int, peak: float, warmup: float = 0.05) -> float:
