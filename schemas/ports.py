@@ -107,6 +107,14 @@ class AdmissibleActions(Protocol):
         ...
 
 
+class Progress(Protocol):
+    """Reader of how far a state is towards its task's goal, for environments whose states tell."""
+
+    def score(self, task: AgentTask, state: str) -> float:
+        """Return the share of the task's subgoals that are done, from 0 to 1; 0 for a state that cannot be read."""
+        ...
+
+
 class Annotator(Protocol):
     """Writer of reasoning traces in hindsight, one per transition of a finished trajectory."""
 

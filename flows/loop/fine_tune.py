@@ -123,7 +123,17 @@ class RealTraining:
         self.num_episodes += sum(int(part.notes["num_episodes"]) for part in groups)
         self.num_steps += sum(int(part.notes["num_transitions"]) for part in groups)
         earlier = earlier_rounds(self._rl, self._rounds)
-        trained = train_policy(self.policy, self._reference, groups, self._rl, recipe.training, "real", round, earlier)
+        trained = train_policy(
+            self.policy,
+            self._reference,
+            groups,
+            self._rl,
+            recipe.training,
+            recipe.environment,
+            "real",
+            round,
+            earlier,
+        )
         self._rounds.append(groups)
         self.policy, self._reference = self._consolidation.after(round, groups, trained["policy"], self._reference)
         observe(recipe, made, groups)

@@ -43,7 +43,9 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
             dreamt = dreams.take()
             show_rollouts("dream training", dreamt[0], round)
             earlier = earlier_rounds(recipe.rl, rounds)
-            trained = train_policy(policy, reference, dreamt, recipe.rl, recipe.training, "dream", round, earlier)
+            trained = train_policy(
+                policy, reference, dreamt, recipe.rl, recipe.training, recipe.environment, "dream", round, earlier
+            )
             policy, reference = consolidation.after(round, dreamt, trained["policy"], reference)
             publish_weights("policy", policy)
             observe(recipe, made, dreamt)

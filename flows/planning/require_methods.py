@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from flows.planning.problems import did_you_mean, problem
+from infra.environments.by_name import progress_of
 from models.methods.advantages import Advantage
 from models.methods.losses import open_loss
 from models.methods.method import built_in_names, method_class, open_method, strangers
 from models.methods.replays import Replay
+from models.methods.rewards import Reward
 from schemas.errors import RecipeError
 from schemas.recipes.methods import MethodRecipe, methods_in
 from schemas.recipes.recipe import Recipe
@@ -33,6 +35,11 @@ def require_methods(recipe: Recipe) -> None:
         raise RecipeError(
             f"{recipe.name}: rl.replay {recipe.rl.replay.name!r} does not go with rl.advantage "
             f"{recipe.rl.advantage.name!r}, whose critic judges episodes: leave one of them out"
+        )
+    if open_method(Reward, recipe.rl.reward).needs_progress and progress_of(recipe.environment) is None:
+        raise RecipeError(
+            f"{recipe.name}: rl.reward {recipe.rl.reward.name!r} needs states that tell how far they are, and those of "
+            f"environment {recipe.environment.name!r} do not: use rl.reward.name = 'outcome'"
         )
     if recipe.dream.max_staleness and not open_loss(recipe.rl.loss).corrects_staleness:
         raise RecipeError(

@@ -1,7 +1,7 @@
 """Look up the real environment that a recipe names.
 
-Each environment is a package of its own, imported on first use. A built-in package has `opened.py`, `annotator.py` and,
-if its states list the actions that they accept, `listed.py`. A plugin is an entry point: one class that is both
+Each environment is a package of its own, imported on first use. A built-in package has `opened.py`, `annotator.py`,
+`listed.py` if its states list the actions that they accept, and `progress.py` if they tell how far they are. A plugin is an entry point: one class that is both
 environment and annotator.
 
 Packages are named by text, so that a task's import closure holds only the package of its own recipe
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from schemas.ports import AdmissibleActions, Annotator, RealEnvironment
+from schemas.ports import AdmissibleActions, Annotator, Progress, RealEnvironment
 from schemas.recipes.environments import BaseEnvironment, PluginRecipe, entry_point
 from schemas.recipes.recipe import EnvironmentRecipe
 
@@ -42,6 +42,12 @@ def admissible_actions_of(recipe: EnvironmentRecipe) -> AdmissibleActions | None
     """
     has_lists = not isinstance(recipe, PluginRecipe) and find_spec(f"{package_of(recipe)}.listed")
     return _part(recipe, "listed").StateLists() if has_lists else None
+
+
+def progress_of(recipe: EnvironmentRecipe) -> Progress | None:
+    """Return the reader of how far this environment's states are towards the goal; None if they do not tell."""
+    tells = not isinstance(recipe, PluginRecipe) and find_spec(f"{package_of(recipe)}.progress")
+    return _part(recipe, "progress").StateProgress() if tells else None
 
 
 def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:

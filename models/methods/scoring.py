@@ -10,6 +10,7 @@ from models.methods.replays import Replay
 from models.methods.replays.none import NoReplay
 from models.methods.rewards import Reward
 from models.methods.streams import TrainingGroup, TrainingStream
+from schemas.ports import Progress
 from schemas.recipes.learning import RlRecipe
 from schemas.records import Tokens, Trajectory
 
@@ -26,11 +27,13 @@ class Scoring:
     replay: Replay = field(default_factory=lambda: NoReplay(NoOptions()))
 
     @classmethod
-    def of(cls, recipe: RlRecipe) -> "Scoring":
-        """Open the methods that a recipe names."""
+    def of(cls, recipe: RlRecipe, progress: Progress | None = None) -> "Scoring":
+        """Open the methods that a recipe names; progress is that of the environment, if its states tell."""
+        reward = open_method(Reward, recipe.reward)
+        reward.progress = progress
         return cls(
             open_method(Grouping, recipe.grouping),
-            open_method(Reward, recipe.reward),
+            reward,
             open_method(Advantage, recipe.advantage),
             recipe.mask_truncated,
             open_method(Replay, recipe.replay),

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from infra.context import run_context
+from infra.environments.by_name import progress_of
 from models.methods.entropies import group_entropies
 from models.methods.scoring import Scoring, interleaved
 from models.training.jobs import PolicyUpdateJob
 from schemas.recipes.learning import RlRecipe
 from schemas.recipes.networks import TrainingRecipe
+from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import Reference, Trajectory
 from tasks.learning.run_training import updated
 from tasks.running.artifacts import get_trajectories, put_model
@@ -22,6 +24,7 @@ def train_policy(
     groups: list[Reference],
     recipe: RlRecipe,
     training: TrainingRecipe,
+    environment: EnvironmentRecipe,
     stage: str,
     round: int,
     earlier: Sequence[Reference] = (),
@@ -34,11 +37,12 @@ def train_policy(
         groups: Trajectories of the round's groups.
         recipe: Settings of the update.
         training: Whether all weights are trained, or the policy's adapters.
+        environment: Environment of the episodes, for rewards that count progress.
         stage: Source of the groups: dream or real.
         round: Number of the round, counted from 0.
         earlier: Trajectories of earlier rounds of the stage, for a recipe that replays some.
     """
-    episodes, scoring = get_trajectories(*groups), Scoring.of(recipe)
+    episodes, scoring = get_trajectories(*groups), Scoring.of(recipe, progress_of(environment))
     fresh, counts = scoring.informative_groups(episodes)
     metrics = {f"groups_{reason}": count for reason, count in counts.items()}
     metrics |= {"groups_trained": len(fresh) / max(1, len(fresh) + sum(counts.values()))}

@@ -26,7 +26,7 @@ from tasks.running.import_closure import closure_of
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
 _OPENS_ENVIRONMENTS = "infra/environments/by_name.py"
-_PARTS_OF_AN_ENVIRONMENT = ("opened", "annotator", "listed")
+_PARTS_OF_AN_ENVIRONMENT = ("opened", "annotator", "listed", "progress")
 _CARRYING = frozenset(
     "boto3 botocore fastapi filelock httpx ijson jinja2 lance lancedb matplotlib mlflow openai orjson pandas pandera platformdirs "
     "prefect psutil pyarrow pydantic pydantic_settings ray rich sqlalchemy starlette typer uvicorn websockets yaml".split()

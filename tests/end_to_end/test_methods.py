@@ -39,7 +39,8 @@ def test_step_advantages_diversity_self_imitation_a_sequence_level_loss_and_refi
     assert again["run_id"] == record["run_id"]
 
 
-def test_preferences_between_episodes_that_older_policies_dreamt(tmp_path):
-    record = run(tmp_path, "rl.loss.name=dpo", "dream.max_staleness=1", "dream.calibrate_every=2")
+def test_preferences_by_outcome_and_progress_between_episodes_that_older_policies_dreamt(tmp_path):
+    changes = ("rl.loss.name=dpo", "rl.reward.name=hero", "dream.max_staleness=1", "dream.calibrate_every=2")
+    record = run(tmp_path, *changes)
     assert tasks_of(record).count("train_policy") == 2
     assert record["recipe"]["rl"]["loss"] == {"name": "dpo"}

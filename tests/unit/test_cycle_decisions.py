@@ -27,7 +27,7 @@ def train(monkeypatch):
             real, gap = calibrations[who.sha256]
             return {"real_success": real, "dream_success": real + gap, "dream_real_gap": gap}
 
-        def train_policy(trained, reference, _groups, _recipe, _training, _stage, round, _earlier):
+        def train_policy(trained, reference, _groups, _recipe, _training, _environment, _stage, round, _earlier):
             display.train(trained.sha256, reference.sha256)
             return {"policy": policy(str(round + 1)), "metrics": {"dream_success": 0.6}}
 
