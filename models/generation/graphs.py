@@ -52,9 +52,10 @@ class GraphDecoder:
         while found.num_open and num_left:
             if rows_for(found.num_open) < step.num_rows:
                 step = self._compacted(step, torch.tensor(found.drop_ended()), span, sampling)
-            for ids, logprobs in step.run(min(_STEPS_UNTIL_LOOK, num_left)):
+            num_steps = min(_STEPS_UNTIL_LOOK, num_left)
+            for ids, logprobs in step.run(num_steps):
                 found.append(ids[: found.batch_size], logprobs[: found.batch_size])
-            num_left -= min(_STEPS_UNTIL_LOOK, num_left)
+            num_left -= num_steps
         return found
 
     def _compacted(self, step: "_Step", rows_R: Tensor, span: int, sampling: Sampling) -> "_Step":

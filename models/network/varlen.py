@@ -65,7 +65,7 @@ class VarlenGroups:
 
 @cache
 def _causal() -> dict[str, Any]:
-    """Return the arguments for causal attention of fewer key-value heads, whose names changed after torch 2.11."""
+    """Return the arguments for causal attention of fewer key-value heads, whose names differ between versions of torch."""
     known = inspect.signature(varlen_attn).parameters if varlen_attn else {}
     causal: dict[str, Any] = {"window_size": (-1, 0)} if "window_size" in known else {"is_causal": True}
     return causal | ({"enable_gqa": True} if "enable_gqa" in known else {})
