@@ -1,8 +1,9 @@
-"""Cooking games by seed, 9 ms each instead of 1.2 s.
+"""Cooking games by seed, in a hundredth of TextWorld's own time.
 
-TextWorld's generator has two hot spots: it parses its knowledge base anew for every game, and it compiles a z-machine
-twice only to record a walkthrough, which is unused here. Both are patched out during a call. Games are cached in
-memory, not on disk, because generating one costs less than reading one.
+TextWorld's generator has three hot spots: it parses its knowledge base anew for every game, it compiles a z-machine
+twice only to record a walkthrough, which is unused here, and it searches its grammar for mistakes, which it would only
+print. All are patched out during a call. Games are cached in memory, not on disk, because generating one costs less
+than reading one.
 """
 
 import threading
@@ -16,6 +17,7 @@ from textworld.challenges.tw_cooking import cooking
 from textworld.generator.data import KnowledgeBase
 from textworld.generator.game import Game, GameOptions
 from textworld.generator.maker import GameMaker
+from textworld.generator.text_grammar import Grammar
 
 _load_knowledge = lru_cache(maxsize=4)(KnowledgeBase.load)
 _one_at_a_time = threading.Lock()
@@ -42,5 +44,6 @@ def _fast_generator() -> Iterator[None]:
     with (
         patch.object(KnowledgeBase, "load", staticmethod(_load_knowledge)),
         patch.object(GameMaker, "set_walkthrough", lambda maker, commands: None),
+        patch.object(Grammar, "check", lambda grammar: True),
     ):
         yield
