@@ -17,12 +17,12 @@ from models.network.transformer import Weights, logits_of, wide_product
 _LOGITS_AT_A_TIME = 2**26
 """Maximum number of logits computed at a time on a CPU: a quarter of a gigabyte."""
 _ROWS_AT_A_TIME = 4_096
-"""Number of tokens whose logits are computed at a time on a GPU, which larger products use better."""
+"""Number of tokens whose logits are computed at a time on a GPU, since small products leave it idle."""
 
 
 def target_logprobs(weights: Weights, hidden_NE: Tensor, targets_N: Tensor, temperature: float = 1.0) -> Tensor:
     """Return the log-softmax at the targets, [N]; more than one chunk is recomputed in the backward pass."""
-    if hidden_NE.is_cuda and hidden_NE.dtype == torch.bfloat16:
+    if hidden_NE.device.type != "cpu" and hidden_NE.dtype == torch.bfloat16:
         return NarrowLogprobs.apply(hidden_NE, weights.head, targets_N, temperature)
 
     def chunk(hidden: Tensor, targets: Tensor) -> Tensor:

@@ -257,8 +257,8 @@ def logits_of(weights: Weights, hidden: Tensor) -> Tensor:
 
 
 def wide_product(a: Tensor, b: Tensor) -> Tensor:
-    """Return the product of two matrices of a narrow dtype as float32: on a GPU only the sums are in float32."""
-    return torch.mm(a, b, out_dtype=torch.float32) if a.is_cuda else a.float() @ b.float()
+    """Return the product of two matrices of a narrow dtype as float32: not on a CPU, only the sums are in float32."""
+    return a.float() @ b.float() if a.device.type == "cpu" else torch.mm(a, b, out_dtype=torch.float32)
 
 
 def bias_of(visible: Tensor, dtype: torch.dtype) -> Tensor:
