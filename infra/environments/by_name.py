@@ -40,14 +40,12 @@ def admissible_actions_of(recipe: EnvironmentRecipe) -> AdmissibleActions | None
 
     No packages have to be installed for it.
     """
-    has_lists = not isinstance(recipe, PluginRecipe) and find_spec(f"{package_of(recipe)}.listed")
-    return _part(recipe, "listed").StateLists() if has_lists else None
+    return _part(recipe, "listed").StateLists() if _has_part(recipe, "listed") else None
 
 
 def progress_of(recipe: EnvironmentRecipe) -> Progress | None:
     """Return the reader of how far this environment's states are towards the goal; None if they do not tell."""
-    tells = not isinstance(recipe, PluginRecipe) and find_spec(f"{package_of(recipe)}.progress")
-    return _part(recipe, "progress").StateProgress() if tells else None
+    return _part(recipe, "progress").StateProgress() if _has_part(recipe, "progress") else None
 
 
 def annotator_of_facts(recipe: EnvironmentRecipe) -> Annotator:
@@ -62,6 +60,10 @@ def package_of(recipe: BaseEnvironment) -> str:
     if isinstance(recipe, PluginRecipe):
         return entry_point(recipe.name).module
     return f"infra.environments.{_FOLDERS.get(recipe.name, recipe.name)}"
+
+
+def _has_part(recipe: EnvironmentRecipe, name: str) -> bool:
+    return not isinstance(recipe, PluginRecipe) and find_spec(f"{package_of(recipe)}.{name}") is not None
 
 
 def _part(recipe: EnvironmentRecipe, name: str) -> ModuleType:

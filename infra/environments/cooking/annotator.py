@@ -40,12 +40,13 @@ class FactsAnnotator:
 def explain(task: AgentTask, turn: Turn) -> str:
     """Return evidence, rule and verdict for one transition."""
     state = lines_of(turn.state)
-    recipe = _recipe(task.instruction)
+    recipe = recipe_in(task.instruction)
     parts = _evidence(turn.action, state, recipe)
     return ". ".join([*parts, verdict(turn)]) + "."
 
 
-def _recipe(instruction: str) -> dict[str, str]:
+def recipe_in(instruction: str) -> dict[str, str]:
+    """Return how each ingredient is cooked and cut, as in `roasted sliced`, by its name."""
     wanted = [text.rsplit(" ", 2) for text in instruction.removeprefix("recipe: ").split("; ")]
     return {name: f"{cooking} {cutting}" for name, cooking, cutting in wanted}
 

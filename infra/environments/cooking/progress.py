@@ -1,5 +1,6 @@
 """Progress of a cooking game, from its state."""
 
+from infra.environments.cooking.annotator import recipe_in
 from schemas.records import AgentTask
 from schemas.state_text import lines_of
 
@@ -15,10 +16,10 @@ class StateProgress:
             words = {name: text.split() for name, text in lines_of(state).items()}
         except ValueError:  # a dream may write anything
             return 0.0
-        wanted = [text.rsplit(" ", 2) for text in task.instruction.removeprefix("recipe: ").split("; ")]
-        done = [_MEAL in words or any(words.get(name, [])[:1] == [_MEAL] for name, *_ in wanted)]
-        for name, cooking, cutting in wanted:
-            found = words.get(name, [])
+        recipe = recipe_in(task.instruction)
+        done = [_MEAL in words or any(words.get(name, [])[:1] == [_MEAL] for name in recipe)]
+        for name, wanted in recipe.items():
+            found, (cooking, cutting) = words.get(name, []), wanted.split(" ")
             done += [found[:1] in (["held"], [_MEAL]), _is_cooked(cooking, found), cutting in found]
         return sum(done) / len(done)
 

@@ -45,8 +45,9 @@ class SelfImitation(Replay[SelfImitationOptions]):
         baseline = median([*earlier, *present][-self.options.baseline_episodes :])
         weight = self.weight(round)
         found = [weight * max(0.0, one - baseline) for one in earlier]
-        kept = [place for place, one in enumerate(found) if one > 0][-self.options.max_episodes :]
-        return [one if place in set(kept) else 0.0 for place, one in enumerate(found)]
+        better = [place for place, one in enumerate(found) if one > 0]
+        kept = set(better[-self.options.max_episodes :])
+        return [one if place in kept else 0.0 for place, one in enumerate(found)]
 
     def weight(self, round: int) -> float:
         """Return the weight in a round, counted from 0: (1 - cos(pi t / T)) / 2, and 1 from T on."""
