@@ -8,6 +8,7 @@ from prefect.client.schemas import FlowRun
 
 from infra.context import RunContext, blobs, run_context, set_run_context
 from infra.orchestration.prefect_server import await_prefect
+from infra.running.interrupts import deferred_interrupts
 from infra.running.reachable import prefect_is_away
 from infra.settings import settings
 from infra.storage.blobs import require_conditional_puts
@@ -35,15 +36,31 @@ def run_session(recipe: Recipe, run_id: str, display: Display, *, reopen: bool =
         StorageError: Prefect or MLflow was unreachable for longer than its client retries.
     """
     require_conditional_puts(blobs())
-    with Lease(blobs(), run_id, display.say), _outages_explained():
-        tracker = _open_context(recipe, run_id, display, reopen)
-        try:
-            yield tracker
-        except BaseException as error:
-            with suppress(Exception):  # the original error matters more than one of MLflow
+    with (
+        Lease(blobs(), run_id, display.say),
+        _outages_explained(),
+        _tracked(recipe, run_id, display, reopen) as tracker,
+    ):
+        await_prefect()
+        with deferred_interrupts():
+            close_abandoned_runs(tracker.client, tracker.experiment_id, blobs(), run_id)
+        yield tracker
+
+
+@contextmanager
+def _tracked(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> Iterator[Tracker]:
+    """Open the run's tracker and context; close its MLflow runs with the status that the work ends with."""
+    tracker = None
+    try:
+        with deferred_interrupts():
+            tracker = _open_context(recipe, run_id, display, reopen)
+        yield tracker
+    except BaseException as error:
+        with suppress(Exception):  # the original error matters more than one of MLflow
+            if tracker:
                 tracker.close("FAILED" if isinstance(error, Exception) else "KILLED")
-            raise
-        tracker.close("FINISHED")
+        raise
+    tracker.close("FINISHED")
 
 
 @contextmanager
@@ -65,8 +82,6 @@ def _open_context(recipe: Recipe, run_id: str, display: Display, reopen: bool) -
     tracker = Tracker(settings(), run_id, tags, reopen=reopen)
     display.labels = STAGE_LABELS
     set_run_context(RunContext(run_id, recipe.digest, tracker, display))
-    await_prefect()
-    close_abandoned_runs(tracker.client, tracker.experiment_id, blobs(), run_id)
     return tracker
 
 

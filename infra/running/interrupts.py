@@ -11,6 +11,9 @@ from schemas.errors import ConflictError
 _came: list[int] = []
 """Signals that arrived."""
 
+_deferring: list[object] = []
+"""Work under way that an interrupt must not cut in two."""
+
 _reasons: list[str] = []
 """Reasons why the work has to end."""
 
@@ -37,6 +40,21 @@ def restored_interrupts() -> Iterator[None]:
         _reasons.clear()
 
 
+@contextmanager
+def deferred_interrupts() -> Iterator[None]:
+    """Raise an interrupt that arrives meanwhile at the end.
+
+    For short calls of a database in the main thread: one that is cut in two keeps the database locked for this process,
+    and rows that nobody knows of.
+    """
+    _deferring.append(None)
+    try:
+        yield
+    finally:
+        _deferring.pop()
+    stop_if_requested()
+
+
 def request_stop(reason: str) -> None:
     """Request that the work ends with an error at its next call of `stop_if_requested`; for use in other threads."""
     _reasons.append(reason)
@@ -57,4 +75,5 @@ def stop_if_requested() -> None:
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
     _came.append(number)
-    raise KeyboardInterrupt
+    if not _deferring:
+        raise KeyboardInterrupt

@@ -10,6 +10,7 @@ from schemas.errors import StorageError
 Delivery = Callable[[], object]
 
 _RETRY_AFTER_S = 2.0
+_LAST_DELIVERY_S = 5.0
 
 
 class Outbox:
@@ -28,7 +29,8 @@ class Outbox:
         self._refused: Exception | None = None
         self._last_error: Exception | None = None
         self._closed = False
-        threading.Thread(target=self._deliver_on, name=f"outbox for {receiver}", daemon=True).start()
+        self._thread = threading.Thread(target=self._deliver_on, name=f"outbox for {receiver}", daemon=True)
+        self._thread.start()
 
     def put(self, delivery: Delivery) -> None:
         """Queue a delivery; it must be safe to repeat.
@@ -42,10 +44,11 @@ class Outbox:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let the thread end once everything is delivered."""
+        """End the thread after the delivery under way; what still waits is not delivered."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+        self._thread.join(_LAST_DELIVERY_S)
 
     def flush(self, timeout_s: float) -> None:
         """Wait until everything is delivered.
@@ -81,7 +84,7 @@ class Outbox:
                 self._changed.notify_all()
 
     def _next(self) -> Delivery | None:
-        """Wait for the next delivery and return it; None once the outbox is closed and empty."""
+        """Wait for the next delivery and return it; None once the outbox is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
-            return self._waiting[0] if self._waiting else None
+            return None if self._closed else self._waiting[0]

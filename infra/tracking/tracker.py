@@ -10,6 +10,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from mlflow.entities import Dataset, DatasetInput, Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import INTERNAL_ERROR, TEMPORARILY_UNAVAILABLE, ErrorCode
 
+from infra.running.interrupts import deferred_interrupts
 from infra.running.reachable import require_server
 from infra.settings import Settings
 from infra.tracking.outbox import Outbox
@@ -117,12 +119,25 @@ class Tracker:
         self._outbox.flush(timeout_s)
 
     def close(self, status: str) -> None:
-        """End all MLflow runs of this run that are still RUNNING with a status: FINISHED, FAILED or KILLED."""
-        self.flush(60 if status == "FINISHED" else 5)
-        self._outbox.close()
-        going_on = f"tags.run_id = '{self.run_id}' and attributes.status = 'RUNNING'"
-        for run in self.client.search_runs([self.experiment_id], going_on):
-            self.client.set_terminated(run.info.run_id, status)
+        """End all MLflow runs of this run that are still RUNNING with a status.
+
+        Args:
+            status: FINISHED, FAILED or KILLED. Only a finished run waits until everything was sent: the journal has
+                what others leave unsent.
+
+        Raises:
+            StorageError: MLflow did not take the entries of a finished run.
+        """
+        if status == "FINISHED":
+            self.flush()
+        else:
+            with suppress(StorageError):
+                self.flush(5)
+        with deferred_interrupts():
+            self._outbox.close()
+            going_on = f"tags.run_id = '{self.run_id}' and attributes.status = 'RUNNING'"
+            for run in self.client.search_runs([self.experiment_id], going_on):
+                self.client.set_terminated(run.info.run_id, status)
 
 
 class Stage:
