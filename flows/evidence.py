@@ -52,7 +52,7 @@ def evidence(
 
 
 def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: bool) -> dict[str, Any]:
-    from flows.loop.results import DREAM_TRAINING, training_seconds
+    from flows.running.results import DREAM_TRAINING, training_seconds
     from flows.running.run_recipe import run_real_only, run_recipe
     from flows.stage import Stage
     from infra.tracking.progress import Display

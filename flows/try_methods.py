@@ -81,8 +81,8 @@ def _measured(recipe: Recipe, run_id: str, num_rounds: int) -> dict[str, Any]:
     """Train from the start of a recipe in the real environment, and return what came of it."""
     open_prefect()
     from flows.loop.fine_tune import real_training
-    from flows.loop.results import REAL_TRAINING, training_seconds
     from flows.loop.run_session import run_session
+    from flows.running.results import REAL_TRAINING, training_seconds
     from infra.tracking.progress import Display
 
     display = Display()

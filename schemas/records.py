@@ -119,6 +119,10 @@ class Trajectory:
         """The actions in order."""
         return [turn.action for turn in self.turns]
 
+    def history(self, num_turns: int) -> list[tuple[str, str]]:
+        """Return the states of the first turns and the actions taken in them, oldest first."""
+        return [(turn.state, turn.action) for turn in self.turns[:num_turns]]
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:

@@ -117,6 +117,10 @@ class Artifacts:
 
     logs: Reference
     backbone: Reference
+    alternatives: Reference
+    """Episodes along demonstrations that end with another action; with early experience."""
+    world_model: Reference
+    """Backbone that knows the consequences of these actions, from which the policy is cloned."""
     start: Reference
     """Policy that training begins with."""
     experience: list[Reference]

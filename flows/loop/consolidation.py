@@ -1,11 +1,11 @@
 """Consolidation: the policy is cloned anew from demonstrations and its own wins, between rounds of RL."""
 
+from flows.loop.early_experience import cloned
 from flows.loop.lineage import Lineage, log
 from infra.context import run_context
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from schemas.runs import PolicyKey
-from tasks.learning.clone_policy import clone_policy
 from tasks.learning.collect_wins import collect_wins
 
 
@@ -49,12 +49,12 @@ class Consolidation:
         if not is_due(self._every, round):
             return policy, reference
         with run_context().display.one_line("consolidate") as conclude:
-            cloned = self._cloned() if self._found_wins(round) else reference
-            if cloned.sha256 == reference.sha256:  # nothing new to clone: training continues as it was
+            anew = self._cloned() if self._found_wins(round) else reference
+            if anew.sha256 == reference.sha256:  # nothing new to clone: training continues as it was
                 conclude("no new win")
                 return policy, reference
-            conclude(f"{cloned.notes['num_demonstrations']:,} demonstrations and wins")
-        return cloned, cloned
+            conclude(f"{anew.notes['num_demonstrations']:,} demonstrations and wins")
+        return anew, anew
 
     def _found_wins(self, round: int) -> bool:
         """Collect the wins since the last consolidation; return whether there are new ones."""
@@ -70,9 +70,6 @@ class Consolidation:
         return wins.notes["num_episodes"] > 0 and all(one.sha256 != wins.sha256 for one in earlier)
 
     def _cloned(self) -> Reference:
-        """Return the backbone after training on demonstrations and wins; annotated logs come first in experience."""
-        recipe, artifacts = self._recipe, self._made.artifacts
-        logs, wins = artifacts.experience[:1], [artifacts.wins]
-        return clone_policy(
-            artifacts.backbone, logs, recipe.start, recipe.training, recipe.environment, recipe.seed, wins
-        )
+        """Return a policy cloned from demonstrations and wins; annotated logs come first in experience."""
+        artifacts = self._made.artifacts
+        return cloned(self._recipe, self._made, artifacts.experience[:1], [artifacts.wins])

@@ -1,5 +1,6 @@
 """Preparation: from logs to the starting policy and the experience model."""
 
+from flows.loop.early_experience import cloned, gain_early_experience
 from flows.loop.lineage import Lineage, log
 from infra.context import run_context
 from infra.orchestration.announcements import TRANSITIONS_COMMITTED, announce
@@ -12,7 +13,6 @@ from tasks.judging.measure_fidelity import measure_fidelity
 from tasks.judging.measure_memorisation import measure_memorisation
 from tasks.judging.promote import require_stored
 from tasks.learning.backbone_from_logs import backbone_from_logs
-from tasks.learning.clone_policy import clone_policy
 from tasks.learning.fetch_backbone import fetch_backbone
 from tasks.learning.fit_experience_model import cut_off, fit_experience_model
 from tasks.logs.files import log_files
@@ -42,7 +42,7 @@ def prepare_start(recipe: Recipe, made: Lineage) -> None:
     artifacts = made.artifacts
     artifacts.experience = explained(recipe, made, artifacts.logs)
     artifacts.backbone = backbone_of(recipe, artifacts.experience[0])
-    artifacts.start = starting_policy(recipe, made, artifacts.backbone, artifacts.experience)
+    artifacts.start = starting_policy(recipe, made)
 
 
 def prepare_experience_model(recipe: Recipe, made: Lineage) -> None:
@@ -105,17 +105,21 @@ def backbone_of(recipe: Recipe, logs: Reference) -> Reference:
     return fitted(recipe, backbone, [logs]) if asked.learn_transitions else backbone
 
 
-def starting_policy(recipe: Recipe, made: Lineage, backbone: Reference, demonstrations: list[Reference]) -> Reference:
+def starting_policy(recipe: Recipe, made: Lineage) -> Reference:
     """Return the policy that training begins with, as `start.from` says."""
-    champion = made.left_behind.champion
+    champion, artifacts, early = made.left_behind.champion, made.artifacts, recipe.start.early_experience
     if recipe.start.from_ == "champion" and champion:
         require_stored(champion)
         return champion
     if recipe.start.from_ == "champion":
         run_context().display.say("there is no champion yet: the starting policy is cloned from demonstrations")
     if recipe.start.from_ == "base":
-        return backbone
-    return clone_policy(backbone, demonstrations, recipe.start, recipe.training, recipe.environment, recipe.seed)
+        return artifacts.backbone
+    if early.alternatives:
+        dreamt = early.executed_in == "dream"
+        model = fitted(recipe, artifacts.backbone, artifacts.experience) if dreamt else None
+        gain_early_experience(recipe, made, model)
+    return cloned(recipe, made, artifacts.experience)
 
 
 def experience_model(recipe: Recipe, made: Lineage, backbone: Reference, experience: list[Reference]) -> Reference:

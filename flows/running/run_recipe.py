@@ -8,7 +8,12 @@ from typing import Any
 from flows.loop.cycle import cycle
 from flows.loop.fine_tune import real_only, sim_to_real
 from flows.loop.lineage import Lineage
-from flows.loop.results import (
+from flows.loop.run_session import note_flow_run, run_session
+from flows.planning.check_services import require_services
+from flows.planning.require_methods import require_methods
+from flows.promotion.promote_run import announce_promotion
+from flows.running.begin_run import Begun, begin_run, has_reached
+from flows.running.results import (
     REAL_TRAINING,
     datasets,
     gain_metrics,
@@ -18,11 +23,6 @@ from flows.loop.results import (
     results_of,
     training_seconds,
 )
-from flows.loop.run_session import note_flow_run, run_session
-from flows.planning.check_services import require_services
-from flows.planning.require_methods import require_methods
-from flows.promotion.promote_run import announce_promotion
-from flows.running.begin_run import Begun, begin_run, has_reached
 from flows.running.run_note import note_of
 from flows.stage import Stage
 from infra.context import ledger, objects, replay_store, run_context

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from models.rollout.rollouts import MAX_ACTION_TOKENS, action_in
-from models.text.prompts import PromptFormat, last_actions
+from models.text.prompts import PromptFormat
 from schemas.ports import Engine
 from schemas.recipes.learning import StartRecipe
 from schemas.records import AgentTask
@@ -40,17 +40,11 @@ class Agent:
             temperature: Sampling temperature; 0 is greedy.
         """
         stream = self._engine.open(1)
-        stream.extend([0], [self._prompt(_as_task(task), state, history)])
+        before = self._format.episode_so_far(_as_task(task), history, self._start)
+        stream.extend([0], [before + self._format.state(state)])
         sampling = Sampling(MAX_ACTION_TOKENS, self._format.end_id, temperature)
         (sampled,) = stream.generate([0], sampling)
         return action_in(self._format, sampled)
-
-    def _prompt(self, task: AgentTask, state: str, history: Sequence[tuple[str, str]]) -> list[int]:
-        if not self._start.remember_episode:
-            actions = last_actions([action for _, action in history], self._start.history_length)
-            return self._format.turn_prompt(task, actions, state)
-        turns = [self._format.state(seen) + self._format.action(action) for seen, action in history]
-        return [*self._format.task(task), *(id for turn in turns for id in turn), *self._format.state(state)]
 
 
 def _as_task(task: AgentTask | str) -> AgentTask:

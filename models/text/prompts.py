@@ -2,6 +2,7 @@
 
     policy            [task] instruction [state] s0 [action] a0 [end] [state] s1 [action] a1 [end] ...
       or, each turn   [task] instruction [history] a' [state] s [action] a [end]
+      or, reflecting  ... [state] s [think] reflection [action] a [end]
     experience model  [task] instruction [demo] a' [next] changes' ... [history] a [state] s [action] a
                       -> [think] reasoning [next] changes [outcome] continue|success|failure [end]
     task generator    [vary] instruction [state] s0 -> [task] instruction' [state] s0' [end]
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from schemas.recipes.learning import StartRecipe
 from schemas.records import AgentTask, Step
 
 END = "[end]"
@@ -100,6 +102,28 @@ class PromptFormat:
     def turn_prompt(self, task: AgentTask, history: Sequence[str], state: str) -> list[int]:
         """Encode the prompt of a policy that sees its last few actions instead of the whole episode."""
         return self.task(task) + (self.history(history) if history else []) + self.state(state)
+
+    def episode_so_far(self, task: AgentTask, history: Sequence[tuple[str, str]], start: StartRecipe) -> list[int]:
+        """Encode all that a policy is shown before the present state: the whole episode, or its last few actions.
+
+        Args:
+            task: Agent task.
+            history: States and the actions taken in them, oldest first.
+            start: Section that says what the policy is shown.
+        """
+        if start.remember_episode:
+            turns = [self.state(state) + self.action(action) for state, action in history]
+            return self.task(task) + [id for turn in turns for id in turn]
+        actions = last_actions([action for _, action in history], start.history_length)
+        return self.task(task) + (self.history(actions) if actions else [])
+
+    def state_to_think_about(self, state: str) -> list[int]:
+        """Encode a state that the policy reflects on before it acts."""
+        return self.ids("[state]", f"\n{state}", "[think]")
+
+    def thought_and_action(self, thought: str, action: str) -> list[int]:
+        """Encode a reflection, and the action that follows from it."""
+        return self.ids(f" {thought}", "[action]", f" {action}", END)
 
     def action(self, action: str) -> list[int]:
         """Encode an action as the policy would write it."""

@@ -16,6 +16,27 @@ from schemas.recipes.networks import SftRecipe
 from schemas.recipes.section import Section
 
 
+class EarlyExperienceRecipe(Section):
+    """Early Experience (arXiv 2510.08558): other actions than the demonstrated ones, and what they lead to.
+
+    It needs no rewards. The updates that it takes are taken from the cloning.
+    """
+
+    alternatives: int = Field(default=0, ge=0)
+    """K: maximum number of other actions tried in each state of the cloned demonstrations; 0: none. The paper has 8 for
+    the world model, and finds 2 to 4 best for reflections."""
+    proposed_by: Literal["environment", "policy"] = "environment"
+    """environment: its own lists of actions, half of them accepted and half likely to be refused. policy: the policy
+    that is cloned without early experience, sampled at temperature 1."""
+    executed_in: Literal["real", "dream"] = "real"
+    """real: each action is taken for real, after the demonstration up to there; these steps count as real training.
+    dream: an experience model that was fitted to the logs predicts its step."""
+    world_model: bool = True
+    """Implicit world modelling: the backbone learns for one epoch what the actions lead to, before it is cloned."""
+    reflections: bool = False
+    """Self-reflection: the policy learns to write why the demonstrated action is better, and that action."""
+
+
 class StartRecipe(Section):
     """The starting policy: cloned from logged successes, or an existing policy."""
 
@@ -32,6 +53,7 @@ class StartRecipe(Section):
     renamed_copies: int = Field(default=3, ge=0)
     """Extra copies of each demonstration with entity renaming, so that the policy learns to copy names."""
     sft: SftRecipe = SftRecipe(epochs=5, learning_rate=5e-4, tokens_per_update=2_048)
+    early_experience: EarlyExperienceRecipe = EarlyExperienceRecipe()
 
 
 class CurriculumRecipe(Section):

@@ -1,19 +1,21 @@
 """Clone the starting policy: supervised learning on logged successes (the paper's SFT baseline)."""
 
-import random
 from collections.abc import Sequence
 
 from infra.environments.by_name import open_environment
 from models.network.language_model import LanguageModel
-from models.text.renaming import name_pieces, renamed, to_invented_names
+from models.text.renaming import renamed
+from models.training.early_experience import reflection_example
 from models.training.examples import policy_examples
+from models.training.sft import Example
 from schemas.errors import DataError
 from schemas.ports import RealEnvironment
 from schemas.recipes.learning import StartRecipe
 from schemas.recipes.networks import TrainingRecipe
 from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import Reference, Trajectory
-from tasks.learning.run_training import fine_tuned
+from tasks.learning.namings import renamers_in_turn, with_renamed_copies
+from tasks.learning.run_training import fine_tuned, num_updates
 from tasks.running.artifacts import get_frozen_model, get_trajectories, put_model
 from tasks.running.versioned import versioned_task
 
@@ -27,6 +29,7 @@ def clone_policy(
     environment: EnvironmentRecipe,
     seed: int,
     wins: Sequence[Reference] = (),
+    alternatives: Sequence[Reference] = (),
 ) -> Reference:
     """Train the backbone to act like the shortest logged success of each of the first tasks that have one.
 
@@ -38,26 +41,55 @@ def clone_policy(
         environment: Environment whose entity names may be replaced.
         seed: Random seed.
         wins: The policy's own wins, all of which are cloned as well: of each task, the shortest success.
+        alternatives: Episodes along demonstrations that end with another action, to reflect on, with reasoning. They
+            share the updates that cloning takes without them.
 
     Raises:
         DataError: no trajectory succeeds.
     """
-    model = get_frozen_model(backbone)
+    model, real = get_frozen_model(backbone), open_environment(environment)
     logged = logged_demonstrations(trajectories, recipe)
     demonstrations = shortest_successes([*logged, *get_trajectories(*wins)])
     if not demonstrations:
         raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")
-    shown = with_renamed_copies(demonstrations, recipe.renamed_copies, model, open_environment(environment), seed)
-    examples = [
+    examples = cloning_examples(demonstrations, model, recipe, real, seed)
+    count = max(1, num_updates(examples, recipe.sft) - int(backbone.notes.get("updates_taken_from_cloning", 0)))
+    reflected = _reflections(demonstrations, get_trajectories(*alternatives), model, recipe, real, seed)
+    stage = "consolidation" if wins else "start policy"
+    trained = fine_tuned(backbone, [*examples, *reflected], recipe.sft, training, seed, stage, count)
+    return put_model(trained, backbone, num_demonstrations=len(demonstrations), num_updates=count)
+
+
+def cloning_examples(
+    demonstrations: list[Trajectory], model: LanguageModel, recipe: StartRecipe, environment: RealEnvironment, seed: int
+) -> list[Example]:
+    """Return every action of the demonstrations and of their renamed copies, as the policy is asked for it."""
+    return [
         example
-        for episode in shown
+        for episode in with_renamed_copies(demonstrations, recipe.renamed_copies, model, environment, seed)
         for example in policy_examples(
             model.format, episode, recipe.history_length, remember_episode=recipe.remember_episode
         )
     ]
-    stage = "consolidation" if wins else "start policy"
-    trained = fine_tuned(backbone, examples, recipe.sft, training, seed, stage)
-    return put_model(trained, backbone, num_demonstrations=len(demonstrations))
+
+
+def _reflections(
+    demonstrations: Sequence[Trajectory],
+    alternatives: Sequence[Trajectory],
+    model: LanguageModel,
+    recipe: StartRecipe,
+    environment: RealEnvironment,
+    seed: int,
+) -> list[Example]:
+    """Return a reflection on each alternative to one of the demonstrations."""
+    by_task = {one.task.task_id: one for one in demonstrations}
+    known = [one for one in alternatives if one.task.task_id in by_task]
+    namings = renamers_in_turn(known, recipe.renamed_copies, model, environment, seed)
+    reflected = (
+        reflection_example(model.format, renamed(by_task[one.task.task_id], new), renamed(one, new), recipe)
+        for one, new in zip(known, namings, strict=True)
+    )
+    return [example for example in reflected if example]
 
 
 def logged_demonstrations(trajectories: Sequence[Reference], recipe: StartRecipe) -> list[Trajectory]:
@@ -73,17 +105,3 @@ def shortest_successes(episodes: Sequence[Trajectory]) -> list[Trajectory]:
             best = shortest.setdefault(episode.task.task_id, episode)
             shortest[episode.task.task_id] = min(best, episode, key=lambda t: len(t.turns))
     return list(shortest.values())
-
-
-def with_renamed_copies(
-    episodes: list[Trajectory], copies: int, model: LanguageModel, environment: RealEnvironment, seed: int
-) -> list[Trajectory]:
-    """Return the episodes, and copies of each with invented names."""
-    rng = random.Random(seed)
-    pieces = name_pieces(model.tokenizer.get_vocab())
-    renamed_ones = [
-        renamed(one, to_invented_names(environment.names(one.task_as_it_began), [one], rng, pieces))
-        for one in episodes
-        for _ in range(copies)
-    ]
-    return episodes + renamed_ones

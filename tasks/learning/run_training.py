@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,8 +27,20 @@ from tasks.running.device import use_threads
 from tasks.running.shared_checkpoints import shared
 
 
+def num_updates(examples: Sequence[Example], sft: SftRecipe, epochs: float | None = None) -> int:
+    """Return the number of updates that the epochs over these examples take; those of the recipe, if none are given."""
+    num_tokens = sum(len(one.ids) for one in examples)
+    return max(1, round((epochs or sft.epochs) * num_tokens / sft.tokens_per_update))
+
+
 def fine_tuned(
-    backbone: Reference, examples: list[Example], sft: SftRecipe, training: TrainingRecipe, seed: int, stage: str
+    backbone: Reference,
+    examples: list[Example],
+    sft: SftRecipe,
+    training: TrainingRecipe,
+    seed: int,
+    stage: str,
+    count: int | None = None,
 ) -> LanguageModel:
     """Fine-tune a stored model on examples, resuming from the last checkpoint if the training was interrupted.
 
@@ -39,9 +51,10 @@ def fine_tuned(
         training: Whether all weights are trained, or adapters.
         seed: Seed of the order of examples, and of new adapters.
         stage: Name of the stage in reports.
+        count: Number of updates; None: as many as the epochs take.
     """
-    num_updates = max(1, round(sft.epochs * sum(len(one.ids) for one in examples) / sft.tokens_per_update))
-    work = SftJob(examples, sft.tokens_per_update, training.tokens_per_batch, num_updates, sft.learning_rate)
+    count = count or num_updates(examples, sft)
+    work = SftJob(examples, sft.tokens_per_update, training.tokens_per_batch, count, sft.learning_rate)
     job = Job(work, training, seed, settings().checkpoint_every_s)
     folder = _folder(job, backbone)
     with run_context().display.stage(stage) as show, shared(folder / rank.CHECKPOINTS):

@@ -47,8 +47,15 @@ STATEFUL = (
     *("curriculum.method.name=refill", "curriculum.method.max_draws=2"),
     *("dream.consolidate_every=1", "real.consolidate_every=1"),
     *("start.num_demonstrations=12", "start.sft.epochs=4"),
+    *("start.early_experience.alternatives=1", "start.early_experience.reflections=true"),
 )
 """Options whose state passes from round to round: a critic, refilled rounds, and wins, of which the start has some."""
+
+KEPT = (
+    *("logs", "experience", "alternatives", "world_model", "start"),
+    *("experience_model", "wins", "dream", "sim_to_real"),
+)
+"""Artifacts of a run that are the same however often it was killed."""
 
 
 def started_in_a_terminal_of_its_own(home: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -178,7 +185,7 @@ def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(
     resumed = dreamgym(tmp_path, *command)
     assert resumed.returncode == 0, resumed.stderr
     lineage = json.loads(resumed.stdout)["lineage"]
-    for name in ("logs", "experience", "start", "experience_model", "wins", "dream", "sim_to_real"):
+    for name in KEPT:
         assert digests(lineage[name]) == digests(summary["lineage"][name]), name
     assert losses(tmp_path) == losses(home)
     assert statuses(tmp_path) == {"FINISHED"}

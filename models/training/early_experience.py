@@ -1,0 +1,51 @@
+"""Examples from alternatives to demonstrated actions: implicit world modelling and self-reflection.
+
+Source: Early Experience, arXiv 2510.08558, sections 4.2 and 4.3.
+"""
+
+from models.text.prompts import PromptFormat
+from models.training.examples import experience_example, situations_of
+from models.training.sft import Example
+from schemas.recipes.learning import StartRecipe
+from schemas.records import Trajectory, Turn
+
+
+def consequence_example(format: PromptFormat, alternative: Trajectory, history_length: int) -> Example:
+    """Return the last step of an episode, with changed lines and outcome as the target: -log p(s' | s, a).
+
+    Differs: the target is the lines of the state that change, and not the whole state.
+    """
+    last = len(alternative.turns) - 1
+    situation = situations_of(alternative, history_length)[last]
+    return experience_example(format, situation, alternative, last, with_reasoning=False)
+
+
+def reflection_example(
+    format: PromptFormat, demonstration: Trajectory, alternative: Trajectory, start: StartRecipe
+) -> Example | None:
+    """Return why the demonstrated action is better than another one, and that action: -log p(c, a | s).
+
+    None if the other action wins, too, or its state is not one of the demonstration's.
+
+    Differs: the reflection joins the reasoning traces of both actions, where the paper asks the initial policy to write
+        it; and it is a second way to answer, after [think]. A policy that is asked for an action takes it at once.
+
+    Args:
+        format: Format of the policy's prompts.
+        demonstration: Demonstration, with reasoning.
+        alternative: Episode along it that ends with another action, with reasoning.
+        start: Section that says what the policy is shown.
+    """
+    other = alternative.turns[-1]
+    number = next((place for place, turn in enumerate(demonstration.turns) if turn.state == other.state), None)
+    if number is None or alternative.success:
+        return None
+    taken = demonstration.turns[number]
+    so_far = format.episode_so_far(demonstration.task, demonstration.history(number), start)
+    prompt = so_far + format.state_to_think_about(taken.state)
+    return Example.of((prompt, False), (format.thought_and_action(reflection(taken, other), taken.action), True))
+
+
+def reflection(demonstrated: Turn, other: Turn) -> str:
+    """Return what speaks against the other action, then what speaks for the demonstrated one."""
+    return " ".join(f"{turn.action}: {turn.step.reasoning}".strip() for turn in (other, demonstrated))
