@@ -37,8 +37,13 @@ class AgentTask:
 
     @property
     def generated(self) -> bool:
-        """True if the task generator wrote it, so no real environment knows it."""
+        """True if no real environment can start it: the task generator wrote it, or it is a snapshot."""
         return bool(self.parent_id)
+
+    @property
+    def is_snapshot(self) -> bool:
+        """True if it starts in a state in the middle of a logged episode of its parent."""
+        return bool(self.parent_id) and self.task_id.startswith(f"{self.parent_id}#")
 
 
 @dataclass(frozen=True, slots=True)

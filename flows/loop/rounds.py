@@ -5,6 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from flows.loop.lineage import Lineage
+from models.methods.curricula import Curriculum
 from models.methods.method import open_method
 from models.methods.replays import Replay
 from schemas.recipes.learning import RlRecipe
@@ -26,9 +27,11 @@ def dream_round(
 ) -> list[Reference]:
     """Dream the groups of a round; see dream and propose_tasks."""
     drawn: list[Reference] = []
+    needs_wins = open_method(Curriculum, recipe.curriculum.method).needs_wins
+    starts = (experience[:1], round / recipe.dream.num_rounds) if needs_wins else ()  # the annotated logs come first
 
     def part(num_groups: int, played: list[Reference]) -> Reference | None:
-        tasks = propose_tasks(pool, state, recipe.curriculum, num_groups, recipe.seed, round, drawn)
+        tasks = propose_tasks(pool, state, recipe.curriculum, num_groups, recipe.seed, round, drawn, *starts)
         if tasks.notes["num_tasks"] == 0:
             return None
         drawn.append(tasks)

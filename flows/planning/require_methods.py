@@ -36,16 +36,23 @@ def require_methods(recipe: Recipe) -> None:
             f"{recipe.name}: rl.replay {recipe.rl.replay.name!r} does not go with rl.advantage "
             f"{recipe.rl.advantage.name!r}, whose critic judges episodes: leave one of them out"
         )
-    if open_method(Reward, recipe.rl.reward).needs_progress and progress_of(recipe.environment) is None:
+    if progress_of(recipe.environment) is None and (methods := list(_needing_progress(recipe))):
         raise RecipeError(
-            f"{recipe.name}: rl.reward {recipe.rl.reward.name!r} needs states that tell how far they are, and those of "
-            f"environment {recipe.environment.name!r} do not: use rl.reward.name = 'outcome'"
+            f"{recipe.name}: {' and '.join(methods)} needs states that tell how far they are, and those of environment "
+            f"{recipe.environment.name!r} do not: use rl.reward.name = 'outcome' and rl.advantage.name = 'grpo'"
         )
     if recipe.dream.max_staleness and not open_loss(recipe.rl.loss).corrects_staleness:
         raise RecipeError(
             f"{recipe.name}: dream.max_staleness needs a loss that corrects for it, such as "
             "rl.loss.importance_correction = 'token'"
         )
+
+
+def _needing_progress(recipe: Recipe) -> Iterator[str]:
+    if open_method(Reward, recipe.rl.reward).needs_progress:
+        yield f"rl.reward {recipe.rl.reward.name!r}"
+    if open_method(Advantage, recipe.rl.advantage).needs_progress:
+        yield f"rl.advantage {recipe.rl.advantage.name!r}"
 
 
 def _compares_episodes(recipe: Recipe) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import ValidationError
 
 from schemas.errors import RecipeError
+from schemas.ports import Progress
 from schemas.recipes.methods import MethodRecipe
 from schemas.recipes.section import Section
 
@@ -24,6 +25,7 @@ FOLDERS = {
     "grouping": "models.methods.groupings",
     "advantage": "models.methods.advantages",
     "replay": "models.methods.replays",
+    "auxiliary": "models.methods.auxiliaries",
     "loss": "models.methods.losses",
     "curriculum": "models.methods.curricula",
     "judge": "models.methods.judges",
@@ -50,6 +52,15 @@ class Method(Generic[OptionsT]):
     def __init__(self, options: OptionsT) -> None:
         """Create the method with its options."""
         self.options = options
+
+
+class ReadsProgress:
+    """Part of ports whose methods may need to know how far an episode came."""
+
+    needs_progress: ClassVar[bool] = False
+    """True if a method can only be used where states tell how far they are towards the goal."""
+    progress: Progress | None = None
+    """Reader of progress, of environments that have one."""
 
 
 MethodT = TypeVar("MethodT", bound=Method[Any])

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from models.methods.advantages import Advantage
+from models.methods.auxiliaries import Auxiliary
+from models.methods.auxiliaries.none import NoAuxiliary
 from models.methods.groupings import Grouping
 from models.methods.method import NoOptions, open_method
 from models.methods.replays import Replay
 from models.methods.replays.none import NoReplay
 from models.methods.rewards import Reward
 from models.methods.streams import TrainingGroup, TrainingStream
+from models.text.prompts import PromptFormat
 from schemas.ports import Progress
 from schemas.recipes.learning import RlRecipe
 from schemas.records import Tokens, Trajectory
@@ -25,18 +28,20 @@ class Scoring:
     mask_truncated: bool = False
     """Leave truncated episodes out of the loss; their group is still compared with them."""
     replay: Replay = field(default_factory=lambda: NoReplay(NoOptions()))
+    auxiliary: Auxiliary = field(default_factory=lambda: NoAuxiliary(NoOptions()))
 
     @classmethod
     def of(cls, recipe: RlRecipe, progress: Progress | None = None) -> "Scoring":
         """Open the methods that a recipe names; progress is that of the environment, if its states tell."""
-        reward = open_method(Reward, recipe.reward)
-        reward.progress = progress
+        reward, advantage = open_method(Reward, recipe.reward), open_method(Advantage, recipe.advantage)
+        reward.progress = advantage.progress = progress
         return cls(
             open_method(Grouping, recipe.grouping),
             reward,
-            open_method(Advantage, recipe.advantage),
+            advantage,
             recipe.mask_truncated,
             open_method(Replay, recipe.replay),
+            open_method(Auxiliary, recipe.auxiliary),
         )
 
     def informative_groups(self, trajectories: Sequence[Trajectory]) -> tuple[list[TrainingGroup], dict[str, int]]:
@@ -46,15 +51,26 @@ class Scoring:
         trains. One without advantages is counted as all succeeded, all failed or, if only some succeeded, all alike. One
         whose episodes are all masked has nothing to train on.
         """
-        scored: list[TrainingGroup] = []
+        scored: list[_Scored] = []
         counts = {"broken": 0, "all_succeeded": 0, "all_failed": 0}
         for group in self.grouping.groups(trajectories):
             found = self._scored(group)
-            if isinstance(found, TrainingGroup):
+            if isinstance(found, _Scored):
                 scored.append(found)
             else:
                 counts[found] = counts.get(found, 0) + 1
-        return scored, counts
+        final = self.advantage.over_round([one.advantages for one in scored])
+        return [self._to_train_on(one, advantages) for one, advantages in zip(scored, final, strict=True)], counts
+
+    def auxiliary_groups(self, trajectories: Sequence[Trajectory], format: PromptFormat) -> list[TrainingGroup]:
+        """Return what else is learnt from the episodes that did not fail, group by group."""
+        found = [
+            TrainingGroup(
+                [stream for one in group if not one.failure for stream in self.auxiliary.streams(one, format)]
+            )
+            for group in self.grouping.groups(trajectories)
+        ]
+        return [group for group in found if group.streams]
 
     def replayed_groups(
         self, earlier: Sequence[Trajectory], present: Sequence[Trajectory], round: int
@@ -75,7 +91,7 @@ class Scoring:
                 _streams(trajectory.tokens, [advantage] * len(trajectory.turns), 0), [worth], f"replay/{place}"
             )
             for place, ((trajectory, worth), advantage) in enumerate(zip(before, advantages, strict=True))
-            if advantage and not (self.mask_truncated and trajectory.truncated)
+            if advantage and not self._is_masked(trajectory)
         ]
 
     def _returns(self, trajectories: Sequence[Trajectory]) -> list[tuple[Trajectory, float]]:
@@ -87,8 +103,8 @@ class Scoring:
             for trajectory, turns in zip(group, self.reward.rewards(group), strict=True)
         ]
 
-    def _scored(self, group: Sequence[Trajectory]) -> TrainingGroup | str:
-        """Return the group to train on, or the reason why it teaches nothing."""
+    def _scored(self, group: Sequence[Trajectory]) -> "_Scored | str":
+        """Return the group with its rewards and advantages, or the reason why it teaches nothing."""
         if any(trajectory.failure for trajectory in group):
             return "broken"
         rewards = self.reward.rewards(group)
@@ -96,14 +112,30 @@ class Scoring:
         if self.advantage.needs_differences and not any(one for turns in advantages for one in turns):
             num_successes = sum(trajectory.success for trajectory in group)
             return {len(group): "all_succeeded", 0: "all_failed"}.get(num_successes, "all_alike")
+        if all(map(self._is_masked, group)):
+            return "all_masked"
+        return _Scored(group, [sum(turns) for turns in rewards], advantages)
+
+    def _to_train_on(self, scored: "_Scored", advantages: Sequence[list[float]]) -> TrainingGroup:
         streams = [
             stream
-            for number, (trajectory, turns) in enumerate(zip(group, advantages, strict=True))
-            if not (self.mask_truncated and trajectory.truncated)
+            for number, (trajectory, turns) in enumerate(zip(scored.group, advantages, strict=True))
+            if not self._is_masked(trajectory)
             for stream in _streams(trajectory.tokens, turns, number)
         ]
-        returns = [sum(turns) for turns in rewards]
-        return TrainingGroup(streams, returns, group[0].group_id) if streams else "all_masked"
+        return TrainingGroup(streams, scored.returns, scored.group[0].group_id)
+
+    def _is_masked(self, trajectory: Trajectory) -> bool:
+        return self.mask_truncated and trajectory.truncated
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """Group that teaches something."""
+
+    group: Sequence[Trajectory]
+    returns: list[float]
+    advantages: list[list[float]]
 
 
 def _streams(tokens: Sequence[Tokens], advantages: list[float], episode: int) -> list[TrainingStream]:

@@ -38,6 +38,11 @@ class TrainingStream:
         return [any((action, *of)) for action, *of in zip(self.tokens.is_action, *weights, strict=True)]
 
     @property
+    def acts(self) -> bool:
+        """Whether it has actions."""
+        return bool(self.advantages)
+
+    @property
     def action_lengths(self) -> list[int]:
         """Number of tokens of each action in the stream."""
         return [len(list(run)) for is_action, run in groupby(self.tokens.is_action) if is_action]
@@ -82,6 +87,11 @@ class TrainingGroup:
         return next((i for i in range(limit) if any(one[i] != ids[0][i] for one in ids)), limit)
 
     @property
+    def acts(self) -> bool:
+        """Whether a loss has actions to work on; an auxiliary group has none."""
+        return any(stream.acts for stream in self.streams)
+
+    @property
     def num_actions(self) -> int:
         """Number of sampled tokens in the group."""
         return sum(sum(one.tokens.is_action) for one in self.streams)
@@ -105,20 +115,23 @@ def micro_batches(groups: Sequence[TrainingGroup], max_tokens: int) -> Iterator[
 
 
 def num_units(groups: Sequence[TrainingGroup], unit: Unit) -> int:
-    """Return the number of sampled tokens, streams, pairs or groups."""
+    """Return the number of sampled tokens, streams, pairs or groups; auxiliary ones do not count."""
+    acting = [group for group in groups if group.acts]
     if unit == "token":
-        return sum(group.num_actions for group in groups)
-    return sum(len(group.streams) for group in groups) if unit == "stream" else len(groups)
+        return sum(group.num_actions for group in acting)
+    return sum(stream.acts for group in acting for stream in group.streams) if unit == "stream" else len(acting)
 
 
 def pairs(groups: Sequence[TrainingGroup], draw: int) -> list[TrainingGroup]:
     """Return a pair of each group: an episode above the mean return, then one below; groups without either are left out.
 
+    Auxiliary groups stay as they are.
+
     Args:
         groups: Groups with the returns of their episodes.
         draw: Number that decides which episodes are drawn, together with the group's id.
     """
-    found = [_pair(group, draw) for group in groups]
+    found = [_pair(group, draw) if group.acts else group for group in groups]
     return [pair for pair in found if pair]
 
 

@@ -38,6 +38,11 @@ class _Micro:
     kept_NK: Tensor | None = None
     """Values that the loss keeps from the start of the round."""
 
+    @property
+    def acts(self) -> bool:
+        """Whether the loss has actions to work on."""
+        return any(group.acts for group in self.groups)
+
 
 class PolicyTrainer:
     """Trainer that updates a policy in place from groups; several ranks share the micro-batches."""
@@ -83,7 +88,8 @@ class PolicyTrainer:
             Metrics averaged over the units of the loss; none if there is nothing to train on.
         """
         whole = pairs(groups, draw) if self._loss.unit == "pair" else groups
-        units = [marked for marked in map(self._loss.marked, whole) if marked.streams]
+        marked = (self._loss.marked(group) if group.acts else group for group in whole)
+        units = [group for group in marked if group.streams]
         if not units:
             return {}
         size = math.ceil(len(units) / self.options.updates_per_round)
@@ -108,8 +114,10 @@ class PolicyTrainer:
             self._batch(micro, TrainedTokens(micro.groups, logprobs_M.device), logprobs_M, None, hidden_MH)
             for micro, (logprobs_M, hidden_MH) in zip(micros, computed, strict=True)
         ]
-        kept = self._with_own_network(self._loss.prepare, batches, [share for _, share in parts])
-        return [replace(micro, kept_NK=one) for micro, one in zip(micros, kept, strict=True)]
+        shares = [micro.share for micro in micros if micro.acts]
+        acting = [batch for micro, batch in zip(micros, batches, strict=True) if micro.acts]
+        kept = iter(self._with_own_network(self._loss.prepare, acting, shares))
+        return [replace(micro, kept_NK=next(kept) if micro.acts else None) for micro in micros]
 
     def _batch(
         self,
@@ -168,7 +176,7 @@ class PolicyTrainer:
         logprobs_M, hidden_MH = self._computed(self.network, micro.groups)
         tokens = TrainedTokens(micro.groups, logprobs_M.device)
         batch = self._batch(micro, tokens, logprobs_M, reference_M, hidden_MH)
-        rl, sums = self._with_own_network(self._loss.rl, batch)
+        rl, sums = self._with_own_network(self._loss.rl, batch) if micro.acts else (None, {})
         terms = ({} if rl is None else {"rl": rl}) | tokens.terms(logprobs_M, reference_M)
         entropy = float(-batch.old_logprobs_N.sum())
         return terms or {"rl": logprobs_M.sum() * 0.0}, sums | {"entropy": entropy}

@@ -26,6 +26,7 @@ class TrainedTokens:
         """Gather what is known of the tokens before anything is computed."""
         self._groups, self._device = groups, device
         self._streams = [stream for group in groups for stream in group.streams]
+        self._acting = [stream for stream in self._streams if stream.acts]
         self._has_marks = any(stream.ce_weights or stream.ref_kl_weights for stream in self._streams)
 
     def batch(
@@ -37,7 +38,7 @@ class TrainedTokens:
         network: nn.Module | None,
     ) -> Batch:
         """Return the action tokens among the trained ones, for the loss."""
-        episodes, lengths = self._episodes(), [stream.action_lengths for stream in self._streams]
+        episodes, lengths = self._episodes(), [stream.action_lengths for stream in self._acting]
         is_action_M = self._values(lambda stream: stream.tokens.is_action, bool) if self._has_marks else None
 
         def chosen(values_M: Tensor) -> Tensor:
@@ -77,13 +78,18 @@ class TrainedTokens:
 
     def _advantages(self, lengths: Sequence[list[int]]) -> Tensor:
         """Return the advantage of each action token, [N], given the number of tokens of each stream's actions."""
-        of_actions = np.array([one for stream in self._streams for one in stream.advantages], np.float32)
+        of_actions = np.array([one for stream in self._acting for one in stream.advantages], np.float32)
         return torch.from_numpy(np.repeat(of_actions, [*chain(*lengths)])).to(self._device)
 
     def _episodes(self) -> list[int]:
-        """Return the number of each stream's episode, counted through all groups."""
+        """Return the number of the episode of each stream with actions, counted through all groups."""
         numbers: dict[tuple[int, int], int] = {}
-        keys = [(number, stream.episode) for number, group in enumerate(self._groups) for stream in group.streams]
+        keys = [
+            (number, stream.episode)
+            for number, group in enumerate(self._groups)
+            for stream in group.streams
+            if stream.acts
+        ]
         return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 

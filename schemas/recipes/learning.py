@@ -6,6 +6,7 @@ from pydantic import Field
 
 from schemas.recipes.methods import (
     AdvantageRecipe,
+    AuxiliaryRecipe,
     CurriculumMethodRecipe,
     GroupingRecipe,
     LossRecipe,
@@ -94,6 +95,7 @@ class RlRecipe(RolloutRecipe):
     grouping: GroupingRecipe = GroupingRecipe()
     advantage: AdvantageRecipe = AdvantageRecipe()
     replay: ReplayRecipe = ReplayRecipe()
+    auxiliary: AuxiliaryRecipe = AuxiliaryRecipe()
     loss: LossRecipe = LossRecipe()
     mask_truncated: bool = False
     """Leave episodes that reached the step limit out of the loss."""

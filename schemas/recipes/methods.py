@@ -55,6 +55,13 @@ class ReplayRecipe(MethodRecipe):
     name: str = "none"
 
 
+class AuxiliaryRecipe(MethodRecipe):
+    """Auxiliary: what else is learnt from a round's episodes."""
+
+    port: ClassVar[str] = "auxiliary"
+    name: str = "none"
+
+
 class LossRecipe(MethodRecipe):
     """Loss: the term that an update minimises."""
 

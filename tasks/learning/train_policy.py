@@ -13,7 +13,7 @@ from schemas.recipes.networks import TrainingRecipe
 from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import Reference, Trajectory
 from tasks.learning.run_training import updated
-from tasks.running.artifacts import get_trajectories, put_model
+from tasks.running.artifacts import get_frozen_model, get_trajectories, put_model
 from tasks.running.versioned import versioned_task
 
 
@@ -52,6 +52,7 @@ def train_policy(
     scored = interleaved(fresh, replayed)
     if not scored:
         return {"policy": policy, "metrics": metrics}
+    scored = interleaved(scored, scoring.auxiliary_groups(episodes, get_frozen_model(policy).format))
     update = PolicyUpdateJob(scored, recipe.in_round(round), round, training.tokens_per_batch)
     model, state, learnt = updated(policy, reference_policy, update, training, f"train {stage}")
     num_tokens = sum(len(stream.tokens.ids) for group in scored for stream in group.streams)

@@ -4,6 +4,7 @@ in:  the pool of tasks, their reward entropies, the experience model
 out: the tasks to dream next; the pool with new variations
 """
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -40,6 +41,8 @@ def propose_tasks(
     seed: int,
     round: int,
     played: Sequence[Reference] = (),
+    logs: Sequence[Reference] = (),
+    share_done: float = 0.0,
 ) -> Reference:
     """Draw tasks of a round by the curriculum, generated ones bounded by lambda; store them in `agent_tasks`.
 
@@ -51,13 +54,19 @@ def propose_tasks(
         seed: Seed of the recipe.
         round: Number of the round, counted from 0.
         played: Tasks already drawn in this round.
+        logs: Trajectories with wins to start from, for a curriculum that needs them.
+        share_done: Share of the rounds that are done.
     """
-    already = {task.task_id for one in played for task in get_tasks(one)}
+    already = {one.parent_id if one.is_snapshot else one.task_id for part in played for one in get_tasks(part)}
     max_generated = int(recipe.max_generated_share * num_tasks)
     draw_seed = name_of_part(f"{seed}/propose/{round}", len(played), "/")
     drawn = draw_tasks(pool, state, recipe, num_tasks, max_generated, already, draw_seed)
+    wins = [one for one in get_trajectories(*logs) if one.success and one.origin == "real"]
+    drawn = open_curriculum(recipe.method, state).starts(drawn, wins, share_done, random.Random(f"{draw_seed}/starts"))
     replay_store().upsert("agent_tasks", _rows(drawn, state.get("entropies", {}), made_here(seed, round)))
-    return put_tasks(drawn, num_generated=sum(task.generated for task in drawn))
+    num_snapshots = sum(task.is_snapshot for task in drawn)
+    num_generated = sum(task.generated for task in drawn) - num_snapshots
+    return put_tasks(drawn, num_generated=num_generated, **({"num_snapshots": num_snapshots} if num_snapshots else {}))
 
 
 @versioned_task

@@ -43,7 +43,7 @@ SMALL = [
 
 
 STATEFUL = (
-    *("rl.loss.name=ppo", "rl.advantage.name=critic"),
+    *("rl.loss.name=ppo", "rl.advantage.name=critic", "rl.auxiliary.name=observations"),
     *("curriculum.method.name=refill", "curriculum.method.max_draws=2"),
     *("dream.consolidate_every=1", "real.consolidate_every=1"),
     *("start.num_demonstrations=12", "start.sft.epochs=4"),

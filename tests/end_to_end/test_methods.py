@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from infra.settings import Settings
+from infra.storage.replay_store import ReplayStore
 from tests.command_line import TOY, changed, dreamgym_here
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("shared_prefect")]
@@ -39,8 +41,14 @@ def test_step_advantages_diversity_self_imitation_a_sequence_level_loss_and_refi
     assert again["run_id"] == record["run_id"]
 
 
-def test_preferences_by_outcome_and_progress_between_episodes_that_older_policies_dreamt(tmp_path):
-    changes = ("rl.loss.name=dpo", "rl.reward.name=hero", "dream.max_staleness=1", "dream.calibrate_every=2")
+def test_preferences_by_outcome_and_progress_between_episodes_that_older_policies_dreamt_from_snapshots(tmp_path):
+    changes = (
+        *("rl.loss.name=dpo", "rl.reward.name=hero", "rl.advantage.name=gdpo"),
+        *("dream.max_staleness=1", "dream.calibrate_every=2"),
+        *("curriculum.method.name=snapshots", "curriculum.method.share=1"),
+    )
     record = run(tmp_path, *changes)
+    rows = ReplayStore(Settings(home=tmp_path)).read("agent_tasks")
+    assert any(row["task_id"].startswith(f"{row['parent_id']}#") for row in rows)
     assert tasks_of(record).count("train_policy") == 2
     assert record["recipe"]["rl"]["loss"] == {"name": "dpo"}

@@ -4,11 +4,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from models.methods.method import Method, OptionsT
+from models.methods.method import Method, OptionsT, ReadsProgress
 from schemas.records import Trajectory
 
 
-class Advantage(Method[OptionsT]):
+class Advantage(Method[OptionsT], ReadsProgress):
     """Port of methods that say how much better each turn was."""
 
     needs_differences: ClassVar[bool] = True
@@ -22,3 +22,7 @@ class Advantage(Method[OptionsT]):
             group: Whole episodes that are compared with each other; none of them failed.
             rewards: Reward of each turn of each episode.
         """
+
+    def over_round(self, groups: Sequence[list[list[float]]]) -> list[list[list[float]]]:
+        """Return the advantages of all groups of a round that train, given those of each by itself; by default as given."""
+        return [*groups]

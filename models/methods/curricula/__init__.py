@@ -3,7 +3,7 @@
 import random
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from models.methods.entropies import group_entropies
 from models.methods.method import Method, OptionsT, open_method
@@ -16,6 +16,9 @@ class Curriculum(Method[OptionsT]):
 
     All of them observe reward entropy, by which the pipeline also chooses tasks to vary.
     """
+
+    needs_wins: ClassVar[bool] = False
+    """True if it must see the logged wins to say how tasks start."""
 
     def __init__(self, options: OptionsT) -> None:
         """Create a curriculum that has observed nothing."""
@@ -47,6 +50,20 @@ class Curriculum(Method[OptionsT]):
             max_generated: Maximum number of generated tasks among them: the paper's lambda, as a count.
             rng: Source of randomness.
         """
+
+    def starts(
+        self, tasks: Sequence[AgentTask], wins: Sequence[Trajectory], share_done: float, rng: random.Random
+    ) -> list[AgentTask]:
+        """Return drawn tasks as they are to start in a dream; by default from their beginnings.
+
+        Args:
+            tasks: Tasks that were drawn.
+            wins: Real wins of train tasks; none unless the method needs them.
+            share_done: Share of the rounds that are done, from 0 to 1.
+            rng: Source of randomness.
+        """
+        del wins, share_done, rng
+        return [*tasks]
 
     def num_missing(self, trajectories: Sequence[Trajectory], num_wanted: int) -> int:
         """Return the number of further groups to play in this round before training.

@@ -2,20 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
 
-from models.methods.method import Method, OptionsT
-from schemas.ports import Progress
+from models.methods.method import Method, OptionsT, ReadsProgress
 from schemas.records import Trajectory
 
 
-class Reward(Method[OptionsT]):
+class Reward(Method[OptionsT], ReadsProgress):
     """Port of methods that say what the episodes of a group are worth."""
-
-    needs_progress: ClassVar[bool] = False
-    """True if it can only be used where states tell how far they are towards the goal."""
-    progress: Progress | None = None
-    """Reader of progress, of environments that have one."""
 
     @abstractmethod
     def rewards(self, group: Sequence[Trajectory]) -> list[list[float]]:

@@ -1,0 +1,16 @@
+"""Nothing else: only the loss trains the policy."""
+
+from models.methods.auxiliaries import Auxiliary
+from models.methods.method import NoOptions
+from models.methods.streams import TrainingStream
+from models.text.prompts import PromptFormat
+from schemas.records import Trajectory
+
+
+class NoAuxiliary(Auxiliary[NoOptions]):
+    """Nothing is learnt besides."""
+
+    def streams(self, trajectory: Trajectory, format: PromptFormat) -> list[TrainingStream]:
+        """Return nothing."""
+        del trajectory, format
+        return []
