@@ -126,6 +126,8 @@ class Artifacts:
     experience: list[Reference]
     """Trajectories that the experience model was fitted to and retrieves from."""
     experience_model: Reference
+    generator: Reference
+    """Task generator, if it is trained."""
     pool: Reference
     """Agent tasks to draw from, generated ones included."""
     dreams: list[Reference]

@@ -9,7 +9,7 @@ from schemas.records import Reference
 from tasks.data.annotate import annotate
 from tasks.learning.clone_policy import clone_policy
 from tasks.learning.learn_consequences import learn_consequences
-from tasks.learning.try_alternatives import try_alternatives
+from tasks.playing.try_alternatives import try_alternatives
 
 
 def gain_early_experience(recipe: Recipe, made: Lineage, experience_model: Reference | None) -> None:

@@ -11,12 +11,15 @@ from flows.loop.prefetch import Prefetcher
 from flows.loop.prepare_models import fitted
 from flows.loop.rounds import dream_round, earlier_rounds, is_validated_after, observe, rollout_metrics
 from infra.context import run_context
+from models.methods.generators import Generator
+from models.methods.method import open_method
 from schemas.recipes.learning import DreamRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from tasks.data.annotate import annotate
 from tasks.data.pool_tasks import pool_tasks
 from tasks.judging.measure_fidelity import measure_fidelity
+from tasks.learning.train_generator import train_generator
 from tasks.learning.train_policy import train_policy
 from tasks.playing.play_where_dreams_err import play_where_dreams_err
 from tasks.playing.propose_tasks import vary_tasks
@@ -55,7 +58,10 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
             draw_curve(round, metrics)
             rounds.append(dreamt)
             pool = with_variations(recipe, made, pool, round)
-            calibration = calibrate(recipe, made, policy, round + 1) if is_calibrated_after(recipe.dream, round) else {}
+            calibration: dict[str, Any] = {}
+            if is_calibrated_after(recipe.dream, round):
+                calibration = calibrate(recipe, made, policy, round + 1)
+                improve_generator(recipe, made, pool, [*chain(*rounds[-recipe.dream.calibrate_every :])])
             conclude(result_of_round(made))
             if calibration and calibration["real_success"] >= best_success:
                 best, best_success = policy, calibration["real_success"]
@@ -72,10 +78,23 @@ def with_variations(recipe: Recipe, made: Lineage, pool: Reference, round: int) 
     """Return the pool with variations of its tasks added, if the recipe generates any."""
     if not recipe.curriculum.generate:
         return pool
-    model = made.artifacts.experience_model
     return vary_tasks(
-        pool, made.curriculum, model, recipe.curriculum, recipe.environment, recipe.engine, recipe.seed, round
+        pool, made.curriculum, generator(made), recipe.curriculum, recipe.environment, recipe.engine, recipe.seed, round
     )
+
+
+def improve_generator(recipe: Recipe, made: Lineage, pool: Reference, groups: list[Reference]) -> None:
+    """Train the task generator on what its tasks were worth since the last calibration, if the recipe says so."""
+    if open_method(Generator, recipe.curriculum.generator).trains:
+        made.artifacts.generator = train_generator(
+            generator(made), pool, groups, recipe.curriculum, recipe.training, recipe.seed
+        )
+
+
+def generator(made: Lineage) -> Reference:
+    """Return the model that generates tasks: the experience model, or what its training has made of it."""
+    artifacts = made.artifacts
+    return artifacts.generator if "generator" in artifacts else artifacts.experience_model
 
 
 def draw_curve(round: int, metrics: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from flows.planning.problems import did_you_mean, problem
 from infra.environments.by_name import progress_of
 from models.methods.advantages import Advantage
+from models.methods.generators import Generator
 from models.methods.losses import open_loss
 from models.methods.method import built_in_names, method_class, open_method, strangers
 from models.methods.replays import Replay
@@ -40,6 +41,11 @@ def require_methods(recipe: Recipe) -> None:
         raise RecipeError(
             f"{recipe.name}: {' and '.join(methods)} needs states that tell how far they are, and those of environment "
             f"{recipe.environment.name!r} do not: use rl.reward.name = 'outcome' and rl.advantage.name = 'grpo'"
+        )
+    if recipe.curriculum.generator_model and open_method(Generator, recipe.curriculum.generator).trains:
+        raise RecipeError(
+            f"{recipe.name}: curriculum.generator {recipe.curriculum.generator.name!r} trains a network here; leave "
+            "curriculum.generator_model empty"
         )
     if recipe.dream.max_staleness and not open_loss(recipe.rl.loss).corrects_staleness:
         raise RecipeError(

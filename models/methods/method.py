@@ -28,6 +28,7 @@ FOLDERS = {
     "auxiliary": "models.methods.auxiliaries",
     "loss": "models.methods.losses",
     "curriculum": "models.methods.curricula",
+    "generator": "models.methods.generators",
     "judge": "models.methods.judges",
     "behaviour": "models.methods.behaviours",
 }

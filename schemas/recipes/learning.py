@@ -8,6 +8,7 @@ from schemas.recipes.methods import (
     AdvantageRecipe,
     AuxiliaryRecipe,
     CurriculumMethodRecipe,
+    GeneratorRecipe,
     GroupingRecipe,
     LossRecipe,
     ReplayRecipe,
@@ -67,6 +68,7 @@ class CurriculumRecipe(Section):
     method: CurriculumMethodRecipe = CurriculumMethodRecipe()
     variations_per_round: int = Field(default=8, ge=0)
     """Number of tasks at the edge of the policy's ability to vary after each round."""
+    generator: GeneratorRecipe = GeneratorRecipe()
     generator_model: str = ""
     """Model at the OpenAI-compatible endpoint that generates variations; empty: the experience model does."""
     generator_temperature: float = Field(default=1.0, gt=0)

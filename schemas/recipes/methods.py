@@ -76,6 +76,13 @@ class CurriculumMethodRecipe(MethodRecipe):
     name: str = "reward-entropy"
 
 
+class GeneratorRecipe(MethodRecipe):
+    """Generator: worth of a generated task to the model that wrote it."""
+
+    port: ClassVar[str] = "generator"
+    name: str = "frozen"
+
+
 class JudgeRecipe(MethodRecipe):
     """Judge: review of dreamt transitions."""
 

@@ -31,12 +31,14 @@ def test_step_advantages_diversity_self_imitation_a_sequence_level_loss_and_refi
         *("rl.replay.name=self-imitation", "rl.replay.warmup_rounds=0"),
         *("rl.advantage.name=gigpo", "rl.reward.name=darling", "rl.loss.name=gspo"),
         *("curriculum.method.name=refill", "curriculum.method.max_draws=2"),
+        *("curriculum.generator.name=genenv", "curriculum.max_generated_share=0.5"),
     )
     record = run(tmp_path, *changes)
     tasks = tasks_of(record)
     assert tasks.count("train_policy") == 2
     assert tasks.count("dream") > 2, "no toy round is informative as a whole, so that further groups are dreamt"
     assert len(record["lineage"]["dreams"]) == tasks.count("dream")
+    assert tasks.count("train_generator") == 2
     again = run(tmp_path, *changes)
     assert again["run_id"] == record["run_id"]
 

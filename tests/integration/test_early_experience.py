@@ -8,7 +8,7 @@ from schemas.recipes.recipe import Recipe
 from tasks.data.annotate import annotate
 from tasks.learning.clone_policy import clone_policy
 from tasks.learning.learn_consequences import learn_consequences
-from tasks.learning.try_alternatives import try_alternatives
+from tasks.playing.try_alternatives import try_alternatives
 from tasks.running.artifacts import get_trajectories, put_trajectories
 
 pytestmark = pytest.mark.integration

@@ -1,0 +1,73 @@
+"""Train the task generator on its own tasks, by what they were worth (SPICE, arXiv 2510.24684; GenEnv).
+
+in:  task generator, pool of tasks, groups dreamt since its last training
+out: task generator
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from models.methods.generators import Generator, TrainedOptions
+from models.methods.method import open_method
+from models.text.prompts import PromptFormat
+from models.training.examples import variation_example
+from models.training.sft import Example
+from schemas.recipes.learning import CurriculumRecipe
+from schemas.recipes.networks import SftRecipe, TrainingRecipe
+from schemas.records import AgentTask, Reference, Trajectory
+from tasks.learning.run_training import fine_tuned
+from tasks.running.artifacts import get_frozen_model, get_tasks, get_trajectories, put_model
+from tasks.running.versioned import versioned_task
+
+
+@versioned_task
+def train_generator(
+    generator: Reference,
+    pool: Reference,
+    groups: list[Reference],
+    recipe: CurriculumRecipe,
+    training: TrainingRecipe,
+    seed: int,
+) -> Reference:
+    """Return the generator after training on the tasks that it wrote; as it was if none was worth anything.
+
+    Args:
+        generator: Model that varied the tasks.
+        pool: All tasks, among them the parents of the generated ones.
+        groups: Dreamt groups, of generated tasks and others.
+        recipe: Section that names the reward.
+        training: Whether all weights are trained, or adapters.
+        seed: Seed of the order of examples.
+    """
+    method = open_method(Generator, recipe.generator)
+    shares = shares_won(get_trajectories(*groups))
+    parents = {task.task_id: task for task in get_tasks(pool)}
+    format = get_frozen_model(generator).format
+    assert isinstance(method.options, TrainedOptions)
+    examples = [
+        example
+        for task, share in shares
+        if task.parent_id in parents
+        for example in _copies(
+            format, parents[task.parent_id], task, round(method.worth(share) * method.options.max_copies)
+        )
+    ]
+    if not examples:
+        return generator
+    sft = SftRecipe(epochs=method.options.epochs, learning_rate=method.options.learning_rate)
+    trained = fine_tuned(generator, examples, sft, training, seed, "task generator")
+    return put_model(trained, generator, num_tasks=len(shares), num_examples=len(examples))
+
+
+def shares_won(episodes: Sequence[Trajectory]) -> list[tuple[AgentTask, float]]:
+    """Return each generated task whose group is whole, with the share of its episodes that won."""
+    groups: dict[str, list[Trajectory]] = defaultdict(list)
+    for episode in episodes:
+        if episode.task.generated and not episode.task.is_snapshot:
+            groups[episode.group_id].append(episode)
+    whole = [group for group in groups.values() if not any(one.failure for one in group)]
+    return [(group[0].task, sum(one.success for one in group) / len(group)) for group in whole]
+
+
+def _copies(format: PromptFormat, parent: AgentTask, task: AgentTask, count: int) -> list[Example]:
+    return [variation_example(format, parent, parent.initial_state, task, task.initial_state)] * count
