@@ -50,17 +50,21 @@ class Row:
 
 
 def try_methods(
-    method: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="This one instead of a recipe's own; may be repeated.")
+    ] = None,
     recipe: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
     seeds: Annotated[str, typer.Option(help="Comma-separated.")] = "0",
 ) -> None:
     """Run all rows that are missing, and print the table of all that are there."""
     asked = tomllib.loads((ROWS / "methods.toml").read_text())
+    if unknown := set(method or ()) - set(asked["methods"]):
+        raise typer.BadParameter(f"no method {sorted(unknown)}: there are {', '.join(asked['methods'])}")
     for name, base in asked["recipes"].items():
-        for title, changes in asked["methods"].items():
-            if (not recipe or name in recipe) and (not method or title in method):
+        for title in method or base.get("methods", asked["methods"]):
+            if not recipe or name in recipe:
                 for seed in map(int, seeds.split(",")):
-                    run_row(name, title, seed, [*base["changes"], *changes], base["num_rounds"])
+                    run_row(name, title, seed, [*base["changes"], *asked["methods"][title]], base["num_rounds"])
     typer.echo(markdown(stored_rows()))
 
 
