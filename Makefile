@@ -44,7 +44,7 @@ methods: .venv/installed
 	$(BIN)/python -m flows.try_methods
 
 backbone: .venv/installed
-	$(BIN)/python -m tasks.learning.pretrain_backbone models/backbones/textworld-tiny
+	$(BIN)/python -m tasks.backbones.pretrain_backbone models/backbones/textworld-tiny
 
 up: .venv/installed-server
 	$(BIN)/dreamgym up

@@ -6,15 +6,16 @@ from infra.context import run_context
 from infra.orchestration.announcements import TRANSITIONS_COMMITTED, announce
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
+from tasks.backbones.backbone_from_logs import backbone_from_logs
+from tasks.backbones.fetch_backbone import fetch_backbone
 from tasks.data.annotate import annotate
 from tasks.data.ingest import ingest
 from tasks.data.recall import recall
 from tasks.judging.measure_fidelity import measure_fidelity
 from tasks.judging.measure_memorisation import measure_memorisation
 from tasks.judging.promote import require_stored
-from tasks.learning.backbone_from_logs import backbone_from_logs
-from tasks.learning.fetch_backbone import fetch_backbone
 from tasks.learning.fit_experience_model import cut_off, fit_experience_model
+from tasks.learning.learn_preferences import learn_preferences
 from tasks.logs.files import log_files
 from tasks.playing.play_policy import play_policy
 from tasks.running.pins import folder_digest
@@ -119,7 +120,10 @@ def starting_policy(recipe: Recipe, made: Lineage) -> Reference:
         dreamt = early.executed_in == "dream"
         model = fitted(recipe, artifacts.backbone, artifacts.experience) if dreamt else None
         gain_early_experience(recipe, made, model)
-    return cloned(recipe, made, artifacts.experience)
+    policy = cloned(recipe, made, artifacts.experience)
+    if recipe.start.preferences.pairs_per_task == 0:
+        return policy
+    return learn_preferences(policy, artifacts.experience, recipe.start, recipe.training, recipe.seed)
 
 
 def experience_model(recipe: Recipe, made: Lineage, backbone: Reference, experience: list[Reference]) -> Reference:

@@ -39,6 +39,19 @@ class EarlyExperienceRecipe(Section):
     """Self-reflection: the policy learns to write why the demonstrated action is better, and that action."""
 
 
+class PreferencesRecipe(Section):
+    """Preferences between logged episodes of one task with different returns, learnt after cloning: offline DPO."""
+
+    pairs_per_task: int = Field(default=0, ge=0)
+    """Number of pairs drawn of each task that has better and worse episodes; 0: no preferences are learnt."""
+    pairs_per_update: int = Field(default=16, ge=1)
+    """Number of pairs per optimiser step."""
+    learning_rate: float = Field(default=5e-5, gt=0)
+    """Learning rate after warm-up."""
+    beta: float = Field(default=0.1, gt=0)
+    """Scale of the log-ratios to the cloned policy: the larger, the closer the policy stays to it."""
+
+
 class StartRecipe(Section):
     """The starting policy: cloned from logged successes, or an existing policy."""
 
@@ -56,6 +69,7 @@ class StartRecipe(Section):
     """Extra copies of each demonstration with entity renaming, so that the policy learns to copy names."""
     sft: SftRecipe = SftRecipe(epochs=5, learning_rate=5e-4, tokens_per_update=2_048)
     early_experience: EarlyExperienceRecipe = EarlyExperienceRecipe()
+    preferences: PreferencesRecipe = PreferencesRecipe()
 
 
 class CurriculumRecipe(Section):

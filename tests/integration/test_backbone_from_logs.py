@@ -9,9 +9,9 @@ from models.training.sft import sft_loss
 from schemas.recipes.data import RetrievalRecipe
 from schemas.recipes.environments import CookingFamily
 from schemas.recipes.networks import ScratchRecipe, SftRecipe
+from tasks.backbones.backbone_from_logs import backbone_from_logs, blank_model, whole_transitions
 from tasks.data.annotate import with_reasoning
 from tasks.data.retrieval_index import index_over
-from tasks.learning.backbone_from_logs import backbone_from_logs, blank_model, whole_transitions
 from tasks.learning.fit_experience_model import grounded
 from tasks.running.artifacts import get_frozen_model, put_trajectories
 

@@ -10,7 +10,7 @@ from models.network.language_model import load_model
 from models.training.sft import sft_loss
 from schemas.errors import IntegrityError
 from schemas.recipes.networks import BackboneRecipe
-from tasks.learning.pretrain_backbone import BackbonePlan, Leg, batch_stream, pretrain
+from tasks.backbones.pretrain_backbone import BackbonePlan, Leg, batch_stream, pretrain
 from tasks.running.pins import folder_digest
 
 LEG = Leg(num_updates=60, learning_rate=5e-3, names_from_vocabulary=False, seed=0)

@@ -24,8 +24,8 @@ from models.training.examples import experience_example, language_example, situa
 from models.training.sft import Example, SftProgress, batches, fit
 from schemas.records import Trajectory, Turn
 from schemas.state_text import changes_between
+from tasks.backbones.fetch_backbone import write_digests
 from tasks.data.annotate import with_reasoning
-from tasks.learning.fetch_backbone import write_digests
 
 FIRST_SEED = 1_000_000
 """First seed of the corpus; games of every recipe and every evaluation have lower seeds."""

@@ -1,0 +1,1 @@
+"""Tasks that fetch or make the backbone."""

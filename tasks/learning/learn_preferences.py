@@ -1,0 +1,52 @@
+"""Prefer the better of two logged episodes of one task (offline DPO; RLHI, arXiv 2509.25137).
+
+in:  cloned policy, logged trajectories
+out: starting policy
+"""
+
+from models.training.jobs import PolicyUpdateJob
+from models.training.preferences import differing, preference_group
+from schemas.recipes.learning import RlRecipe, StartRecipe
+from schemas.recipes.methods import LossRecipe
+from schemas.recipes.networks import TrainingRecipe
+from schemas.records import Reference
+from tasks.learning.run_training import updated
+from tasks.running.artifacts import get_frozen_model, get_trajectories, put_model
+from tasks.running.versioned import versioned_task
+
+
+@versioned_task
+def learn_preferences(
+    policy: Reference, trajectories: list[Reference], recipe: StartRecipe, training: TrainingRecipe, seed: int
+) -> Reference:
+    """Return the policy after DPO on pairs of logged episodes; as it was if no task has better and worse ones.
+
+    A pair is two episodes of one task with different returns: a rating or a correction that the log has as a reward.
+
+    Differs: RLHI rewrites an answer after a user's complaint; here both episodes are in the log.
+
+    Args:
+        policy: Policy to train, and the reference of the loss.
+        trajectories: Logged trajectories.
+        recipe: Start, with the settings of the preferences.
+        training: Whether all weights are trained, or adapters.
+        seed: Seed of the draw of the pairs.
+    """
+    asked, format = recipe.preferences, get_frozen_model(policy).format
+    tasks = differing(get_trajectories(*trajectories))
+    groups = [
+        preference_group(format, several, recipe, f"{task}/{number}")
+        for number in range(asked.pairs_per_task)
+        for task, several in tasks.items()
+    ]
+    if not groups:
+        return policy
+    options = RlRecipe(
+        loss=LossRecipe.model_validate({"name": "dpo", "beta": asked.beta}),
+        learning_rate=asked.learning_rate,
+        updates_per_round=max(1, len(groups) // asked.pairs_per_update),
+        temperature=1.0,
+    )
+    update = PolicyUpdateJob(groups, options, seed, training.tokens_per_batch)
+    model, _, metrics = updated(policy, policy, update, training, "preferences")
+    return put_model(model, policy, num_pairs=len(groups), preferred=metrics["preferred"], loss=metrics["loss"])
