@@ -1,11 +1,15 @@
 """Every shipped recipe is valid, is named as its file is, and can be planned."""
 
+import tomllib
+
 import pytest
 
 from flows.planning.load_recipe import SHIPPED, load_recipe
 from flows.planning.plan import plan_of
 from flows.planning.require_methods import require_methods
+from flows.try_methods import ROWS, stored_rows
 from schemas.errors import RecipeError
+from schemas.recipes.digests import digest_of
 from schemas.recipes.stored_recipes import stored_recipe
 
 
@@ -121,3 +125,18 @@ def test_methods_that_need_each_other_are_refused_alone():
     with pytest.raises(RecipeError, match=r"rl\.loss 'ppo' needs rl\.advantage\.name = 'critic', not 'grpo'"):
         require_methods(recipe)
     require_methods(load_recipe("textworld-tiny", ["rl.loss.name=ppo", "rl.advantage.name=critic"]))
+
+
+def test_every_method_to_compare_is_one_that_its_recipe_can_use():
+    asked = tomllib.loads((ROWS / "methods.toml").read_text())
+    for name, base in asked["recipes"].items():
+        for title in base.get("methods", asked["methods"]):
+            require_methods(load_recipe(name, [*base["changes"], *asked["methods"][title]]))
+
+
+def test_every_stored_row_is_that_of_its_method_as_it_is_listed_now():
+    asked = tomllib.loads((ROWS / "methods.toml").read_text())
+    for row in stored_rows():
+        base = asked["recipes"][row.recipe]
+        recipe = load_recipe(row.recipe, [*base["changes"], *asked["methods"][row.method], f"seed={row.seed}"])
+        assert row.key == digest_of([digest_of(recipe), base["num_rounds"]]), (row.recipe, row.method, row.seed)
