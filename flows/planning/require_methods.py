@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from flows.planning.problems import did_you_mean, problem
 from infra.environments.by_name import progress_of
+from infra.settings import settings
 from models.methods.advantages import Advantage
 from models.methods.generators import Generator
 from models.methods.losses import open_loss
@@ -46,6 +47,11 @@ def require_methods(recipe: Recipe) -> None:
         raise RecipeError(
             f"{recipe.name}: curriculum.generator {recipe.curriculum.generator.name!r} trains a network here; leave "
             "curriculum.generator_model empty"
+        )
+    if settings().num_ranks > 1 and recipe.rl.auxiliary.name != "none" and open_loss(recipe.rl.loss).owns_network:
+        raise RecipeError(
+            f"{recipe.name}: rl.auxiliary {recipe.rl.auxiliary.name!r} and the network of rl.loss {recipe.rl.loss.name!r} do "
+            "not train together on several ranks: leave one of them out, or set DREAMGYM_NUM_RANKS=1"
         )
     if recipe.dream.max_staleness and not open_loss(recipe.rl.loss).corrects_staleness:
         raise RecipeError(

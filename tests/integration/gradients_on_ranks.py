@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 from torch.distributed.elastic.multiprocessing.errors import record
 
-from models.methods.streams import TrainingGroup
+from models.methods.streams import TrainingGroup, TrainingStream
 from models.network.sharding import rank, shard
 from models.network.trained_parameters import make_trainable
 from models.training.checkpoints import state_of
@@ -35,6 +35,12 @@ def groups() -> list[TrainingGroup]:
         )
         for n in range(3)
     ]
+
+
+def observed() -> TrainingGroup:
+    """Return a group without actions, of which one rank has none."""
+    tokens = Tokens([2, 7, 1, 8], [False] * 4, [0.0] * 4)
+    return TrainingGroup([TrainingStream(tokens, [], ce_weights=[0.0, 0.0, 0.5, 0.5])])
 
 
 def losses_and_gradients(kind: str, training: TrainingRecipe) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
@@ -65,8 +71,8 @@ def _grpo(network, optimizer) -> float:
     options = rl(loss={"kl_coefficient": 0.1}, updates_per_round=1, learning_rate=1.0, max_grad_norm=1e9)
     trainer = trainer_of(network, reference, options, tokens_per_batch=16)
     trainer.optimizer = optimizer
-    metrics = trainer.train(groups())
-    return metrics["loss"] + metrics["kl"] + metrics["grad_norm"]
+    metrics = trainer.train([*groups(), observed()])
+    return metrics["loss"] + metrics["kl"] + metrics["ce"] + metrics["grad_norm"]
 
 
 def _ppo(network, optimizer) -> float:

@@ -89,6 +89,11 @@ class Loss(Method[OptionsT]):
         """Return a network to train along with the policy, such as a value head on its hidden states; None for none."""
         del hidden_size
 
+    @property
+    def owns_network(self) -> bool:
+        """True if the loss trains a network of its own along with the policy."""
+        return type(self).network is not Loss.network
+
     def prepare(self, batches: Sequence[Batch], shares: Sequence[float]) -> list[Tensor]:
         """Return values of each token to keep from the start of the round, [N, K] for each micro-batch.
 

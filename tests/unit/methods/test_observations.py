@@ -5,10 +5,15 @@ from dataclasses import replace
 import pytest
 import torch
 
+from flows.planning import require_methods as require_methods_of
+from flows.planning.load_recipe import load_recipe
+from flows.planning.require_methods import require_methods
+from infra.settings import Settings
 from models.methods.auxiliaries.observations import Observations, ObservationsOptions
 from models.methods.scoring import Scoring
 from models.methods.streams import TrainingGroup, TrainingStream
 from models.network.language_model import load_model
+from schemas.errors import RecipeError
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
 from tasks.running.pins import SHIPPED
 from tests.training import group_of, rl, scoring, trainer_of
@@ -90,3 +95,13 @@ def test_the_loss_of_the_actions_is_as_without_and_the_mean_of_observed_tokens_i
     assert with_both["ce"] == pytest.approx(mean.item(), rel=1e-4)
     for name in ("loss", "entropy"):
         assert with_both[name] == pytest.approx(alone[name], rel=1e-5, abs=1e-7), name
+
+
+def test_with_a_critic_it_is_refused_on_several_ranks(monkeypatch):
+    observing, critic = ["rl.auxiliary.name=observations"], ["rl.loss.name=ppo", "rl.advantage={name='critic'}"]
+    monkeypatch.setattr(require_methods_of, "settings", lambda: Settings(num_ranks=2))
+    with pytest.raises(RecipeError, match="do not train together on several ranks"):
+        require_methods(load_recipe("textworld-tiny", observing + critic))
+    require_methods(load_recipe("textworld-tiny", observing))
+    monkeypatch.setattr(require_methods_of, "settings", lambda: Settings(num_ranks=1))
+    require_methods(load_recipe("textworld-tiny", observing + critic))
