@@ -4,7 +4,7 @@ Weights, gradients and the optimiser's state are sharded over them; a block's we
 computes. With a single rank, nothing here changes anything.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MethodType
 from typing import Any, TypeVar
 
@@ -72,12 +72,20 @@ def local_shards(parts: Sequence[Part]) -> Iterator[tuple[Part, float]]:
 
 
 def all_reduce_sum(values: Mapping[str, float]) -> dict[str, float]:
-    """Return the sum of each value over all ranks."""
+    """Return the sum of each value over all ranks; a rank that lacks one adds 0."""
     if num_ranks() == 1:
         return dict(values)
-    totals = torch.tensor(list(values.values()), dtype=torch.float64)
+    names = _names_on_all_ranks(values)
+    totals = torch.tensor([values.get(name, 0.0) for name in names], dtype=torch.float64)
     distributed.all_reduce(totals)
-    return dict(zip(values, totals.tolist(), strict=True))
+    return dict(zip(names, totals.tolist(), strict=True))
+
+
+def _names_on_all_ranks(names: Iterable[str]) -> list[str]:
+    """Return the names that any rank has, in an order that is the same on all."""
+    known: list[list[str]] = [[] for _ in range(num_ranks())]
+    distributed.all_gather_object(known, list(names))
+    return list(dict.fromkeys(name for of_rank in known for name in of_rank))
 
 
 def full_tensor(tensor: Tensor) -> Tensor:
