@@ -35,10 +35,11 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
         ),
         "real_training_episodes": recipe.real.num_rounds * episodes_per_round,
         "max_real_training_steps": (recipe.real.num_rounds * episodes_per_round + _max_replays(recipe))
-        * environment.max_steps,
+        * environment.max_steps
+        + _max_steps_of_alternatives(recipe),
         "real_evaluation_episodes": num_evaluated * recipe.evaluation.episodes_per_task,
         "max_steps_per_episode": environment.max_steps,
-        "max_teacher_requests": (logged + own) * (recipe.annotate.annotator == "teacher"),
+        "max_teacher_requests": (logged + own + _num_reflections(recipe)) * (recipe.annotate.annotator == "teacher"),
     }
 
 
@@ -48,6 +49,28 @@ def _max_replays(recipe: Recipe) -> int:
     if dream.consolidate_every == 0 or dream.consolidated_wins == "dreamt":
         return 0
     return dream.num_rounds // dream.consolidate_every * dream.consolidate_every * recipe.rl.groups_per_round
+
+
+def _num_alternatives(recipe: Recipe) -> int:
+    """Return the maximum number of alternatives that are tried."""
+    demonstrations = recipe.start.num_demonstrations or recipe.environment.num_train_tasks
+    return demonstrations * recipe.environment.max_steps * recipe.start.early_experience.alternatives
+
+
+def _num_reflections(recipe: Recipe) -> int:
+    return _num_alternatives(recipe) * recipe.start.early_experience.reflections
+
+
+def _max_steps_of_alternatives(recipe: Recipe) -> int:
+    """Return the maximum number of real steps of early experience: half a demonstration, on average, before each action.
+
+    The environment's own lists are read along each demonstration, which takes its steps once more.
+    """
+    early, longest = recipe.start.early_experience, recipe.environment.max_steps
+    num_alternatives = _num_alternatives(recipe)
+    taken = num_alternatives * (longest + 1) // 2 * (early.executed_in == "real")
+    walked = num_alternatives // max(1, early.alternatives) * (early.proposed_by == "environment")
+    return taken + walked
 
 
 def seen_by_the_gate(recipe: Recipe) -> Advice:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from flows.planning.load_recipe import load_recipe
 from flows.planning.plan import plan_of
 from models.training.memory_estimate import num_weights
 from schemas.recipes.recipe import Recipe
@@ -59,3 +60,13 @@ def test_replays_of_dreamt_wins_are_real_steps_that_a_plan_counts():
     assert replayed["max_real_training_steps"] == 4 * 3 * 5, "one of each task in the rounds before a consolidation"
     trusted = plan_of(Recipe(name="r", dream={**dream, "consolidated_wins": "dreamt"}, **changes))
     assert trusted["max_real_training_steps"] == 0
+
+
+def test_early_experience_takes_real_steps_before_each_action_by_hand():
+    small = ["real.num_rounds=0", "start.num_demonstrations=2", "environment.max_steps=3"]
+    asked = [*small, "start.early_experience.alternatives=4"]
+    plan = plan_of(load_recipe("textworld-tiny", asked))
+    assert plan["max_real_training_steps"] == 2 * (3 + 4 * (1 + 2 + 3)), "along it once, and up to each alternative"
+    dreamt = [*asked, "start.early_experience.executed_in=dream", "start.early_experience.proposed_by=policy"]
+    assert plan_of(load_recipe("textworld-tiny", dreamt))["max_real_training_steps"] == 0
+    assert plan_of(load_recipe("textworld-tiny", small))["max_real_training_steps"] == 0
