@@ -11,6 +11,7 @@ from flows.loop.prefetch import Prefetcher
 from flows.loop.prepare_models import fitted
 from flows.loop.rounds import dream_round, earlier_rounds, is_validated_after, observe, rollout_metrics
 from infra.context import run_context
+from models.methods.advantages import Advantage
 from models.methods.generators import Generator
 from models.methods.method import open_method
 from schemas.recipes.learning import DreamRecipe
@@ -23,6 +24,7 @@ from tasks.learning.train_generator import train_generator
 from tasks.learning.train_policy import train_policy
 from tasks.playing.play_where_dreams_err import play_where_dreams_err
 from tasks.playing.propose_tasks import vary_tasks
+from tasks.playing.value_states import value_states
 from tasks.running.engines import publish_weights
 
 
@@ -45,10 +47,7 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
             begin(dreams, recipe, made, policy, pool, [*made.artifacts.experience, *chain(*rounds)], round)
             dreamt = dreams.take()
             show_rollouts("dream training", dreamt[0], round)
-            earlier = earlier_rounds(recipe.rl, rounds)
-            trained = train_policy(
-                policy, reference, dreamt, recipe.rl, recipe.training, recipe.environment, "dream", round, earlier
-            )
+            trained = trained_on(recipe, made, policy, reference, rounds, dreamt)
             policy, reference = consolidation.after(round, dreamt, trained["policy"], reference)
             publish_weights("policy", policy)
             observe(recipe, made, dreamt)
@@ -72,6 +71,35 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
             ):
                 break
     made.artifacts.dream, made.artifacts.pool, made.artifacts.dreams = best, pool, [*chain(*rounds)]
+
+
+def trained_on(
+    recipe: Recipe,
+    made: Lineage,
+    policy: Reference,
+    reference: Reference,
+    rounds: list[list[Reference]],
+    dreamt: list[Reference],
+) -> dict[str, Any]:
+    """Return the policy after a round of updates on its groups, and its metrics.
+
+    Args:
+        recipe: Recipe of the run.
+        made: Lineage of the run.
+        policy: Policy to train.
+        reference: Policy that losses may refer to.
+        rounds: Groups of the rounds before.
+        dreamt: Groups of this round.
+    """
+    artifacts, rl, round = made.artifacts, recipe.rl, len(rounds)
+    earlier, values = earlier_rounds(rl, rounds), None
+    if open_method(Advantage, rl.advantage).needs_values:
+        model, experience = artifacts.experience_model, artifacts.experience
+        values = value_states(dreamt, policy, model, experience, recipe.play, rl, round)
+        log("dream training", values.notes, round)
+    return train_policy(
+        policy, reference, dreamt, rl, recipe.training, recipe.environment, "dream", round, earlier, values
+    )
 
 
 def with_variations(recipe: Recipe, made: Lineage, pool: Reference, round: int) -> Reference:

@@ -19,10 +19,10 @@ _HEADLINE = (
 
 
 DREAM_TRAINING, REAL_TRAINING = (
-    ("dream", "vary tasks", "train dream", "consolidation"),
+    ("dream", "vary tasks", "value states", "train dream", "task generator", "consolidation"),
     ("real rollouts", "train real", "consolidation"),
 )
-"""Stages in which a policy is trained: rollouts, updates, consolidation."""
+"""Stages in which a policy is trained: rollouts, generation of tasks, updates, consolidation."""
 
 
 def training_seconds(stage_seconds: Mapping[str, float], stages: Sequence[str]) -> float:

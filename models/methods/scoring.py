@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from models.methods.advantages import Advantage
+from models.methods.advantages import Advantage, StateValues
 from models.methods.auxiliaries import Auxiliary
 from models.methods.auxiliaries.none import NoAuxiliary
 from models.methods.groupings import Grouping
@@ -31,10 +31,17 @@ class Scoring:
     auxiliary: Auxiliary = field(default_factory=lambda: NoAuxiliary(NoOptions()))
 
     @classmethod
-    def of(cls, recipe: RlRecipe, progress: Progress | None = None) -> "Scoring":
-        """Open the methods that a recipe names; progress is that of the environment, if its states tell."""
+    def of(cls, recipe: RlRecipe, progress: Progress | None = None, values: StateValues | None = None) -> "Scoring":
+        """Open the methods that a recipe names.
+
+        Args:
+            recipe: Section that names them.
+            progress: Reader of the environment's progress, if its states tell.
+            values: Values of the states that the advantage asked for.
+        """
         reward, advantage = open_method(Reward, recipe.reward), open_method(Advantage, recipe.advantage)
         reward.progress = advantage.progress = progress
+        advantage.values = values or {}
         return cls(
             open_method(Grouping, recipe.grouping),
             reward,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from infra.context import run_context
+from infra.context import objects, run_context
 from infra.environments.by_name import progress_of
 from models.methods.entropies import group_entropies
 from models.methods.scoring import Scoring, interleaved
@@ -28,6 +28,7 @@ def train_policy(
     stage: str,
     round: int,
     earlier: Sequence[Reference] = (),
+    values: Reference | None = None,
 ) -> dict[str, Any]:
     """Return the policy after a round, and its metrics.
 
@@ -41,8 +42,10 @@ def train_policy(
         stage: Source of the groups: dream or real.
         round: Number of the round, counted from 0.
         earlier: Trajectories of earlier rounds of the stage, for a recipe that replays some.
+        values: Values of states of the groups, for an advantage that asks for them.
     """
-    episodes, scoring = get_trajectories(*groups), Scoring.of(recipe, progress_of(environment))
+    valued = {(task_id, state): value for task_id, state, value in objects().get_json(values)} if values else {}
+    episodes, scoring = get_trajectories(*groups), Scoring.of(recipe, progress_of(environment), valued)
     fresh, counts = scoring.informative_groups(episodes)
     metrics = {f"groups_{reason}": count for reason, count in counts.items()}
     metrics |= {"groups_trained": len(fresh) / max(1, len(fresh) + sum(counts.values()))}

@@ -43,14 +43,14 @@ def test_step_advantages_diversity_self_imitation_a_sequence_level_loss_and_refi
     assert again["run_id"] == record["run_id"]
 
 
-def test_preferences_by_outcome_and_progress_between_episodes_that_older_policies_dreamt_from_snapshots(tmp_path):
+def test_preferences_by_progress_and_the_values_of_forks_in_what_older_policies_dreamt_from_snapshots(tmp_path):
     changes = (
-        *("rl.loss.name=dpo", "rl.reward.name=hero", "rl.advantage.name=gdpo"),
+        *("rl.loss.name=dpo", "rl.reward.name=hero", "rl.advantage.name=vine", "rl.advantage.num_continuations=2"),
         *("dream.max_staleness=1", "dream.calibrate_every=2"),
         *("curriculum.method.name=snapshots", "curriculum.method.share=1"),
     )
     record = run(tmp_path, *changes)
     rows = ReplayStore(Settings(home=tmp_path)).read("agent_tasks")
     assert any(row["task_id"].startswith(f"{row['parent_id']}#") for row in rows)
-    assert tasks_of(record).count("train_policy") == 2
+    assert tasks_of(record).count("train_policy") == tasks_of(record).count("value_states") == 2
     assert record["recipe"]["rl"]["loss"] == {"name": "dpo"}

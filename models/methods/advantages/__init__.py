@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from models.methods.method import Method, OptionsT, ReadsProgress
-from schemas.records import Trajectory
+from schemas.records import AgentTask, Trajectory
+
+StateValues = dict[tuple[str, str], float]
+"""Chance to win by task id and state."""
 
 
 class Advantage(Method[OptionsT], ReadsProgress):
@@ -13,6 +16,28 @@ class Advantage(Method[OptionsT], ReadsProgress):
 
     needs_differences: ClassVar[bool] = True
     """True if a group in which every advantage is exactly 0 teaches nothing and is left out."""
+
+    needs_values: ClassVar[bool] = False
+    """True if it asks for the values of states, which are dreamt from before it is called."""
+
+    def __init__(self, options: OptionsT) -> None:
+        """Create an advantage that knows no values."""
+        super().__init__(options)
+        self.values: StateValues = {}
+        """Values of the states that it asked for; none in the real environment."""
+
+    @property
+    def num_continuations(self) -> int:
+        """Number of dreams from each state that it asks for."""
+        return 0
+
+    def states_to_value(self, groups: Sequence[Sequence[Trajectory]]) -> list[AgentTask]:
+        """Return the states of a round that it needs values of, as tasks that start there; none by default.
+
+        The id of each task's parent is that of the task that was played.
+        """
+        del groups
+        return []
 
     @abstractmethod
     def advantages(self, group: Sequence[Trajectory], rewards: Sequence[Sequence[float]]) -> list[list[float]]:
