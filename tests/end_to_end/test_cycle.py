@@ -35,6 +35,7 @@ SMALL = [
     "experience.num_on_policy_episodes=40",
     "dream.num_rounds=4",
     "dream.calibrate_every=4",
+    "dream.consolidate_every=0",  # RL alone must learn
     "rl.groups_per_round=16",
     "real.num_rounds=1",
     "evaluation.panel=pinned",
