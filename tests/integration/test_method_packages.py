@@ -76,7 +76,8 @@ def test_they_are_listed_with_the_built_in_ones(tmp_path):
     assert found["loss", "baseline"]["source"] == "strange-methods 1.2"
     assert found["loss", "clipped"]["source"] == "built-in"
     assert {port for port, _ in found} == {
-        *("reward", "grouping", "advantage", "replay", "loss", "curriculum", "judge", "behaviour")
+        *("reward", "grouping", "advantage", "replay", "auxiliary"),
+        *("loss", "curriculum", "generator", "judge", "behaviour"),
     }
 
 

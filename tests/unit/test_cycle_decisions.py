@@ -27,7 +27,7 @@ def train(monkeypatch):
             real, gap = calibrations[who.sha256]
             return {"real_success": real, "dream_success": real + gap, "dream_real_gap": gap}
 
-        def train_policy(trained, reference, _groups, _recipe, _training, _environment, _stage, round, _earlier):
+        def train_policy(trained, reference, _groups, _recipe, _training, _environment, _stage, round, *_):
             display.train(trained.sha256, reference.sha256)
             return {"policy": policy(str(round + 1)), "metrics": {"dream_success": 0.6}}
 
@@ -119,7 +119,7 @@ def clone(monkeypatch):
         cloned = MagicMock(
             side_effect=lambda *given: Reference("", f"of {given[-1][0].sha256}", "model", {"num_demonstrations": 3})
         )
-        monkeypatch.setattr(consolidation, "clone_policy", cloned)
+        monkeypatch.setattr(consolidation, "cloned", cloned)
         return cloned
 
     return use

@@ -63,7 +63,7 @@ def test_replays_of_dreamt_wins_are_real_steps_that_a_plan_counts():
 
 
 def test_early_experience_takes_real_steps_before_each_action_by_hand():
-    small = ["real.num_rounds=0", "start.num_demonstrations=2", "environment.max_steps=3"]
+    small = ["real.num_rounds=0", "dream.consolidate_every=0", "start.num_demonstrations=2", "environment.max_steps=3"]
     asked = [*small, "start.early_experience.alternatives=4"]
     plan = plan_of(load_recipe("textworld-tiny", asked))
     assert plan["max_real_training_steps"] == 2 * (3 + 4 * (1 + 2 + 3)), "along it once, and up to each alternative"
