@@ -90,7 +90,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 def families_markdown(rows: Sequence[dict[str, Any]]) -> str:
     """Return real success by family of tasks, averaged over the runs of each variant; shares in percent."""
-    columns = ("variant", "family", "tasks", "start", "dream-only RL", "gain")
+    columns = ("variant", "family", "tasks", "start", "dream training", "gain")
     lines = [markdown_line(columns), markdown_line("---" for _ in columns)]
     for variant in dict.fromkeys(row["variant"] for row in rows):
         runs = [row["families"] for row in rows if row["variant"] == variant]
@@ -160,7 +160,7 @@ def _with_steps(policy: dict[str, Any]) -> str:
 
 _COLUMNS: dict[str, tuple[tuple[str, ...], Callable[[float | None], str]]] = {
     "start": (("start", "real_success"), as_percent),
-    "dream-only RL": (("dream", "real_success"), as_percent),
+    "dream training": (("dream", "real_success"), as_percent),
     "gain": (("gain", "mean"), as_percent),
     "its dream success": (("dream", "dream_success"), as_percent),
     "outcomes agree": (("outcome_agreement",), as_percent),

@@ -7,7 +7,7 @@ REGISTERED_MODEL = "dreamgym-policy"
 
 POLICY_LABELS = {
     "start": "starting policy",
-    "dream": "after dream-only RL",
+    "dream": "after dream training",
     "champion": "champion until then",
     "sim_to_real": "after sim-to-real",
 }

@@ -24,8 +24,8 @@ def _moved(policies: Sequence[Mapping[str, Any]]) -> str:
     if not policies:
         return "No run trained a policy in the dream"
     if len(policies) == 1:
-        return f"Real success after dream-only RL was {rate(policies[0])}"
-    return f"Real success after dream-only RL went from {rate(policies[0])} to {rate(policies[-1])}"
+        return f"Real success after dream training was {rate(policies[0])}"
+    return f"Real success after dream training went from {rate(policies[0])} to {rate(policies[-1])}"
 
 
 def _champions(shown: Nights) -> str:

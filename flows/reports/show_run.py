@@ -54,7 +54,7 @@ def _table(results: dict[str, Any]) -> Table:
 
 def _calibration_line(results: dict[str, Any]) -> str:
     return (
-        f"dream against real after dream-only RL: outcomes agree on {results['outcome_agreement']:.1%} of replayed dreams, "
+        f"dream against real after dream training: outcomes agree on {results['outcome_agreement']:.1%} of replayed dreams, "
         f"dream minus real success {results['dream_real_gap']:+z.1%}\n"
         f"other real steps: {results['offline_interactions']:,} in the logs, {results['calibration_interactions']:,} to "
         f"compare dream with real on valid tasks, {results['evaluation_interactions']:,} to evaluate"
@@ -81,7 +81,7 @@ def _print_verdict(console: Console, gate: dict[str, Any]) -> None:
 
 def _family_table(families: dict[str, Any]) -> Table:
     table = Table(title="Real success by task family")
-    for heading in ("family", "tasks", "start", "dream-only RL", "gain"):
+    for heading in ("family", "tasks", "start", "dream training", "gain"):
         table.add_column(heading, justify="left" if heading == "family" else "right")
     for family, one in families.items():
         table.add_row(

@@ -46,9 +46,9 @@ def test_only_what_differs_is_told_and_differences_are_paired():
     joined = table["differences"]["dream"][1]
     assert (joined["mean"], joined["paired"]) == (0.75, False)
     rows = dict(rows_of(table)["Real success on held-out tasks"])
-    assert rows["after dream-only RL"][0] == "25.0% (0.0 to 100.0)"
-    assert rows["  difference, after dream-only RL"][1] == "+66.7 points (-76.8 to +100.0) on 3 tasks"
-    assert rows["  difference, after dream-only RL"][2].endswith("on different tasks")
+    assert rows["after dream training"][0] == "25.0% (0.0 to 100.0)"
+    assert rows["  difference, after dream training"][1] == "+66.7 points (-76.8 to +100.0) on 3 tasks"
+    assert rows["  difference, after dream training"][2].endswith("on different tasks")
     assert dict(rows_of(table)["Measures and cost"])["tokens"] == ["1,500"] * 3
 
 
@@ -72,7 +72,7 @@ def test_the_page_begins_with_the_verdict(home):
     table = comparison([cycle("a", 0.1, "c", A), cycle("b", 0.2, "c", A)])
     page = page_of(table).read_text()
     assert table["verdicts"] == [
-        "No difference between b and a is shown: +0.0 points (+0.0 to +0.0) on 4 tasks (after dream-only RL); it cost 1.0x "
+        "No difference between b and a is shown: +0.0 points (+0.0 to +0.0) on 4 tasks (after dream training); it cost 1.0x "
         "the time."
     ]
     assert page.index(table["verdicts"][0]) < page.index("<svg") < page.index("what differs")

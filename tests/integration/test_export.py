@@ -143,7 +143,7 @@ def test_a_champion_of_another_home_has_a_card_that_says_so(stored, tmp_path):
 
 def test_the_card_tells_results_verdict_and_lineage_and_calls_a_dream_a_dream(stored, tmp_path):
     card = (exported(tmp_path) / "README.md").read_text()
-    assert "| after dream-only RL | 75.0% | 65.0% to 85.0% | 0 | 70.0% (dream) |" in card
+    assert "| after dream training | 75.0% | 65.0% to 85.0% | 0 | 70.0% (dream) |" in card
     assert "**passed**, real gain over the starting\npolicy +25.0% (95% +12.5% to +37.5%)" in card
     assert all(reference.sha256 in card for reference in stored.values())
     recipe = json.loads(re.search(r"```json\n(.*?)```", card, re.DOTALL)[1])

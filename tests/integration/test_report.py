@@ -131,7 +131,7 @@ def test_the_report_answers_first_what_was_gained():
         "Can the dream be trusted?",
         "Of 100 dreamt episodes, 95 end for real as they were dreamt.",
         'id="verdict"',
-        "after dream-only RL</b>: the champion now",
+        "after dream training</b>: the champion now",
         'id="cost"',
         "14 min 38 s",
         "dreamgym export kept ./my-agent",
@@ -141,7 +141,7 @@ def test_the_report_answers_first_what_was_gained():
     ]
     places = [text.index(one) for one in order]
     assert places == sorted(places)
-    assert re.search(r'data-label="after dream-only RL">90.0% \(\d+\.\d to \d+\.\d%\)', text), (
+    assert re.search(r'data-label="after dream training">90.0% \(\d+\.\d to \d+\.\d%\)', text), (
         "each family has its interval"
     )
 

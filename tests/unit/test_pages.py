@@ -79,16 +79,16 @@ def table(mean: float, low: float, high: float, paired: bool = True) -> dict:
     [
         (
             table(0.021, 0.004, 0.039),
-            "B is 2.1 points better than A (0.4 to 3.9) on 400 tasks (after dream-only RL); it cost 1.3x the time.",
+            "B is 2.1 points better than A (0.4 to 3.9) on 400 tasks (after dream training); it cost 1.3x the time.",
         ),
         (
             table(-0.021, -0.039, -0.004),
-            "B is 2.1 points worse than A (0.4 to 3.9) on 400 tasks (after dream-only RL); it cost 1.3x the time.",
+            "B is 2.1 points worse than A (0.4 to 3.9) on 400 tasks (after dream training); it cost 1.3x the time.",
         ),
         (
             table(0.003, -0.012, 0.018, paired=False),
-            "No difference between B and A is shown: +0.3 points (-1.2 to +1.8) on different tasks (after dream-only "
-            "RL); it cost 1.3x the time.",
+            "No difference between B and A is shown: +0.3 points (-1.2 to +1.8) on different tasks (after dream "
+            "training); it cost 1.3x the time.",
         ),
     ],
 )
@@ -108,10 +108,10 @@ def night(run: str, success: float, promoted: str = "") -> dict:
 
 def test_nights_are_one_sentence():
     assert verdict([night("a", 0.8, "dream"), night("b", 0.85), night("c", 0.9, "dream"), night("d", 0.89)]) == (
-        "Real success after dream-only RL went from 80.0% (78.0 to 81.0) to 89.0% (87.0 to 90.0); 2 new champions, the "
+        "Real success after dream training went from 80.0% (78.0 to 81.0) to 89.0% (87.0 to 90.0); 2 new champions, the "
         "last from c with 90.0%."
     )
-    assert verdict([night("a", 0.8)]) == "Real success after dream-only RL was 80.0% (78.0 to 81.0); no new champion."
+    assert verdict([night("a", 0.8)]) == "Real success after dream training was 80.0% (78.0 to 81.0); no new champion."
 
 
 def judged(mean: float, low: float, high: float, **more) -> dict:
@@ -132,7 +132,7 @@ def test_the_headline_says_what_was_gained():
     assert good.is_good
     assert good.sentence == (
         "Real success rose from 75.5% to 98.6% by training in the dream: +23.1 points (+20.0 to +26.2) on 800 test "
-        "tasks, with 0 real steps of RL."
+        "tasks, with 0 real steps of training."
     )
     doubtful = headline(judged(0.01, -0.01, 0.03))
     assert not doubtful.is_good

@@ -40,7 +40,7 @@ def headline(record: Record) -> Answer:
     if not is_shown(gain):
         return Answer(f"No gain is shown: real success went from {moved}, {proof}.", False)
     rose = gain["mean"] > 0
-    steps = f"with {count(dream['real_interactions'])} real steps of RL"
+    steps = f"with {count(dream['real_interactions'])} real steps of training"
     return Answer(
         f"Real success {'rose' if rose else 'fell'} from {moved} by training in the dream: {proof}, {steps}.", rose
     )
@@ -93,7 +93,7 @@ def family_table(evaluations: Mapping[str, Any], gate: Mapping[str, Any]) -> tup
         [family, *(_rate(of_policy.get(family)) for of_policy in rates.values()), *_judged(judged.get(family))]
         for family in families
     ]
-    return ["family", *(POLICY_LABELS[name] for name in names), "gain by dream-only RL", "tasks"], rows
+    return ["family", *(POLICY_LABELS[name] for name in names), "gain by dream training", "tasks"], rows
 
 
 def family_rates(evaluation: Mapping[str, Any]) -> dict[str, Interval]:
