@@ -72,17 +72,18 @@ def local_shards(parts: Sequence[Part]) -> Iterator[tuple[Part, float]]:
 
 
 def all_reduce_sum(values: Mapping[str, float]) -> dict[str, float]:
-    """Return the sum of each value over all ranks; a rank that lacks one adds 0."""
+    """Return the sum of each value over all ranks, which have the same names in the same order."""
     if num_ranks() == 1:
         return dict(values)
-    names = _names_on_all_ranks(values)
-    totals = torch.tensor([values.get(name, 0.0) for name in names], dtype=torch.float64)
+    totals = torch.tensor(list(values.values()), dtype=torch.float64)
     distributed.all_reduce(totals)
-    return dict(zip(names, totals.tolist(), strict=True))
+    return dict(zip(values, totals.tolist(), strict=True))
 
 
-def _names_on_all_ranks(names: Iterable[str]) -> list[str]:
+def names_on_all_ranks(names: Iterable[str]) -> list[str]:
     """Return the names that any rank has, in an order that is the same on all."""
+    if num_ranks() == 1:
+        return list(names)
     known: list[list[str]] = [[] for _ in range(num_ranks())]
     distributed.all_gather_object(known, list(names))
     return list(dict.fromkeys(name for of_rank in known for name in of_rank))

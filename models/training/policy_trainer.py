@@ -16,7 +16,13 @@ from torch import Tensor, nn
 
 from models.methods.losses import Batch, Loss
 from models.methods.streams import TrainingGroup, micro_batches, num_units, pairs
-from models.network.sharding import all_reduce_sum, full_tensor, local_shards, with_full_parameters
+from models.network.sharding import (
+    all_reduce_sum,
+    full_tensor,
+    local_shards,
+    names_on_all_ranks,
+    with_full_parameters,
+)
 from models.network.transformer import weights_of
 from models.training.trained_logprobs import logprobs_and_hidden
 from models.training.trained_tokens import TrainedTokens, num_marked, own_network_of
@@ -157,7 +163,8 @@ class PolicyTrainer:
             reduce(add, (term * (micro.share / counts[name]) for name, term in terms.items())).backward()
             for key, value in ({name: term.item() for name, term in terms.items()} | sums).items():
                 totals[key] += micro.share * value
-        means = {key: value / counts.get(key, counts["rl"]) for key, value in all_reduce_sum(totals).items()}
+        on_all = {name: totals[name] for name in names_on_all_ranks(totals)}  # a rank without actions has fewer
+        means = {key: value / counts.get(key, counts["rl"]) for key, value in all_reduce_sum(on_all).items()}
         return {_METRICS.get(key, key): value for key, value in means.items()} | self._step()
 
     def _step(self) -> dict[str, float]:
