@@ -42,8 +42,12 @@ class AgentTask:
 
     @property
     def is_snapshot(self) -> bool:
-        """True if it starts in a state in the middle of a logged episode of its parent."""
+        """True if it starts in a state in the middle of an episode of its parent."""
         return bool(self.parent_id) and self.task_id.startswith(f"{self.parent_id}#")
+
+    def snapshot(self, label: str, state: str) -> "AgentTask":
+        """Return this task as it is in a state in the middle of an episode; the label tells its snapshots apart."""
+        return replace(self, task_id=f"{self.task_id}#{label}", initial_state=state, parent_id=self.task_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Reward entropy: how much a task still teaches (paper, section 4.2, Eq. 7)."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 
+from models.methods.groupings import rolled_out_together
 from schemas.records import Trajectory
 
 
@@ -17,12 +17,8 @@ def reward_entropy(rewards_G: Sequence[float]) -> float:
 
 def group_entropies(trajectories: Sequence[Trajectory]) -> dict[str, float]:
     """Return reward entropy by task id, over the episodes of each group that did not fail."""
-    groups: dict[str, list[Trajectory]] = defaultdict(list)
-    for trajectory in trajectories:
-        if not trajectory.failure:
-            groups[trajectory.group_id].append(trajectory)
     return {
         group[0].task.task_id: reward_entropy([trajectory.reward for trajectory in group])
-        for group in groups.values()
+        for group in rolled_out_together([one for one in trajectories if not one.failure])
         if len(group) > 1
     }

@@ -101,7 +101,10 @@ class PromptFormat:
 
     def turn_prompt(self, task: AgentTask, history: Sequence[str], state: str) -> list[int]:
         """Encode the prompt of a policy that sees its last few actions instead of the whole episode."""
-        return self.task(task) + (self.history(history) if history else []) + self.state(state)
+        return self._task_and_last_actions(task, history) + self.state(state)
+
+    def _task_and_last_actions(self, task: AgentTask, actions: Sequence[str]) -> list[int]:
+        return self.task(task) + (self.history(actions) if actions else [])
 
     def episode_so_far(self, task: AgentTask, history: Sequence[tuple[str, str]], start: StartRecipe) -> list[int]:
         """Encode all that a policy is shown before the present state: the whole episode, or its last few actions.
@@ -115,7 +118,7 @@ class PromptFormat:
             turns = [self.state(state) + self.action(action) for state, action in history]
             return self.task(task) + [id for turn in turns for id in turn]
         actions = last_actions([action for _, action in history], start.history_length)
-        return self.task(task) + (self.history(actions) if actions else [])
+        return self._task_and_last_actions(task, actions)
 
     def state_to_think_about(self, state: str) -> list[int]:
         """Encode a state that the policy reflects on before it acts."""

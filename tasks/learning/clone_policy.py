@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from infra.environments.by_name import open_environment
 from models.network.language_model import LanguageModel
+from models.rollout.wins import shortest_successes
 from models.text.renaming import renamed
 from models.training.early_experience import reflection_example
 from models.training.examples import policy_examples
@@ -95,13 +96,3 @@ def _reflections(
 def logged_demonstrations(trajectories: Sequence[Reference], recipe: StartRecipe) -> list[Trajectory]:
     """Return the shortest logged success of each of the first tasks that have one."""
     return shortest_successes(get_trajectories(*trajectories))[: recipe.num_demonstrations]
-
-
-def shortest_successes(episodes: Sequence[Trajectory]) -> list[Trajectory]:
-    """Return the shortest success of each task, in the order of the tasks, which takes families in turn."""
-    shortest: dict[str, Trajectory] = {}
-    for episode in episodes:
-        if episode.success:
-            best = shortest.setdefault(episode.task.task_id, episode)
-            shortest[episode.task.task_id] = min(best, episode, key=lambda t: len(t.turns))
-    return list(shortest.values())

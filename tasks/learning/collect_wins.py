@@ -10,9 +10,9 @@ from dataclasses import replace
 from infra.context import run_context
 from infra.environments.by_name import open_environment
 from models.measurement.calibration import as_episode, replay
+from models.rollout.wins import shortest_successes
 from schemas.recipes.environments import EnvironmentRecipe
 from schemas.records import Reference, Trajectory
-from tasks.learning.clone_policy import shortest_successes
 from tasks.running.artifacts import get_trajectories, put_trajectories
 from tasks.running.versioned import versioned_task
 

@@ -4,10 +4,10 @@ in:  task generator, pool of tasks, groups dreamt since its last training
 out: task generator
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from models.methods.generators import Generator, TrainedOptions
+from models.methods.groupings import rolled_out_together
 from models.methods.method import open_method
 from models.text.prompts import PromptFormat
 from models.training.examples import variation_example
@@ -61,11 +61,8 @@ def train_generator(
 
 def shares_won(episodes: Sequence[Trajectory]) -> list[tuple[AgentTask, float]]:
     """Return each generated task whose group is whole, with the share of its episodes that won."""
-    groups: dict[str, list[Trajectory]] = defaultdict(list)
-    for episode in episodes:
-        if episode.task.generated and not episode.task.is_snapshot:
-            groups[episode.group_id].append(episode)
-    whole = [group for group in groups.values() if not any(one.failure for one in group)]
+    groups = rolled_out_together([one for one in episodes if one.task.generated and not one.task.is_snapshot])
+    whole = [group for group in groups if not any(one.failure for one in group)]
     return [(group[0].task, sum(one.success for one in group) / len(group)) for group in whole]
 
 

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pydantic import Field
 
@@ -44,7 +43,7 @@ class Vine(Grpo):
         found: dict[tuple[str, str], AgentTask] = {}
         for group in filter(_is_lost, groups):
             for state in _at_forks(group):
-                found.setdefault((group[0].task.task_id, state), _starting_in(group[0].task, state))
+                found.setdefault((group[0].task.task_id, state), group[0].task.snapshot("fork", state))
         return list(found.values())[: self.options.max_states]
 
     def advantages(self, group: Sequence[Trajectory], rewards: Sequence[Sequence[float]]) -> list[list[float]]:
@@ -72,7 +71,3 @@ def _at_forks(group: Sequence[Trajectory]) -> list[str]:
             following[turn.state].setdefault(turn.action, "" if turn.step.done else turn.step.state)
     forks = {state: after for state, after in following.items() if len(after) > 1}
     return list(dict.fromkeys(one for state, after in forks.items() for one in (state, *after.values()) if one))
-
-
-def _starting_in(task: AgentTask, state: str) -> AgentTask:
-    return replace(task, task_id=f"{task.task_id}#fork", initial_state=state, parent_id=task.task_id)

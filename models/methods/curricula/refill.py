@@ -1,12 +1,12 @@
 """Refill of rounds until enough groups teach something, as in DAPO's dynamic sampling (arXiv 2503.14476)."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from pydantic import Field
 
 from models.methods.curricula.reward_entropy import RewardEntropy, RewardEntropyOptions
 from models.methods.entropies import reward_entropy
+from models.methods.groupings import rolled_out_together
 from schemas.records import Trajectory
 
 
@@ -29,10 +29,8 @@ class Refill(RewardEntropy):
 
     def num_missing(self, trajectories: Sequence[Trajectory], num_wanted: int) -> int:
         """Return the number of groups that are wanted and uninformative, up to the maximum of draws."""
-        groups: dict[str, list[Trajectory]] = defaultdict(list)
-        for trajectory in trajectories:
-            groups[trajectory.group_id].append(trajectory)
-        num_informative = sum(_is_informative(group) for group in groups.values())
+        groups = rolled_out_together(trajectories)
+        num_informative = sum(map(_is_informative, groups))
         most = int(self.options.max_draws * num_wanted) - len(groups)
         return max(0, min(num_wanted - num_informative, most))
 

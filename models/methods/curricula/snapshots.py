@@ -3,11 +3,11 @@
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pydantic import Field
 
 from models.methods.curricula.reward_entropy import RewardEntropy, RewardEntropyOptions
+from models.rollout.wins import shortest_successes
 from schemas.records import AgentTask, Trajectory
 
 
@@ -40,9 +40,7 @@ class Snapshots(RewardEntropy):
         self, tasks: Sequence[AgentTask], wins: Sequence[Trajectory], share_done: float, rng: random.Random
     ) -> list[AgentTask]:
         """Return the tasks, a share of them as snapshots of the shortest win of each."""
-        shortest: dict[str, Trajectory] = {}
-        for win in sorted(wins, key=lambda one: len(one.turns)):
-            shortest.setdefault(win.task.task_id, win)
+        shortest = {win.task.task_id: win for win in shortest_successes(wins)}
         horizon = self.horizon(share_done)
         return [self._start(task, shortest.get(task.task_id), horizon, rng) for task in tasks]
 
@@ -59,5 +57,4 @@ class Snapshots(RewardEntropy):
 
 def snapshot(win: Trajectory, num_turns: int) -> AgentTask:
     """Return the task of an episode as it was some turns before the end."""
-    name, state = win.task.task_id, win.turns[-num_turns].state
-    return replace(win.task, task_id=f"{name}#{num_turns}", initial_state=state, parent_id=name)
+    return win.task.snapshot(str(num_turns), win.turns[-num_turns].state)

@@ -26,10 +26,16 @@ class Generator(Method[OptionsT]):
     trains: ClassVar[bool] = True
     """True if the generator is trained."""
 
-    @abstractmethod
     def worth(self, share_won: float) -> float:
-        """Return the reward of a valid and new task, from 0 to 1. Others are never played, and are worth 0.
+        """Return the reward of a valid and new task, from 0 to 1; 0 if all or none of its group's episodes won.
+
+        Other tasks are never played, and are worth 0.
 
         Args:
             share_won: Share of the episodes of its group that won.
         """
+        return 0.0 if share_won in (0.0, 1.0) else self.band(share_won)
+
+    @abstractmethod
+    def band(self, share_won: float) -> float:
+        """Return the reward by the share that won, from 0 to 1."""

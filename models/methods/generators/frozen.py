@@ -9,7 +9,7 @@ class Frozen(Generator[NoOptions]):
 
     trains = False
 
-    def worth(self, share_won: float) -> float:
+    def band(self, share_won: float) -> float:
         """Return 0."""
         del share_won
         return 0.0

@@ -25,10 +25,6 @@ class Genenv(Generator[GenenvOptions]):
 
     Options = GenenvOptions
 
-    def worth(self, share_won: float) -> float:
-        """Return the reward of a task."""
-        return 0.0 if share_won in (0.0, 1.0) else self.band(share_won)
-
     def band(self, share_won: float) -> float:
         """Return exp(-beta (p - alpha)^2)."""
         return math.exp(-self.options.sharpness * (share_won - self.options.target) ** 2)

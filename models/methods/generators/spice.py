@@ -27,10 +27,6 @@ class Spice(Generator[SpiceOptions]):
 
     Options = SpiceOptions
 
-    def worth(self, share_won: float) -> float:
-        """Return the reward of a task."""
-        return 0.0 if share_won in (0.0, 1.0) else self.band(share_won)
-
     def band(self, share_won: float) -> float:
         """Return exp(-(p (1 - p) - 0.25)^2 / (2 sigma^2))."""
         return math.exp(-((share_won * (1 - share_won) - _MOST) ** 2) / (2 * self.options.spread**2))

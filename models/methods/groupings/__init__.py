@@ -1,6 +1,7 @@
 """Grouping: which episodes are compared with each other."""
 
 from abc import abstractmethod
+from collections import defaultdict
 from collections.abc import Sequence
 
 from models.methods.method import Method, OptionsT
@@ -13,3 +14,11 @@ class Grouping(Method[OptionsT]):
     @abstractmethod
     def groups(self, trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
         """Return the trajectories of a round in groups, each trajectory in one of them."""
+
+
+def rolled_out_together(trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
+    """Return trajectories by group id, in the order in which the groups first appear."""
+    groups: dict[str, list[Trajectory]] = defaultdict(list)
+    for trajectory in trajectories:
+        groups[trajectory.group_id].append(trajectory)
+    return list(groups.values())

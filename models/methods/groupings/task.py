@@ -1,9 +1,8 @@
 """Groups of episodes of the same agent task (paper, Eq. 3)."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 
-from models.methods.groupings import Grouping
+from models.methods.groupings import Grouping, rolled_out_together
 from schemas.records import Trajectory
 
 
@@ -12,7 +11,4 @@ class Task(Grouping):
 
     def groups(self, trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
         """Return the trajectories by group id, in the order in which the groups first appear."""
-        groups: dict[str, list[Trajectory]] = defaultdict(list)
-        for trajectory in trajectories:
-            groups[trajectory.group_id].append(trajectory)
-        return list(groups.values())
+        return rolled_out_together(trajectories)
