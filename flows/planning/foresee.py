@@ -1,7 +1,8 @@
 """Forecast of the work left for a run: the last run's steps that would be taken over, and the first that would not.
 
 A step is taken over if its code, packages, settings, recipe sections and inputs are the same, and none of its inputs
-would be produced again. Inputs are identified by the digests of the results of other steps.
+would be produced again. Code is the same if all files that it consisted of are. Inputs are identified by the digests of
+the results of other steps.
 """
 
 from collections.abc import Iterator
@@ -10,11 +11,11 @@ from typing import Any
 
 from infra.storage.run_records import records, steps_of
 from schemas.recipes.digests import digest_of
-from schemas.recipes.methods import methods_in
 from schemas.recipes.recipe import Recipe
 from tasks.logs.files import log_files
-from tasks.running.cache_key import code_and_packages
+from tasks.running.cache_key import versions_of
 from tasks.running.device import number_settings
+from tasks.running.import_closure import digests_now
 from tasks.running.pins import folder_digest, with_encoder_pinned
 
 
@@ -42,7 +43,7 @@ def foresee(recipe: Recipe) -> Foresight | None:
     made_again: set[str] = set()
     reasons: list[str] = []
     for step in stored["steps"]:
-        if reason := _reason(step, stored, sections, plain, made_again, recipe):
+        if reason := _reason(step, stored, sections, plain, made_again):
             made_again |= set(step["made"])
             reasons.append(f"{step['task']}: {reason}")
     num_steps = len(stored["steps"])
@@ -55,16 +56,12 @@ def _reason(
     sections: set[str],
     plain: dict[str, Any],
     made_again: set[str],
-    recipe: Recipe,
 ) -> str:
     """Return why a step would run again; empty if it would not."""
     parts = stored["step_tasks"][step["task"]]
-    methods = [method for _, method in methods_in(recipe)]
-    received: tuple[list[Any], ...] = ([], [recipe.environment], methods, [recipe])
-    now = [code_and_packages(parts["module"], sections) for sections in received]
-    if parts["code"] not in [code for code, _ in now]:  # with environment and methods if the step received them
+    if parts["code"] != digests_now(parts["code"]):
         return "its code changed"
-    if (parts["code"], parts["packages"]) not in now:
+    if parts["packages"] != versions_of(parts["packages"]):
         return "a package has another version"
     if parts["settings"] and parts["settings"] != number_settings():
         return "the device or its precision is another"

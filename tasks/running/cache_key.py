@@ -63,8 +63,12 @@ def code_and_packages(module: str, arguments: Iterable[Any] = ()) -> tuple[dict[
     opened += [module_of(one) for one in _sections_in(sections, MethodRecipe) if _port_file(one) in closure.code]
     if opened:
         closure = closure_of([module, *opened], {_top(one) for one in opened} - {"infra", "models"})
-    names = sorted(closure.packages - _CARRYING)
-    return closure.code, {name: found for name in names if (found := _version(name))}
+    return closure.code, versions_of(closure.packages - _CARRYING)
+
+
+def versions_of(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of installed packages, by sorted name; the standard library has none."""
+    return {name: found for name in sorted(packages) if (found := _version(name))}
 
 
 def _modules_of(environments: Iterable[BaseEnvironment]) -> Iterator[str]:

@@ -61,6 +61,11 @@ def closure_of(roots: Iterable[str], strangers: Iterable[str] = ()) -> Closure:
     return Closure(dict(sorted(code.items())), frozenset(packages - sys.stdlib_module_names))
 
 
+def digests_now(paths: Iterable[str]) -> dict[str, str]:
+    """Return the present digests of a closure's files by path; a file that is gone is left out."""
+    return {path: _read(file, "", file.stat().st_mtime_ns).digest for path in paths if (file := ROOT / path).is_file()}
+
+
 def _files_of(module: str) -> list[tuple[str, Path]]:
     """Return name and file of a module and of its parent packages. In `a.b.c`, c may be a name in a.b."""
     parts = module.split(".")

@@ -16,7 +16,7 @@ from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from tasks.running import cache_key, device, import_closure
 from tasks.running.cache_key import code_and_packages, key_parts
-from tasks.running.import_closure import closure_of
+from tasks.running.import_closure import closure_of, digests_now
 from tasks.running.versioned import versioned_task
 
 MODEL = Reference("folder/a", "a" * 64, "model", {"round": 1})
@@ -78,6 +78,19 @@ def test_code_that_only_the_judge_uses_makes_it_judge_again_and_nothing_be_dream
     edit(checkout / "models" / "measurement" / "gate.py", "asked.margin == 1", "asked.margin >= 1")
     assert code_of("judging.judge") != judge
     assert code_of("playing.dream") == dream
+
+
+def test_digests_of_a_steps_files_tell_whether_its_code_is_the_same(checkout):
+    code = code_of("playing.propose_tasks")
+    assert digests_now(code) == code
+    edit(
+        checkout / "models" / "methods" / "curricula" / "__init__.py", "import random\n", "import math\nimport random\n"
+    )
+    assert {path for path, digest in digests_now(code).items() if digest != code[path]} == {
+        "models/methods/curricula/__init__.py"
+    }
+    (checkout / "models" / "methods" / "entropies.py").unlink()
+    assert code.keys() - digests_now(code).keys() == {"models/methods/entropies.py"}
 
 
 def test_another_environments_code_counts_only_where_that_is_played(checkout):
