@@ -53,6 +53,11 @@ def require_methods(recipe: Recipe) -> None:
             f"{recipe.name}: rl.auxiliary {recipe.rl.auxiliary.name!r} and the network of rl.loss {recipe.rl.loss.name!r} do "
             "not train together on several ranks: leave one of them out, or set DREAMGYM_NUM_RANKS=1"
         )
+    if settings().num_ranks > 1 and open_loss(recipe.rl.loss).copies_policy:
+        raise RecipeError(
+            f"{recipe.name}: the network of rl.loss {recipe.rl.loss.name!r} is a copy of the policy, which does not train "
+            "on several ranks: leave the copy out, or set DREAMGYM_NUM_RANKS=1"
+        )
     if recipe.dream.max_staleness and not open_loss(recipe.rl.loss).corrects_staleness:
         raise RecipeError(
             f"{recipe.name}: dream.max_staleness needs a loss that corrects for it, such as "

@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 from safetensors.torch import load, save
-from torch import Tensor, nn
+from torch import Tensor
 
 from models.network.sharding import all_reduce_sum, distribute_like, full_tensor, rank
+from models.training.own_network import OwnNetwork
 
 SUFFIX = ".checkpoint"
 _WEIGHT, _SLOT, _OWN = "weight.", "optimizer.", "own."
@@ -68,7 +69,7 @@ class Checkpoints:
 
 
 def state_of(
-    network: Any, optimizer: torch.optim.Optimizer | None, own_network: nn.Module | None = None
+    network: Any, optimizer: torch.optim.Optimizer | None, own_network: OwnNetwork | None = None
 ) -> dict[str, Tensor]:
     """Return a training's state: trained weights and the optimiser's state, as whole tensors in the CPU's memory.
 
@@ -101,13 +102,13 @@ def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def optimizer_state(optimizer: torch.optim.Optimizer, own_network: nn.Module | None = None) -> dict[str, Tensor]:
+def optimizer_state(optimizer: torch.optim.Optimizer, own_network: OwnNetwork | None = None) -> dict[str, Tensor]:
     """Return the optimiser's state by index of the weight and name of the slot, on the first rank like `state_of`.
 
     The weights of a network that a loss owns are part of it.
     """
     slots = optimizer.state_dict()["state"]
-    own = own_network.named_parameters() if own_network else ()
+    own = own_network.trained().items() if own_network else ()
     return {f"{_OWN}{name}": _for_the_first(weight) for name, weight in own} | {
         f"{index}.{name}": _for_the_first(torch.as_tensor(value))
         for index, state in sorted(slots.items())  # every rank must gather in the same order
@@ -116,7 +117,7 @@ def optimizer_state(optimizer: torch.optim.Optimizer, own_network: nn.Module | N
 
 
 def load_optimizer(
-    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], own_network: nn.Module | None = None
+    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], own_network: OwnNetwork | None = None
 ) -> None:
     """Load the result of `optimizer_state`, on any number of ranks."""
     if own_network:

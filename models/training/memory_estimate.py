@@ -7,7 +7,7 @@ long streams: 30 GB for 8 streams of 4,096 tokens and 0.6 billion weights, which
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import torch
@@ -90,10 +90,11 @@ def of_update(
     def computed(network: Any) -> Tensor:
         return trained_logprobs(weights_of(network, dtype), [group], temperature=1.0).sum()
 
-    policy, own = _of(config, training, computed), loss.network(config.hidden_size)
-    added = _num_bytes(own.parameters()) if own else 0
-    states = _STATES_OF_ADAM * added
-    return Footprint(policy.weights + added, policy.gradients + added, policy.optimizer + states, policy.activations)
+    policy, head = _of(config, training, computed), loss.network(config.hidden_size)
+    added = _num_bytes(head.parameters()) if head else 0
+    copied = replace(policy, weights=policy.gradients)  # weights that are not trained are shared
+    networks = [policy, Footprint(added, added, _STATES_OF_ADAM * added, 0), *[copied] * loss.copies_policy]
+    return Footprint(*(sum(parts) for parts in zip(*map(astuple, networks), strict=True)))
 
 
 def _of(config: Any, training: TrainingRecipe, loss: Callable[[Any], Tensor]) -> Footprint:

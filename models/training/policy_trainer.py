@@ -24,8 +24,9 @@ from models.network.sharding import (
     with_full_parameters,
 )
 from models.network.transformer import weights_of
+from models.training.own_network import own_network_of
 from models.training.trained_logprobs import logprobs_and_hidden
-from models.training.trained_tokens import TrainedTokens, num_marked, own_network_of
+from models.training.trained_tokens import TrainedTokens, num_marked
 from schemas.recipes.learning import RlRecipe
 
 _METRICS = {"rl": "loss"}
@@ -80,7 +81,7 @@ class PolicyTrainer:
         )
 
     def _parameters(self) -> list[nn.Parameter]:
-        own = self.own_network.parameters() if self.own_network else ()
+        own = self.own_network.trained().values() if self.own_network else ()
         return [*self.network.parameters(), *own]
 
     def train(self, groups: Sequence[TrainingGroup], draw: int = 0) -> dict[str, float]:
@@ -112,7 +113,7 @@ class PolicyTrainer:
         parts = list(local_shards(list(micro_batches(groups, self._tokens_per_batch))))
         if is_first and not self._loss.prepares:
             return [_Micro(part, share, None) for part, share in parts]
-        computed = [self._computed(self.network, part) for part, _ in parts]
+        computed = [self._for_loss(part) for part, _ in parts]
         micros = [_Micro(*part, logprobs_M) for part, (logprobs_M, _) in zip(parts, computed, strict=True)]
         if not self._loss.prepares:
             return micros
@@ -136,6 +137,12 @@ class PolicyTrainer:
         old_M = logprobs_M.detach() if micro.old_logprobs_M is None else micro.old_logprobs_M
         batch = tokens.batch(logprobs_M, old_M, reference_M, hidden_MH, self.own_network)
         return replace(batch, num_updates=self._num_updates, kept_NK=micro.kept_NK)
+
+    def _for_loss(self, groups: list[TrainingGroup]) -> tuple[Tensor, Tensor]:
+        """Return log-probabilities under the policy, and the hidden states that the loss's own network reads."""
+        logprobs_M, hidden_MH = self._computed(self.network, groups)
+        backbone = self.own_network.backbone if self.own_network else None
+        return logprobs_M, hidden_MH if backbone is None else self._computed(backbone, groups)[1]
 
     def _computed(self, network: Any, groups: list[TrainingGroup]) -> tuple[Tensor, Tensor]:
         def compute() -> tuple[Tensor, Tensor]:
@@ -180,7 +187,7 @@ class PolicyTrainer:
     def _terms(self, micro: _Micro) -> tuple[dict[str, Tensor], dict[str, float]]:
         """Return the summed terms of a micro-batch's loss by name, and sums to log."""
         reference_M = self._reference_logprobs(micro.groups)
-        logprobs_M, hidden_MH = self._computed(self.network, micro.groups)
+        logprobs_M, hidden_MH = self._for_loss(micro.groups)
         tokens = TrainedTokens(micro.groups, logprobs_M.device)
         batch = self._batch(micro, tokens, logprobs_M, reference_M, hidden_MH)
         rl, sums = self._with_own_network(self._loss.rl, batch) if micro.acts else (None, {})
@@ -190,7 +197,8 @@ class PolicyTrainer:
 
     def _with_own_network(self, function: Callable[..., Any], *inputs: Any) -> Any:
         """Return a function's result, computed while the weights of the loss's own network are gathered."""
-        return with_full_parameters(self.own_network, function, *inputs) if self.own_network else function(*inputs)
+        own = self.own_network
+        return with_full_parameters(own.head, function, *inputs) if own else function(*inputs)
 
     @torch.no_grad()
     def _reference_logprobs(self, groups: list[TrainingGroup]) -> Tensor | None:

@@ -9,14 +9,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from models.methods.losses import Batch, Loss, k3
+from models.methods.losses import Batch, k3
 from models.methods.streams import TrainingGroup, TrainingStream
-from models.network.sharding import shard_module
-
-_SEED = 0
-"""Seed of the first weights of a network that a loss owns."""
+from models.training.own_network import OwnNetwork
 
 
 class TrainedTokens:
@@ -35,7 +32,7 @@ class TrainedTokens:
         old_logprobs_M: Tensor,
         reference_logprobs_M: Tensor | None,
         hidden_MH: Tensor,
-        network: nn.Module | None,
+        network: OwnNetwork | None,
     ) -> Batch:
         """Return the action tokens among the trained ones, for the loss."""
         episodes, lengths = self._episodes(), [stream.action_lengths for stream in self._acting]
@@ -55,7 +52,7 @@ class TrainedTokens:
             turn_lengths=[*chain(*lengths)],
             turn_episodes=[*chain(*([number] * len(one) for number, one in zip(episodes, lengths, strict=True)))],
             hidden_NH=None if network is None else chosen(hidden_MH).float(),
-            network=network,
+            network=network.head if network else None,
         )
 
     def terms(self, logprobs_M: Tensor, reference_logprobs_M: Tensor | None) -> dict[str, Tensor]:
@@ -105,15 +102,3 @@ def num_marked(groups: Sequence[TrainingGroup]) -> dict[str, int]:
         "ref_kl": count([stream.ref_kl_weights for stream in streams]),
     }
     return {name: max(1, number) for name, number in counts.items()}
-
-
-def own_network_of(loss: Loss, policy: Any) -> nn.Module | None:
-    """Return the network that a loss owns, with the same first weights every time, on the policy's device."""
-    with torch.random.fork_rng():
-        torch.manual_seed(_SEED)
-        network = loss.network(policy.config.hidden_size)
-    if network is None:
-        return None
-    network.to(policy.device)
-    shard_module(network)
-    return network

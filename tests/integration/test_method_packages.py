@@ -107,7 +107,7 @@ def test_a_run_trains_with_them_keeps_their_network_and_says_what_they_are(tmp_p
     rounds = [step for step in record["steps"] if step["task"] == "train_policy"]
     assert len(rounds) == 2
     stored = [path.read_bytes() for path in (home / "objects").rglob("*") if path.is_file()]
-    assert any(b"own.weight" in content[:100_000] for content in stored)
+    assert any(b"own.head.weight" in content[:100_000] for content in stored)
 
 
 @pytest.mark.usefixtures("installed")

@@ -41,7 +41,8 @@ class Batch:
     num_updates: int = 0
     """Number of updates before this one, since the optimiser was new."""
     hidden_NH: Tensor | None = None
-    """Hidden state of the policy that each token was predicted from, in float32, if the loss owns a network."""
+    """Hidden state that each token was predicted from, in float32, if the loss owns a network: of the policy, or of the copy
+    that the network reads."""
     network: nn.Module | None = None
     """Network that the loss owns."""
     kept_NK: Tensor | None = None
@@ -88,6 +89,11 @@ class Loss(Method[OptionsT]):
     def network(self, hidden_size: int) -> nn.Module | None:
         """Return a network to train along with the policy, such as a value head on its hidden states; None for none."""
         del hidden_size
+
+    @property
+    def copies_policy(self) -> bool:
+        """True if the network that the loss owns reads a copy of the policy, which is trained with it, not the policy."""
+        return False
 
     @property
     def owns_network(self) -> bool:

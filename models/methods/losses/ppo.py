@@ -32,10 +32,12 @@ class PpoOptions(ClippedOptions):
     """Maximum change of a value within a round that lowers its loss."""
     value_coefficient: float = Field(default=0.5, gt=0)
     """Weight of the critic's loss."""
+    critic: Literal["head", "copy"] = "head"
+    """head: a value head on the policy. copy: one on a copy of the policy, trained apart; memory for a second network."""
     critic_warmup: int = Field(default=0, ge=0)
-    """Number of first updates that train the value head only."""
+    """Number of first updates that train the critic only."""
     critic_trains_policy: bool = True
-    """Let the critic's loss move the policy's weights below the value head, too."""
+    """Let the critic's loss move the policy's weights below a value head, too."""
 
 
 class Ppo(Clipped):
@@ -43,8 +45,8 @@ class Ppo(Clipped):
 
     Source: paper, Eq. 2; GAE is Eq. 16 of arXiv 1506.02438. Text of the environment is no unit: the trace passes
         from the last token of an action to the first one of the next.
-    Differs: the critic is a linear head on the policy, not a network of its own; an episode that reached the step limit
-        ends with value 0, since a dream always runs to an outcome.
+    Differs: the critic is a linear head on the policy unless `critic` says `copy`; an episode that reached the step
+        limit ends with value 0, since a dream always runs to an outcome.
     """
 
     Options = PpoOptions
@@ -57,6 +59,11 @@ class Ppo(Clipped):
         nn.init.zeros_(head.weight)
         nn.init.zeros_(head.bias)
         return head
+
+    @property
+    def copies_policy(self) -> bool:
+        """True if the critic has a network of its own."""
+        return self.options.critic == "copy"
 
     def prepare(self, batches: Sequence[Batch], shares: Sequence[float]) -> list[Tensor]:
         """Return whitened advantage, return, and value of each token, [N, 3]: those of its unit."""
@@ -72,7 +79,8 @@ class Ppo(Clipped):
         advantages_N, returns_N, old_values_N = batch.kept_NK.unbind(1)
         is_warming = batch.num_updates < self.options.critic_warmup
         policy, sums = super().rl(replace(batch, advantages_N=advantages_N))
-        values_N = _values(batch, detached=is_warming or not self.options.critic_trains_policy)
+        on_policy = not self.copies_policy
+        values_N = _values(batch, detached=on_policy and (is_warming or not self.options.critic_trains_policy))
         errors_N = clipped_value_loss(values_N, old_values_N, returns_N, self.options.value_clip)
         units = _units(batch, self.options.credit)
         critic = (errors_N[units.first_U] * units.lengths_U).sum()
