@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from models.examples.supervised import situations_of
 from models.experience.experience_model import parse_prediction
 from models.network.language_model import load_model
-from models.training.examples import situations_of
 from schemas.records import Trajectory
 from schemas.state_text import changes_between, lines_of
 from tasks.running.pins import SHIPPED

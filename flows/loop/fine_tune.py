@@ -8,7 +8,7 @@ from flows.loop.consolidation import Consolidation
 from flows.loop.evaluate_and_judge import evaluate_and_judge_fine_tuned, held_out, promote_if_allowed
 from flows.loop.lineage import Lineage, evaluated, log, show_rollouts
 from flows.loop.prepare_models import ingest_logs, prepare_start
-from flows.loop.rounds import earlier_rounds, is_validated_after, observe, real_round, rollout_metrics
+from flows.loop.rounds import demonstrations, earlier_rounds, is_validated_after, observe, real_round, rollout_metrics
 from infra.context import run_context
 from schemas.errors import GateRefused, IntegrityError
 from schemas.recipes.learning import RlRecipe
@@ -133,6 +133,7 @@ class RealTraining:
             "real",
             round,
             earlier,
+            demonstrations=demonstrations(recipe, made),
         )
         self._rounds.append(groups)
         self.policy, self._reference = self._consolidation.after(round, groups, trained["policy"], self._reference)

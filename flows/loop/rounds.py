@@ -5,6 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from flows.loop.lineage import Lineage
+from models.methods.auxiliaries import Auxiliary
 from models.methods.curricula import Curriculum
 from models.methods.method import open_method
 from models.methods.replays import Replay
@@ -97,6 +98,11 @@ def earlier_rounds(rl: RlRecipe, rounds: Sequence[list[Reference]]) -> list[Refe
     """Return the groups of the rounds so far that the recipe's replay chooses from."""
     num_rounds = open_method(Replay, rl.replay).num_rounds
     return [part for parts in rounds[-num_rounds:] for part in parts] if num_rounds else []
+
+
+def demonstrations(recipe: Recipe, made: Lineage) -> list[Reference]:
+    """Return the annotated logs if the recipe's auxiliary shows the policy wins, else nothing."""
+    return made.artifacts.experience[:1] if open_method(Auxiliary, recipe.rl.auxiliary).needs_demonstrations else []
 
 
 def rollout_metrics(groups: Sequence[Reference]) -> dict[str, float]:

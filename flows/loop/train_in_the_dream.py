@@ -9,7 +9,7 @@ from flows.loop.evaluate_and_judge import alarm
 from flows.loop.lineage import Lineage, evaluated, log, numbers_in, show_rollouts, success_in
 from flows.loop.prefetch import Prefetcher
 from flows.loop.prepare_models import fitted
-from flows.loop.rounds import dream_round, earlier_rounds, is_validated_after, observe, rollout_metrics
+from flows.loop.rounds import demonstrations, dream_round, earlier_rounds, is_validated_after, observe, rollout_metrics
 from infra.context import run_context
 from models.methods.advantages import Advantage
 from models.methods.generators import Generator
@@ -97,9 +97,8 @@ def trained_on(
         model, experience = artifacts.experience_model, artifacts.experience
         values = value_states(dreamt, policy, model, experience, recipe.play, rl, round)
         log("dream training", values.notes, round)
-    return train_policy(
-        policy, reference, dreamt, rl, recipe.training, recipe.environment, "dream", round, earlier, values
-    )
+    training, shown = (recipe.training, recipe.environment), demonstrations(recipe, made)
+    return train_policy(policy, reference, dreamt, rl, *training, "dream", round, earlier, values, shown)
 
 
 def with_variations(recipe: Recipe, made: Lineage, pool: Reference, round: int) -> Reference:

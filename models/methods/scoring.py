@@ -1,6 +1,6 @@
 """From the trajectories of a round to groups to train on: rewards, advantages, and the groups that teach nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from models.methods.advantages import Advantage, StateValues
@@ -16,6 +16,9 @@ from models.text.prompts import PromptFormat
 from schemas.ports import Progress
 from schemas.recipes.learning import RlRecipe
 from schemas.records import Tokens, Trajectory
+
+Demonstrate = Callable[[Sequence[Trajectory]], Sequence[Sequence[Sequence[float]]]]
+"""Log-probabilities of sampled tokens after a demonstration, by trajectory and stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +72,30 @@ class Scoring:
         final = self.advantage.over_round([one.advantages for one in scored])
         return [self._to_train_on(one, advantages) for one, advantages in zip(scored, final, strict=True)], counts
 
-    def auxiliary_groups(self, trajectories: Sequence[Trajectory], format: PromptFormat) -> list[TrainingGroup]:
-        """Return what else is learnt from the episodes that did not fail, group by group."""
-        found = [
-            TrainingGroup(
-                [stream for one in group if not one.failure for stream in self.auxiliary.streams(one, format)]
-            )
-            for group in self.grouping.groups(trajectories)
-        ]
-        return [group for group in found if group.streams]
+    def auxiliary_groups(
+        self,
+        trajectories: Sequence[Trajectory],
+        format: PromptFormat,
+        demonstrate: Demonstrate | None = None,
+    ) -> list[TrainingGroup]:
+        """Return what else is learnt from the episodes that did not fail, group by group.
+
+        Args:
+            trajectories: Episodes of a round.
+            format: Format of the policy's prompts.
+            demonstrate: Log-probabilities after a demonstration, for an auxiliary that asks for them.
+        """
+        found: list[TrainingGroup] = []
+        for group in self.grouping.groups(trajectories):
+            whole = [one for one in group if not one.failure]
+            taught = demonstrate(whole) if demonstrate else [()] * len(whole)
+            streams = [
+                stream
+                for one, logprobs in zip(whole, taught, strict=True)
+                for stream in self.auxiliary.streams(one, format, logprobs)
+            ]
+            found += [TrainingGroup(streams)] if streams else []
+        return found
 
     def replayed_groups(
         self, earlier: Sequence[Trajectory], present: Sequence[Trajectory], round: int

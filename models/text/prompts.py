@@ -3,6 +3,7 @@
     policy            [task] instruction [state] s0 [action] a0 [end] [state] s1 [action] a1 [end] ...
       or, each turn   [task] instruction [history] a' [state] s [action] a [end]
       or, reflecting  ... [state] s [think] reflection [action] a [end]
+      or, shown a win [task] instruction [demo] a'; a'' ... [state] s [action] a [end]
     experience model  [task] instruction [demo] a' [next] changes' ... [history] a [state] s [action] a
                       -> [think] reasoning [next] changes [outcome] continue|success|failure [end]
     task generator    [vary] instruction [state] s0 -> [task] instruction' [state] s0' [end]
@@ -94,6 +95,10 @@ class PromptFormat:
     def history(self, actions: Sequence[str]) -> list[int]:
         """Encode the actions before this one, oldest first."""
         return self.ids("[history]", " " + "; ".join(actions))
+
+    def demonstration(self, actions: Sequence[str]) -> list[int]:
+        """Encode the actions of a win, as a policy is shown them after its task."""
+        return self.ids("[demo]", " " + "; ".join(actions))
 
     def state(self, state: str) -> list[int]:
         """Encode a state as the policy sees it before each action."""

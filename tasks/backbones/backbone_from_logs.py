@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from infra.context import run_context
+from models.examples.supervised import experience_example
 from models.network.language_model import LanguageModel, new_tiny_model
 from models.network.tokenizer import train_tokenizer
 from models.text.prompts import CONTINUE, FAILURE, SUCCESS, PromptFormat, TransitionQuery
-from models.training.examples import experience_example
 from models.training.sft import Example
 from schemas.recipes.data import RetrievalRecipe
 from schemas.recipes.networks import ScratchRecipe, TrainingRecipe

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from infra.environments.cooking.annotator import FactsAnnotator
 from infra.environments.cooking.environment import CookingEnvironment
+from models.examples.supervised import experience_example, language_example, situations_of, variation_example
 from models.network.language_model import LanguageModel, load_model, new_tiny_model
 from models.network.tokenizer import train_tokenizer
 from models.rollout.behaviour_policies import collect
 from models.text.prompts import CONTINUE, FAILURE, SUCCESS, PromptFormat, demonstration_text
 from models.text.renaming import SYLLABLES, invented_names, name_pieces, renamed, to_invented_names
-from models.training.examples import experience_example, language_example, situations_of, variation_example
 from models.training.sft import Example, SftProgress, batches, fit
 from schemas.records import Trajectory, Turn
 from schemas.state_text import changes_between

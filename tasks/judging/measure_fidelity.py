@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from infra.context import run_context
 from infra.environments.by_name import open_environment
+from models.examples.supervised import situations_of
 from models.measurement.fidelity import fidelity
-from models.training.examples import situations_of
 from schemas.recipes.recipe import PlayRecipe
 from schemas.records import Reference
 from tasks.data.retrieval_index import encoder_of

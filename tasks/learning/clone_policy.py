@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from infra.environments.by_name import open_environment
+from models.examples.early_experience import reflection_example
+from models.examples.supervised import policy_examples
 from models.network.language_model import LanguageModel
 from models.rollout.wins import shortest_successes
 from models.text.renaming import renamed
-from models.training.early_experience import reflection_example
-from models.training.examples import policy_examples
 from models.training.sft import Example
 from schemas.errors import DataError
 from schemas.ports import RealEnvironment

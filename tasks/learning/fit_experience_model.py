@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from infra.context import run_context
 from infra.environments.by_name import open_environment
+from models.examples.supervised import experience_example, situations_of, variation_example
 from models.experience.retrieval import ReplayIndex
 from models.text.prompts import PromptFormat, TransitionQuery
 from models.text.renaming import Renamer, name_pieces, renamed, renamed_situation, renamer, to_invented_names
-from models.training.examples import experience_example, situations_of, variation_example
 from models.training.sft import Example
 from schemas.ports import RealEnvironment
 from schemas.recipes.data import RetrievalRecipe

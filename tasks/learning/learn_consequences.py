@@ -5,8 +5,8 @@ out: backbone that a policy is cloned from, with the number of updates that this
 """
 
 from infra.environments.by_name import open_environment
+from models.examples.early_experience import consequence_example
 from models.text.renaming import renamed
-from models.training.early_experience import consequence_example
 from schemas.recipes.learning import StartRecipe
 from schemas.recipes.networks import TrainingRecipe
 from schemas.recipes.recipe import EnvironmentRecipe

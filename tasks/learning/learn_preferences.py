@@ -4,8 +4,8 @@ in:  cloned policy, logged trajectories
 out: starting policy
 """
 
+from models.examples.preferences import differing, preference_group
 from models.training.jobs import PolicyUpdateJob
-from models.training.preferences import differing, preference_group
 from schemas.recipes.learning import RlRecipe, StartRecipe
 from schemas.recipes.methods import LossRecipe
 from schemas.recipes.networks import TrainingRecipe

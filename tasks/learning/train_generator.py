@@ -6,11 +6,11 @@ out: task generator
 
 from collections.abc import Sequence
 
+from models.examples.supervised import variation_example
 from models.methods.generators import Generator, TrainedOptions
 from models.methods.groupings import rolled_out_together
 from models.methods.method import open_method
 from models.text.prompts import PromptFormat
-from models.training.examples import variation_example
 from models.training.sft import Example
 from schemas.recipes.learning import CurriculumRecipe
 from schemas.recipes.networks import SftRecipe, TrainingRecipe

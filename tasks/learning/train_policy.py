@@ -7,6 +7,8 @@ from infra.context import objects, run_context
 from infra.environments.by_name import progress_of
 from models.methods.entropies import group_entropies
 from models.methods.scoring import Scoring, interleaved
+from models.rollout.wins import shortest_successes
+from models.training.demonstrated_policy import DemonstratedPolicy
 from models.training.jobs import PolicyUpdateJob
 from schemas.recipes.learning import RlRecipe
 from schemas.recipes.networks import TrainingRecipe
@@ -29,6 +31,7 @@ def train_policy(
     round: int,
     earlier: Sequence[Reference] = (),
     values: Reference | None = None,
+    demonstrations: Sequence[Reference] = (),
 ) -> dict[str, Any]:
     """Return the policy after a round, and its metrics.
 
@@ -43,6 +46,7 @@ def train_policy(
         round: Number of the round, counted from 0.
         earlier: Trajectories of earlier rounds of the stage, for a recipe that replays some.
         values: Values of states of the groups, for an advantage that asks for them.
+        demonstrations: Trajectories with real wins, for an auxiliary that shows them to the policy.
     """
     valued = {(task_id, state): value for task_id, state, value in objects().get_json(values)} if values else {}
     episodes, scoring = get_trajectories(*groups), Scoring.of(recipe, progress_of(environment), valued)
@@ -55,13 +59,20 @@ def train_policy(
     scored = interleaved(fresh, replayed)
     if not scored:
         return {"policy": policy, "metrics": metrics}
-    scored = interleaved(scored, scoring.auxiliary_groups(episodes, get_frozen_model(policy).format))
+    model = get_frozen_model(policy)
+    shown = DemonstratedPolicy(model, _wins_of(demonstrations), recipe.temperature, training.tokens_per_batch)
+    demonstrate = shown.logprobs if scoring.auxiliary.needs_demonstrations else None
+    scored = interleaved(scored, scoring.auxiliary_groups(episodes, model.format, demonstrate))
     update = PolicyUpdateJob(scored, recipe.in_round(round), round, training.tokens_per_batch)
-    model, state, learnt = updated(policy, reference_policy, update, training, f"train {stage}")
+    trained, state, learnt = updated(policy, reference_policy, update, training, f"train {stage}")
     num_tokens = sum(len(stream.tokens.ids) for group in scored for stream in group.streams)
     # Not display.used: a round in which few groups teach anything computes few tokens, and is not slow for that.
     run_context().display.time.used(f"train {stage}", num_tokens)
-    return {"policy": put_model(model, policy, state, round=round), "metrics": metrics | learnt}
+    return {"policy": put_model(trained, policy, state, round=round), "metrics": metrics | learnt}
+
+
+def _wins_of(demonstrations: Sequence[Reference]) -> list[Trajectory]:
+    return shortest_successes([one for one in get_trajectories(*demonstrations) if one.origin == "real"])
 
 
 def _round_metrics(trajectories: list[Trajectory], stage: str) -> dict[str, float]:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 from infra.environments.by_name import open_environment
+from models.examples.supervised import situations_of
 from models.rollout.behaviour_policies import collect
 from models.text.prompts import PromptFormat, demonstration_text
-from models.training.examples import situations_of
 from schemas.recipes.recipe import Recipe
 from schemas.records import Trajectory
 from schemas.state_text import changes_between

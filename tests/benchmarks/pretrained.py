@@ -25,6 +25,7 @@ from torch import Tensor
 
 from flows.planning.load_recipe import load_recipe
 from infra.environments.by_name import admissible_actions_of, annotator_of_facts, open_environment
+from models.examples.supervised import experience_example, policy_examples, situations_of
 from models.experience.encoders import HashingEncoder
 from models.experience.experience_model import Dream, ExperienceModel
 from models.experience.predictors import LocalPredictor
@@ -37,7 +38,6 @@ from models.rollout.behaviour_policies import collect
 from models.rollout.rollouts import Rollout, RolloutOptions
 from models.text.renaming import name_pieces, renamed, to_invented_names
 from models.training.checkpoints import Checkpoints, optimizer_state
-from models.training.examples import experience_example, policy_examples, situations_of
 from models.training.jobs import PolicyUpdateJob, SftJob
 from models.training.sft import Example
 from schemas.ports import Environment

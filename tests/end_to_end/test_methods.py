@@ -5,7 +5,11 @@ import json
 import pytest
 
 from infra.settings import Settings
+from infra.storage.blobs import open_blobs
+from infra.storage.object_store import ObjectStore
 from infra.storage.replay_store import ReplayStore
+from schemas.plain import restored
+from schemas.records import Reference
 from tests.command_line import TOY, changed, dreamgym_here
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("shared_prefect")]
@@ -26,9 +30,14 @@ def tasks_of(record: dict) -> list[str]:
     return [step["task"] for step in record["steps"]]
 
 
+def rounds_of(home, record: dict) -> list[dict]:
+    measured = Reference(**record["lineage"]["measured"]["__reference__"])
+    return restored(ObjectStore(open_blobs(Settings(home=home))).get_json(measured))["rounds"]
+
+
 def test_step_advantages_diversity_self_imitation_a_sequence_level_loss_and_refilled_rounds(tmp_path):
     changes = (
-        *("rl.replay.name=self-imitation", "rl.replay.warmup_rounds=0"),
+        *("rl.replay.name=self-imitation", "rl.replay.warmup_rounds=0", "rl.auxiliary.name=self-distillation"),
         *("rl.advantage.name=gigpo", "rl.reward.name=darling", "rl.loss.name=gspo"),
         *("curriculum.method.name=refill", "curriculum.method.max_draws=2"),
         *("curriculum.generator.name=genenv", "curriculum.max_generated_share=0.5"),
@@ -39,6 +48,7 @@ def test_step_advantages_diversity_self_imitation_a_sequence_level_loss_and_refi
     assert tasks.count("dream") > 2, "no toy round is informative as a whole, so that further groups are dreamt"
     assert len(record["lineage"]["dreams"]) == tasks.count("dream")
     assert tasks.count("train_generator") == 2
+    assert all(round["ce"] > 0 for round in rounds_of(tmp_path, record)), "self-distillation has its own term"
     again = run(tmp_path, *changes)
     assert again["run_id"] == record["run_id"]
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from models.training.examples import policy_examples
-from models.training.preferences import differing, preference_group
+from models.examples.preferences import differing, preference_group
+from models.examples.supervised import policy_examples
 from models.training.sft import sft_loss
 from schemas.recipes.recipe import Recipe
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from infra.environments.by_name import open_environment
-from models.training.examples import variation_example
+from models.examples.supervised import variation_example
 from models.training.sft import sft_loss
 from schemas.recipes.recipe import Recipe
 from schemas.records import AgentTask, Step, Trajectory, Turn

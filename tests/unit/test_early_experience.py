@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from infra.environments.cooking.annotator import FactsAnnotator
 from infra.environments.cooking.environment import CookingEnvironment
+from models.examples.early_experience import consequence_example, reflection_example
 from models.generation.torch_engine import TorchEngine, engine_weights
 from models.network.language_model import load_model
 from models.rollout.alternatives import forks, taken_for_real, taken_in_a_dream
 from models.rollout.behaviour_policies import collect
 from models.rollout.proposals import other_actions, proposed_by_environment, proposed_by_policy
-from models.training.early_experience import consequence_example, reflection_example
 from schemas.recipes.learning import StartRecipe
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from tasks.data.annotate import with_reasoning

@@ -3,11 +3,11 @@
 import pytest
 
 from infra.environments.by_name import open_environment
+from models.examples.supervised import policy_examples
 from models.generation.torch_engine import TorchEngine, engine_weights
 from models.network.language_model import load_model
 from models.rollout.rollouts import Rollout, RolloutOptions
 from models.text.renaming import EntityRenaming
-from models.training.examples import policy_examples
 from schemas.recipes.environments import CookingRecipe
 from schemas.sampling import Sampled
 from tasks.running.pins import SHIPPED

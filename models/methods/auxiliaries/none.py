@@ -1,5 +1,7 @@
 """Nothing else: only the loss trains the policy."""
 
+from collections.abc import Sequence
+
 from models.methods.auxiliaries import Auxiliary
 from models.methods.method import NoOptions
 from models.methods.streams import TrainingStream
@@ -10,7 +12,9 @@ from schemas.records import Trajectory
 class NoAuxiliary(Auxiliary[NoOptions]):
     """Nothing is learnt besides."""
 
-    def streams(self, trajectory: Trajectory, format: PromptFormat) -> list[TrainingStream]:
+    def streams(
+        self, trajectory: Trajectory, format: PromptFormat, demonstrated: Sequence[Sequence[float]] = ()
+    ) -> list[TrainingStream]:
         """Return nothing."""
-        del trajectory, format
+        del trajectory, format, demonstrated
         return []

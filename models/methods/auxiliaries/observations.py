@@ -33,8 +33,11 @@ class Observations(Auxiliary[ObservationsOptions]):
 
     Options = ObservationsOptions
 
-    def streams(self, trajectory: Trajectory, format: PromptFormat) -> list[TrainingStream]:
+    def streams(
+        self, trajectory: Trajectory, format: PromptFormat, demonstrated: Sequence[Sequence[float]] = ()
+    ) -> list[TrainingStream]:
         """Return the episode, or each turn with its step, with a weight on what was observed."""
+        del demonstrated
         tokens = trajectory.tokens
         if trajectory.origin != "real" or not tokens:
             return []

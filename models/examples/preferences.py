@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+from models.examples.supervised import policy_examples
 from models.methods.streams import TrainingGroup, TrainingStream
 from models.text.prompts import PromptFormat
-from models.training.examples import policy_examples
 from schemas.recipes.learning import StartRecipe
 from schemas.records import Tokens, Trajectory
 

@@ -3,8 +3,8 @@
 Source: Early Experience, arXiv 2510.08558, sections 4.2 and 4.3.
 """
 
+from models.examples.supervised import experience_example, situations_of
 from models.text.prompts import PromptFormat
-from models.training.examples import experience_example, situations_of
 from models.training.sft import Example
 from schemas.recipes.learning import StartRecipe
 from schemas.records import Trajectory, Turn

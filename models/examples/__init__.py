@@ -1,0 +1,1 @@
+"""Examples and groups of episodes to learn from, made of trajectories."""

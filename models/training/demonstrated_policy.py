@@ -1,0 +1,75 @@
+"""Policy that is shown a win of the task, or of a similar one, before it acts: the teacher of self-distillation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from models.methods.streams import TrainingGroup, TrainingStream, micro_batches
+from models.network.language_model import LanguageModel
+from models.network.precision import matmul_dtype
+from models.network.transformer import weights_of
+from models.rollout.wins import most_similar
+from models.text.prompts import PromptFormat
+from models.training.trained_logprobs import trained_logprobs
+from schemas.records import Tokens, Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class DemonstratedPolicy:
+    """Policy that is shown demonstrations: the teacher of self-distillation."""
+
+    policy: LanguageModel
+    wins: Sequence[Trajectory]
+    """Demonstrations to choose from."""
+    temperature: float
+    """Temperature of sampling."""
+    tokens_per_batch: int
+    """Maximum number of tokens computed at a time."""
+
+    def logprobs(self, trajectories: Sequence[Trajectory]) -> list[list[list[float]]]:
+        """Return the log-probability of each sampled token after a demonstration, by trajectory and stream.
+
+        The list of a stream is empty where the policy saw other names than the task's, and in failed episodes.
+        """
+        found: list[list[list[float]]] = [[[] for _ in one.tokens] for one in trajectories]
+        places = {
+            f"{number}/{place}": (number, place, longer)
+            for number, trajectory in enumerate(trajectories)
+            for place, stream in enumerate(trajectory.tokens)
+            if (longer := self._shown(stream, trajectory))
+        }
+        groups = [TrainingGroup([TrainingStream(longer, [])], group_id=id) for id, (_, _, longer) in places.items()]
+        for group, logprobs in self._computed(groups):
+            number, place, _ = places[group.group_id]
+            found[number][place] = logprobs
+        return found
+
+    def _shown(self, stream: Tokens, trajectory: Trajectory) -> Tokens | None:
+        """Return the stream with a demonstration; None if there is none to show."""
+        if trajectory.failure or not self.wins:
+            return None
+        return after_demonstration(stream, trajectory, most_similar(trajectory.task, self.wins), self.policy.format)
+
+    @torch.no_grad()
+    def _computed(self, groups: Sequence[TrainingGroup]) -> list[tuple[TrainingGroup, list[float]]]:
+        """Return the log-probabilities of each group's sampled tokens."""
+        found: list[tuple[TrainingGroup, list[float]]] = []
+        weights = weights_of(self.policy.network, matmul_dtype(self.policy.network.device))
+        for batch in micro_batches(groups, self.tokens_per_batch):
+            logprobs = trained_logprobs(weights, batch, self.temperature).split([one.num_actions for one in batch])
+            found += zip(batch, (part.tolist() for part in logprobs), strict=True)
+        return found
+
+
+def after_demonstration(stream: Tokens, trajectory: Trajectory, win: Trajectory, format: PromptFormat) -> Tokens | None:
+    """Return a stream with a win's actions after its task; None if it begins with another task, under other names."""
+    task, added = format.task(trajectory.task), format.demonstration(win.actions)
+    start = len(task)
+    if stream.ids[:start] != task:
+        return None
+    return Tokens(
+        [*task, *added, *stream.ids[start:]],
+        [False] * (start + len(added)) + stream.is_action[start:],
+        [0.0] * (start + len(added)) + stream.logprobs[start:],
+    )
