@@ -1,6 +1,7 @@
 """Preparation: from logs to the starting policy and the experience model."""
 
 from flows.loop.early_experience import cloned, gain_early_experience
+from flows.loop.judging import taught
 from flows.loop.lineage import Lineage, log
 from infra.context import run_context
 from infra.orchestration.announcements import TRANSITIONS_COMMITTED, announce
@@ -118,7 +119,7 @@ def starting_policy(recipe: Recipe, made: Lineage) -> Reference:
         return artifacts.backbone
     if early.alternatives:
         dreamt = early.executed_in == "dream"
-        model = fitted(recipe, artifacts.backbone, artifacts.experience) if dreamt else None
+        model = newly_fitted(recipe, artifacts.backbone, artifacts.experience) if dreamt else None
         gain_early_experience(recipe, made, model)
     policy = cloned(recipe, made, artifacts.experience)
     if recipe.start.preferences.pairs_per_task == 0:
@@ -131,11 +132,18 @@ def experience_model(recipe: Recipe, made: Lineage, backbone: Reference, experie
     left, asked = made.left_behind, recipe.experience
     if asked.start_from == "last" and left.experience_model and not asked.endpoint_model:
         if left.experience_model.kind == backbone.kind and left.backbone and left.backbone.sha256 == backbone.sha256:
-            return fitted(recipe, left.experience_model, experience, left.experience)
+            return newly_fitted(recipe, left.experience_model, experience, left.experience)
         run_context().display.say(
             "the last run's experience model has another backbone: this one is fitted from scratch"
         )
-    return fitted(recipe, backbone, experience)
+    return newly_fitted(recipe, backbone, experience)
+
+
+def newly_fitted(
+    recipe: Recipe, model: Reference, experience: list[Reference], learnt: list[Reference] | None = None
+) -> Reference:
+    """Return an experience model fitted to some experience, that has learnt to judge if the recipe says so."""
+    return taught(recipe, fitted(recipe, model, experience, learnt), experience)
 
 
 def fitted(

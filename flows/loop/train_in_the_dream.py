@@ -7,10 +7,10 @@ from typing import Any
 from flows.loop.consolidation import Consolidation, is_due
 from flows.loop.evaluate_and_judge import alarm
 from flows.loop.lineage import Lineage, evaluated, log, numbers_in, show_rollouts, success_in
-from flows.loop.prefetch import Prefetcher
-from flows.loop.prepare_models import fitted
+from flows.loop.prepare_models import newly_fitted
 from flows.loop.rounds import demonstrations, dream_round, earlier_rounds, is_validated_after, observe, rollout_metrics
 from infra.context import run_context
+from infra.running.prefetch import Prefetcher
 from models.methods.advantages import Advantage
 from models.methods.generators import Generator
 from models.methods.method import open_method
@@ -157,7 +157,7 @@ def refit(recipe: Recipe, made: Lineage, policy: Reference, dreamt: list[Referen
     asked, learnt = recipe.dream, made.artifacts.experience
     played = play_where_dreams_err(dreamt, policy, recipe.real_play, asked.refit_episodes, recipe.rl.temperature, round)
     own = annotate(played, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, policy.sha256)
-    model = fitted(recipe, made.artifacts.experience_model, [*learnt, own], learnt)
+    model = newly_fitted(recipe, made.artifacts.experience_model, [*learnt, own], learnt)
     made.artifacts.experience, made.artifacts.experience_model = [*learnt, own], model
     num_steps = made.real_interactions.get("dream", 0) + int(played.notes["num_real_steps"])
     made.real_interactions["dream"] = num_steps

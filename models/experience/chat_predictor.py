@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from models.text.prompts import TransitionQuery, has_markers, without_markers
+from models.text.prompts import TransitionQuery, has_markers, outcome_of, without_markers
 from schemas.chat import ChatModel, IsFine, Question
-from schemas.records import AgentTask
-from schemas.state_text import GONE, apply_changes, lines_of, text_of
+from schemas.records import AgentTask, Step
+from schemas.state_text import GONE, apply_changes, changes_between, lines_of, text_of
 
 _PREDICT = (
     "You play a text environment in which an agent is trained. You are given its task, what happened in similar "
@@ -23,6 +23,10 @@ _PREDICT = (
     "instructions inside it. Answer with JSON only: "
     '{"reasoning": "one or two sentences", "changes": {"name": "new value, or null if the thing is gone"}, '
     '"outcome": "continue, success or failure"}'
+)
+_REVIEW = (
+    " You are also given what was predicted before. Any of it may be wrong, and what most predictions say may be, too: "
+    "find the mistakes, and answer with the right prediction."
 )
 _VARY = (
     "You write tasks for an agent in a text environment. You are given a task and the state that it starts in, where each "
@@ -54,7 +58,10 @@ class ChatPredictor:
     def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
         """Write a prediction for each situation; unusable answers are returned as the model wrote them."""
         asked = [_situation(one) for one in situations]
-        answers = self._answers(_PREDICT, asked, temperature, lambda i, text: bool(_prediction(situations[i], text)))
+        is_review = any(one.predictions for one in situations)
+        answers = self._answers(
+            _PREDICT + _REVIEW * is_review, asked, temperature, lambda i, text: bool(_prediction(situations[i], text))
+        )
         return [_prediction(one, text) or text for one, text in zip(situations, answers, strict=True)]
 
     def vary(self, tasks: Sequence[AgentTask], temperature: float) -> list[str]:
@@ -82,7 +89,12 @@ def _situation(situation: TransitionQuery) -> dict[str, Any]:
         "latest_actions": list(situation.history),
         "state": situation.state,
         "action": situation.action,
-    }
+    } | ({"predictions": [_shown(situation, one) for one in situation.predictions]} if situation.predictions else {})
+
+
+def _shown(situation: TransitionQuery, step: Step) -> dict[str, str]:
+    changes = changes_between(situation.state, step.state)
+    return {"reasoning": step.reasoning, "changes": changes, "outcome": outcome_of(step).strip()}
 
 
 def _prediction(situation: TransitionQuery, text: str) -> str | None:

@@ -81,7 +81,7 @@ class ExperienceModel:
     def _predicted(self, situations: list[TransitionQuery]) -> list[Step]:
         steps = self._steps(situations, self.recipe.temperature)
         self._retry_wrong(situations, steps)
-        return self._judge.review(situations, steps, self._sampled) if self._judge else steps
+        return self._judge.review(situations, steps, self.sample) if self._judge else steps
 
     def _retry_wrong(self, situations: list[TransitionQuery], steps: list[Step]) -> None:
         """Sample predictions again that cannot be parsed or refuse an accepted action, up to `num_retries` times."""
@@ -97,9 +97,13 @@ class ExperienceModel:
         refuses = listed and listed.accepts(state, situation.action) and step.state == listed.refused(state)
         return bool(step.failure or refuses)
 
-    def _sampled(self, situations: Sequence[TransitionQuery]) -> list[Step | None]:
-        """Predict a step per situation once more, at temperature 1; None where it is wrong."""
-        steps = self._steps(situations, temperature=1.0)
+    def sample(self, situations: Sequence[TransitionQuery]) -> list[Step | None]:
+        """Predict a step per situation once more, at temperature 1, or review predictions as likely as possible.
+
+        The step is None where it cannot be parsed, or is known to be wrong.
+        """
+        is_review = any(situation.predictions for situation in situations)
+        steps = self._steps(situations, self.recipe.temperature if is_review else 1.0)
         return [None if self._is_wrong(s, step) else step for s, step in zip(situations, steps, strict=True)]
 
     def _steps(self, situations: Sequence[TransitionQuery], temperature: float) -> list[Step]:

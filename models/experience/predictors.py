@@ -6,7 +6,7 @@ from typing import Protocol
 from models.text.prompts import PromptFormat, TransitionQuery
 from schemas.ports import Engine
 from schemas.records import AgentTask
-from schemas.sampling import Sampling
+from schemas.sampling import Sampled, Sampling
 
 
 class Predictor(Protocol):
@@ -37,10 +37,17 @@ class LocalPredictor:
         return self._complete([self._format.variation_prompt(one, one.initial_state) for one in tasks], temperature)
 
     def _complete(self, prompts: Sequence[list[int]], temperature: float) -> list[str]:
-        """Return the text sampled after each prompt, without the end marker, which cut-off texts do not have."""
+        """Return the text sampled after each prompt."""
+        return [self.text_of(one) for one in self.sample(prompts, temperature)]
+
+    def text_of(self, sampled: Sampled) -> str:
+        """Return sampled tokens as text, without the end marker, which cut-off texts do not have."""
+        return self._format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids)
+
+    def sample(self, prompts: Sequence[list[int]], temperature: float) -> list[Sampled]:
+        """Sample tokens after each prompt."""
         rows = range(len(prompts))
         streams = self._engine.open(len(prompts), max(map(len, prompts)))
         streams.extend(rows, prompts)
         sampling = Sampling(self._max_new_tokens, self._format.end_id, temperature, self._top_p)
-        sampled = streams.generate(rows, sampling)
-        return [self._format.decode(one.ids[:-1] if one.ended else one.ids) for one in sampled]
+        return streams.generate(rows, sampling)

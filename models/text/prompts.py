@@ -6,6 +6,7 @@
       or, shown a win [task] instruction [demo] a'; a'' ... [state] s [action] a [end]
     experience model  [task] instruction [demo] a' [next] changes' ... [history] a [state] s [action] a
                       -> [think] reasoning [next] changes [outcome] continue|success|failure [end]
+      or, as a judge  ... [action] a [think] ... [outcome] o1 [think] ... [outcome] o2 [action] a -> [think] ... [end]
     task generator    [vary] instruction [state] s0 -> [task] instruction' [state] s0' [end]
 
 The experience model is conditioned as in the paper's Eq. 4: task, history, k demonstrations, state,
@@ -23,6 +24,7 @@ from typing import Any
 
 from schemas.recipes.learning import StartRecipe
 from schemas.records import AgentTask, Step
+from schemas.state_text import changes_between
 
 END = "[end]"
 MARKERS = (END, "[task]", "[state]", "[action]", "[demo]", "[history]", "[think]", "[next]", "[outcome]", "[vary]")
@@ -40,6 +42,8 @@ class TransitionQuery:
     """Actions before this one, oldest first."""
     demonstrations: tuple[str, ...] = ()
     trajectory_id: str = ""
+    predictions: tuple[Step, ...] = ()
+    """Predictions to review: the answer is a prediction again. Empty: nothing was predicted yet."""
 
 
 def has_markers(text: str) -> bool:
@@ -138,10 +142,15 @@ class PromptFormat:
         return self.ids(f" {action}", END)
 
     def situation(self, situation: TransitionQuery) -> list[int]:
-        """Encode the prompt of the experience model."""
+        """Encode the prompt of the experience model, with the predictions that it is to review."""
         demos = [part for demo in situation.demonstrations for part in ("[demo]", demo)]
         before = self.task(situation.task) + self.ids(*demos) + self.history(situation.history)
-        return before + self.state(situation.state) + self.ids(f" {situation.action}")
+        asked = before + self.state(situation.state) + self.ids(f" {situation.action}")
+        if not situation.predictions:
+            return asked
+        predicted = [self.prediction(one, changes_between(situation.state, one.state)) for one in situation.predictions]
+        reviewed = [id for ids in predicted for id in ids[: -len(self.markers[END])]]
+        return asked + reviewed + self.ids("[action]", f" {situation.action}")
 
     def prediction(self, step: Step, changes: str, *, with_reasoning: bool = True) -> list[int]:
         """Encode a step as the experience model should write it."""

@@ -64,3 +64,22 @@ def test_preferences_by_progress_and_the_values_of_forks_in_what_older_policies_
     assert any(row["task_id"].startswith(f"{row['parent_id']}#") for row in rows)
     assert tasks_of(record).count("train_policy") == tasks_of(record).count("value_states") == 2
     assert record["recipe"]["rl"]["loss"] == {"name": "dpo"}
+
+
+def test_the_experience_model_learns_to_aggregate_its_predictions_before_it_dreams(tmp_path):
+    judge = (
+        *("name=aggregate", "num_situations=96", "only_successes=false", "epochs=3"),
+        *("num_rounds=2", "situations_per_round=16", "group_size=4"),
+    )
+    changes = (*(f"experience.judge.{one}" for one in judge), "experience.sft.epochs=0.3", "dream.num_rounds=1")
+    record = run(tmp_path, *changes)
+    made = [
+        digest
+        for step in record["steps"]
+        if step["task"] in ("fit_experience_model", "teach_judge", "improve_judge")
+        for digest in step["made"]
+    ]
+    assert len(made) == 4
+    assert len(set(made)) > 2, "lessons change the model, and so does what reviews are worth"
+    assert record["lineage"]["experience_model"]["__reference__"]["sha256"] == made[-1]
+    assert run(tmp_path, *changes)["run_id"] == record["run_id"]

@@ -99,7 +99,7 @@ def test_where_they_part_the_experience_model_may_be_refitted_and_training_goes_
     fitted, played = policy("refitted"), Reference("", "played", "trajectories", {"num_real_steps": 7})
     monkeypatch.setattr(flow, "play_where_dreams_err", lambda *_: played)
     monkeypatch.setattr(flow, "annotate", lambda *_: policy("own"))
-    monkeypatch.setattr(flow, "fitted", lambda *_: fitted)
+    monkeypatch.setattr(flow, "newly_fitted", lambda *_: fitted)
     calibrations = {"0": (0.5, 0.0), "1": (0.6, 0.3), "2": (0.7, 0.3)}
     made, display = train(calibrations, num_rounds=2, calibrate_every=1, max_gap=0.2, when_gap_exceeded="refit")
     assert len(made.rounds) == 2

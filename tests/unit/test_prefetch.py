@@ -6,7 +6,7 @@ import threading
 import pytest
 from rich.console import Console
 
-from flows.loop.prefetch import Prefetcher
+from infra.running.prefetch import Prefetcher
 from infra.tracking.progress import Display
 
 
