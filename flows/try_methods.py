@@ -1,4 +1,4 @@
-"""Compare learning methods in the real environment, where no dream can err: a row per method, recipe and seed.
+"""Compare learning methods in the real environment, where no dream can err, or in dreams: a row per method, recipe and seed.
 
 python -m flows.try_methods                                        run what is missing, one seed each; print the table
 python -m flows.try_methods --method GRPO --seeds 0,1,2            only these
@@ -22,14 +22,15 @@ from models.measurement.intervals import Interval, paired_gain
 from schemas.errors import DreamGymError
 from schemas.recipes.digests import digest_of
 from schemas.recipes.recipe import Recipe
+from schemas.records import Origin
 
 ROWS = SHIPPED / "methods"
-_COLUMNS = ("recipe", "method", "seeds", "real episodes", "start", "after", "gain", "training s")
+_COLUMNS = ("recipe", "trained in", "method", "seeds", "episodes", "start", "after", "gain", "training s")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Result of one method on the valid tasks of one recipe, with one seed."""
+    """Result of one method on held-out tasks of one recipe, with one seed: valid tasks, or test tasks after dreams."""
 
     recipe: str
     method: str
@@ -40,13 +41,19 @@ class Row:
     commit: str
     num_rounds: int
     num_episodes: int
+    """Number of episodes that the policy was trained on."""
     num_steps: int
+    """Number of real steps among them."""
     seconds: float
     """Duration of rollouts and updates."""
     before: list[float]
-    """Success of the starting policy by valid task, in their order."""
+    """Real success of the starting policy by task, in their order."""
     after: list[float]
-    """Success of the policy after the last round."""
+    """Real success of the policy after the last round; after dreams, of the one that did best on valid tasks."""
+    origin: Origin = "real"
+    """Kind of the episodes that the policy was trained on."""
+    outcome_agreement: float | None = None
+    """Share of dreamt outcomes that held when their actions were replayed for real."""
 
 
 def try_methods(
@@ -64,19 +71,21 @@ def try_methods(
         for title in method or base.get("methods", asked["methods"]):
             if not recipe or name in recipe:
                 for seed in map(int, seeds.split(",")):
-                    run_row(name, title, seed, [*base["changes"], *asked["methods"][title]], base["num_rounds"])
+                    changes = [*base["changes"], *asked["methods"][title]]
+                    run_row(name, title, seed, changes, base["num_rounds"], base.get("origin", "real"))
     typer.echo(markdown(stored_rows()))
 
 
-def run_row(name: str, method: str, seed: int, changes: list[str], num_rounds: int) -> None:
+def run_row(name: str, method: str, seed: int, changes: list[str], num_rounds: int, origin: Origin = "real") -> None:
     """Run a row unless it is there."""
-    recipe = load_recipe(name, [*changes, f"seed={seed}"])
+    dreams = [f"dream.num_rounds={num_rounds}"] if origin == "dream" else []
+    recipe = load_recipe(name, [*changes, *dreams, f"seed={seed}"])
     key = digest_of([digest_of(recipe), num_rounds])
     path = ROWS / f"{name}-{method.lower().replace(',', '').replace(' ', '-')}-{seed}.json"
     if path.exists() and json.loads(path.read_text())["key"] == key:
         return
     typer.echo(f"{name}, {method}, seed {seed}", err=True)
-    measured = _measured(recipe, f"try-{path.stem}-{key[:8]}", num_rounds)
+    measured = _dreamt(recipe) if dreams else _measured(recipe, f"try-{path.stem}-{key[:8]}", num_rounds)
     row = Row(name, method, seed, changes, key, git_commit(), num_rounds, **measured)
     path.write_text(json.dumps(asdict(row)) + "\n")
 
@@ -95,6 +104,28 @@ def _measured(recipe: Recipe, run_id: str, num_rounds: int) -> dict[str, Any]:
     return {**trained, "seconds": training_seconds(display.time.stage_seconds, REAL_TRAINING)}
 
 
+def _dreamt(recipe: Recipe) -> dict[str, Any]:
+    """Run a recipe until its policy has trained in the dream and is evaluated, and return what came of it."""
+    open_prefect()
+    from flows.reports.compare_runs import successes_of
+    from flows.running.results import DREAM_TRAINING, training_seconds
+    from flows.running.run_recipe import run_recipe
+    from flows.stage import Stage
+    from infra.tracking.progress import Display
+
+    summary = run_recipe(recipe, Stage.EVALUATE, Display())
+    successes, dreams = successes_of(summary), summary["lineage"]["dreams"]
+    return {
+        "origin": "dream",
+        "num_episodes": sum(one["__reference__"]["notes"]["num_episodes"] for one in dreams),
+        "num_steps": summary["results"]["dream"]["real_interactions"],
+        "seconds": training_seconds(summary["stage_seconds"], DREAM_TRAINING),
+        "before": list(successes["start"].values()),
+        "after": list(successes["dream"].values()),
+        "outcome_agreement": summary["results"]["outcome_agreement"],
+    }
+
+
 def stored_rows() -> list[Row]:
     """Return all rows, in the order of their files."""
     return [Row(**json.loads(path.read_text())) for path in sorted(ROWS.glob("*.json"))]
@@ -102,16 +133,17 @@ def stored_rows() -> list[Row]:
 
 def markdown(rows: list[Row]) -> str:
     """Return the rows as a Markdown table, the seeds of a method in one line; shares in percent, 95% intervals."""
-    grouped: dict[tuple[str, str], list[Row]] = {}
+    grouped: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        grouped.setdefault((row.recipe, row.method), []).append(row)
+        grouped.setdefault((row.recipe, row.origin, row.method), []).append(row)
     lines = [_COLUMNS, ["---"] * len(_COLUMNS), *(_cells(*name, seeds) for name, seeds in grouped.items())]
     return "\n".join(map(markdown_line, lines))
 
 
-def _cells(recipe: str, method: str, rows: list[Row]) -> list[str]:
+def _cells(recipe: str, origin: str, method: str, rows: list[Row]) -> list[str]:
     return [
         recipe,
+        origin,
         method,
         ", ".join(str(row.seed) for row in rows),
         f"{rows[0].num_episodes:,}",

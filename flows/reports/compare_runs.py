@@ -39,7 +39,7 @@ def comparison(summaries: list[Summary]) -> dict[str, Any]:
     """Return the differences between runs as plain data; lists have one item per run, the first is the baseline."""
     fields = [flat_fields(one["recipe"]) for one in summaries]
     digests = [_digests(one["lineage"]) for one in summaries]
-    successes = [_successes(one) for one in summaries]
+    successes = [successes_of(one) for one in summaries]
     table = {
         "runs": [one["run_id"] for one in summaries],
         "recipe_differences": _different(fields),
@@ -86,7 +86,7 @@ def _digests(lineage: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _successes(summary: Summary) -> dict[str, dict[str, float]]:
+def successes_of(summary: Summary) -> dict[str, dict[str, float]]:
     """Return real success by task for each policy that the run evaluated."""
     kept = summary["lineage"].get("successes")
     return ObjectStore(open_blobs(settings())).get_json(Reference(**kept["__reference__"])) if kept else {}

@@ -25,7 +25,7 @@ def test_seeds_of_a_method_share_a_line_and_are_pooled_by_task():
     found = try_methods.markdown(
         [row("GRPO", 0, [0, 0, 1, 1], [1, 0, 1, 1]), row("GRPO", 1, [0, 1, 1, 1], [1, 1, 1, 1])]
     )
-    assert found.splitlines()[2].startswith("| kitchen | GRPO | 0, 1 | 2,560 | 62.5 | 87.5 | +25.0 (")
+    assert found.splitlines()[2].startswith("| kitchen | real | GRPO | 0, 1 | 2,560 | 62.5 | 87.5 | +25.0 (")
     assert found.splitlines()[2].endswith("| 60 |")
 
 
@@ -45,3 +45,16 @@ def test_a_row_is_run_once_and_again_only_if_the_recipe_differs(rows, tmp_path, 
     try_methods.run_row("textworld-tiny", "consolidation, often", 0, changes, 1)
     with pytest.raises(pytest.fail.Exception):
         try_methods.run_row("textworld-tiny", "consolidation, often", 0, changes, 2)
+
+
+@pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
+def test_a_row_may_be_of_a_policy_that_trained_in_the_dream(rows, tmp_path, monkeypatch):
+    use_home(tmp_path / "home", monkeypatch)
+    try_methods.run_row("textworld-tiny", "GRPO", 0, [*TOY], 1, "dream")
+    written = json.loads((rows / "textworld-tiny-grpo-0.json").read_text())
+    assert (written["origin"], written["num_rounds"]) == ("dream", 1)
+    assert len(written["before"]) == len(written["after"]) > 0
+    assert written["num_episodes"] > 0
+    assert 0 <= written["outcome_agreement"] <= 1
+    assert "| textworld-tiny | dream | GRPO |" in try_methods.markdown(try_methods.stored_rows())
