@@ -73,6 +73,8 @@ class Weights:
     epsilon: float
     inverse_frequencies: Tensor
     dtype: torch.dtype
+    relu_share: float = 0.0
+    """Share of negative inputs of the MLPs' activation that it sets to 0, drawn at random in training; see `activation`."""
 
     @property
     def device(self) -> torch.device:
@@ -246,7 +248,15 @@ def finish_block(weights: Weights, layer: Layer, x: Tensor, attended: Tensor) ->
     x = x + layer.out(attended)
     hidden = norm(x, layer.norm_mlp_E, weights.epsilon, weights.dtype)
     gate, up = layer.gate_up(hidden).chunk(2, dim=-1)
-    return x + layer.down(F.silu(gate) * up)
+    return x + layer.down(activation(gate, weights.relu_share) * up)
+
+
+def activation(gate: Tensor, relu_share: float) -> Tensor:
+    """Return SiLU, or ReLU for a share of the negative inputs, each drawn by itself (arXiv 2509.22358)."""
+    if relu_share == 0:
+        return F.silu(gate)
+    is_dropped = (gate < 0) & (torch.rand_like(gate) < relu_share)
+    return F.silu(gate).masked_fill(is_dropped, 0.0)
 
 
 def logits_of(weights: Weights, hidden: Tensor) -> Tensor:

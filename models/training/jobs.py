@@ -27,6 +27,8 @@ class SftJob:
     tokens_per_batch: int
     num_updates: int
     learning_rate: float
+    relu_share: float = 0.0
+    """Share of ReLU in stochastic activations."""
 
     def run(self, network: Any, seed: int, on_update: Callable[[SftProgress], None], checkpoints: Checkpoints) -> None:
         """Train in place, starting from the latest checkpoint."""
@@ -40,6 +42,7 @@ class SftJob:
             on_update,
             checkpoints,
             max_tokens=self.tokens_per_batch,
+            relu_share=self.relu_share,
         )
 
 

@@ -8,7 +8,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -68,12 +68,12 @@ def padded_length(length: int) -> int:
     return -(-length // 32) * 32
 
 
-def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype) -> Tensor:
+def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, relu_share: float = 0.0) -> Tensor:
     """Return the mean cross-entropy over the target tokens of a batch.
 
-    The head runs on target positions only.
+    The head runs on target positions only. Activations are stochastic if a share of them is ReLU.
     """
-    weights = weights_of(network, dtype)
+    weights = replace(weights_of(network, dtype), relu_share=relu_share)
     ids = np.concatenate([example.ids for example in batch])
     is_target = np.concatenate([[False, *example.is_target[1:]] for example in batch])
     places = is_target.nonzero()[0]
@@ -99,6 +99,7 @@ def fit(
     on_update: Callable[[SftProgress], None] = lambda progress: None,
     checkpoints: Checkpoints | None = None,
     max_tokens: int = 16_000,
+    relu_share: float = 0.0,
 ) -> None:
     """Train in place with AdamW and clipped gradients; matrix products in the device's precision, weights in float32.
 
@@ -110,6 +111,7 @@ def fit(
         on_update: Called after each update.
         checkpoints: Checkpoints to resume from and to write; None trains without them.
         max_tokens: Maximum number of tokens that one rank computes at a time.
+        relu_share: Share of negative inputs of the activation that are set to 0, drawn anew in each update.
     """
     optimizer = torch.optim.AdamW(network.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.01)
     dtype = matmul_dtype(next(network.parameters()).device)
@@ -118,7 +120,9 @@ def fit(
     for update, batch in enumerate(itertools.islice(stream, num_done, num_updates), num_done):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(update, num_updates, peak_learning_rate)
-        loss = backward(network, batch, dtype, max_tokens)
+        if relu_share:
+            torch.manual_seed(update)  # a resumed training draws as one that was not interrupted
+        loss = backward(network, batch, dtype, max_tokens, relu_share)
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -128,7 +132,9 @@ def fit(
     network.eval()
 
 
-def backward(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, max_tokens: int) -> float:
+def backward(
+    network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, max_tokens: int, relu_share: float = 0.0
+) -> float:
     """Add the gradients of a batch's mean loss, which ranks share; return the loss.
 
     Args:
@@ -136,12 +142,13 @@ def backward(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, m
         batch: Examples of similar length.
         dtype: Dtype of the matrix products.
         max_tokens: Maximum number of padded tokens that one rank computes at a time; the sum does not depend on it.
+        relu_share: Share of negative inputs of the activation that are set to 0.
     """
     size = min(math.ceil(len(batch) / num_ranks()), max(1, max_tokens // _length(batch)))
     parts = [batch[start : start + size] for start in range(0, len(batch), size)]
     total, num_targets = 0.0, _num_targets(batch)
     for part, counts in local_shards(parts):
-        loss = with_full_parameters(network, partial(sft_loss, network, part, dtype)) * (
+        loss = with_full_parameters(network, partial(sft_loss, network, part, dtype, relu_share)) * (
             counts * _num_targets(part) / num_targets
         )
         loss.backward()

@@ -32,6 +32,9 @@ class ScratchRecipe(Section):
     """Vocabulary size of its byte-level tokenizer."""
     sft: SftRecipe = SftRecipe(epochs=4, learning_rate=2e-3, tokens_per_update=8_192)
     """Next-token prediction on all transitions of the logs, prompts included."""
+    relu_share: float = Field(default=0.0, ge=0, le=1)
+    """Stochastic activations (arXiv 2509.22358): share of the negative inputs of an activation that are set to 0 while
+    this backbone is trained; later trainings and sampling use SiLU. 0: SiLU always."""
 
     @model_validator(mode="after")
     def _heads_are_even(self) -> Self:

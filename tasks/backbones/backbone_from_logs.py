@@ -53,7 +53,9 @@ def backbone_from_logs(
             situations = grounded(episode, index, history_length, retrieval.num_demonstrations)
             examples += whole_transitions(blank.format, episode, situations, with_reasoning)
     begun = put_model(blank)
-    return put_model(fine_tuned(begun, examples, recipe.sft, TrainingRecipe(), seed, "backbone"), begun)
+    plain = TrainingRecipe()
+    trained = fine_tuned(begun, examples, recipe.sft, plain, seed, "backbone", relu_share=recipe.relu_share)
+    return put_model(trained, begun)
 
 
 def blank_model(recipe: ScratchRecipe, episodes: Sequence[Trajectory], seed: int) -> LanguageModel:

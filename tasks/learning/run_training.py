@@ -41,6 +41,7 @@ def fine_tuned(
     seed: int,
     stage: str,
     count: int | None = None,
+    relu_share: float = 0.0,
 ) -> LanguageModel:
     """Fine-tune a stored model on examples, resuming from the last checkpoint if the training was interrupted.
 
@@ -52,9 +53,10 @@ def fine_tuned(
         seed: Seed of the order of examples, and of new adapters.
         stage: Name of the stage in reports.
         count: Number of updates; None: as many as the epochs take.
+        relu_share: Share of ReLU in stochastic activations.
     """
     count = count or num_updates(examples, sft)
-    work = SftJob(examples, sft.tokens_per_update, training.tokens_per_batch, count, sft.learning_rate)
+    work = SftJob(examples, sft.tokens_per_update, training.tokens_per_batch, count, sft.learning_rate, relu_share)
     job = Job(work, training, seed, settings().checkpoint_every_s)
     folder = _folder(job, backbone)
     with run_context().display.stage(stage) as show, shared(folder / rank.CHECKPOINTS):

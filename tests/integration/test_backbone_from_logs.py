@@ -1,5 +1,6 @@
 """Backbone that is built from logs alone: it knows their words, and has learnt from them."""
 
+import pytest
 import torch
 
 from infra.environments.cooking.annotator import FactsAnnotator
@@ -24,13 +25,15 @@ SMALL = ScratchRecipe(
 )
 
 
-def test_it_predicts_the_next_token_of_what_was_logged(in_a_cycle):
+@pytest.mark.parametrize("relu_share", [0.0, 0.5])
+def test_it_predicts_the_next_token_of_what_was_logged(in_a_cycle, relu_share):
     environment = CookingEnvironment({"one": {**CookingFamily().model_dump(), "take": 1}})
     played = collect(environment, environment.tasks("train", 8), [0.0, 0.3], seed=0, max_steps=8)
     traces = FactsAnnotator().annotate(played)
     episodes = [with_reasoning(one, own) for one, own in zip(played, traces, strict=True)]
     logs = put_trajectories(episodes)
-    made = get_frozen_model(backbone_from_logs.__wrapped__(logs, SMALL, RetrievalRecipe(), 1, True, 0))
+    recipe = SMALL.model_copy(update={"relu_share": relu_share})
+    made = get_frozen_model(backbone_from_logs.__wrapped__(logs, recipe, RetrievalRecipe(), 1, True, 0))
     blank = blank_model(SMALL, episodes, 0)
     situations = grounded(episodes[0], index_over(RetrievalRecipe(), [logs]), 1, 1)
     shown = list(whole_transitions(made.format, episodes[0], situations, True))

@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from models.training.sft import Example, backward
+from models.network.transformer import activation
+from models.training.checkpoints import Checkpoints
+from models.training.sft import Example, backward, fit, repeated
 from tests.unit.tiny import tiny_network
 
 BATCH = [Example.of((list(range(1, 20 + n)), False), (list(range(20, 24 + 5 * n)), True)) for n in range(5)]
@@ -28,3 +30,46 @@ def test_the_loss_is_the_mean_over_all_targets():
         if one.is_target[place]
     ]
     assert backward(network, BATCH, torch.float32, 64) == pytest.approx(-sum(logprobs) / len(logprobs), rel=1e-5)
+
+
+def test_stochastic_activations_by_hand():
+    gate = torch.tensor([-2.0, -1.0, 0.5, 3.0])
+    silu = gate * torch.sigmoid(gate)
+    assert torch.equal(activation(gate, 0.0), torch.nn.functional.silu(gate))
+    assert_close(activation(gate, 1.0), torch.tensor([0.0, 0.0, silu[2], silu[3]]))
+    torch.manual_seed(0)
+    many = activation(torch.full((10_000,), -1.0), 0.3)
+    assert_close(many.unique(), torch.tensor([silu[1], 0.0]))
+    assert (many == 0).float().mean().item() == pytest.approx(0.3, abs=0.02)
+
+
+@pytest.mark.parametrize("relu_share", [0.0, 0.5])
+def test_an_interrupted_training_with_stochastic_activations_ends_as_one_that_was_not(tmp_path, relu_share):
+    def trained(num_updates: int, checkpoints: Checkpoints | None = None):
+        network = tiny_network(seed=1)
+        stream = repeated(BATCH, 64, seed=0)
+        fit(network, stream, num_updates, 1e-2, checkpoints=checkpoints, relu_share=relu_share)
+        return network
+
+    class Cut(Exception):
+        pass
+
+    def cut(progress):
+        if progress.update == 3:
+            raise Cut
+
+    whole = trained(6)
+    with pytest.raises(Cut):
+        fit(
+            tiny_network(seed=1),
+            repeated(BATCH, 64, seed=0),
+            6,
+            1e-2,
+            cut,
+            Checkpoints(tmp_path, every_s=0.0),
+            relu_share=relu_share,
+        )
+    torch.rand(7)
+    resumed = trained(6, Checkpoints(tmp_path, every_s=0.0))
+    for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
+        assert torch.equal(one, other)
