@@ -128,6 +128,8 @@ class Artifacts:
     experience_model: Reference
     generator: Reference
     """Task generator, if it is trained."""
+    step_judge: Reference
+    """Judge of what states are worth, if one is trained."""
     pool: Reference
     """Agent tasks to draw from, generated ones included."""
     dreams: list[Reference]

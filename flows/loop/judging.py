@@ -1,11 +1,15 @@
-"""Judging: the experience model is taught to review its own predictions, if the recipe's judge is one of that kind."""
+"""Judging in the dream: a model that reviews its own predictions, and what states are worth, as far as a recipe asks."""
 
-from flows.loop.lineage import log
+from flows.loop.lineage import Lineage, log
+from models.methods.advantages import Advantage
 from models.methods.judges import TaughtJudge, open_judge
+from models.methods.method import open_method
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from tasks.judging.improve_judge import improve_judge
+from tasks.judging.judge_states import judge_states, teach_step_judge
 from tasks.judging.teach_judge import teach_judge
+from tasks.playing.value_states import value_states
 
 
 def taught(recipe: Recipe, model: Reference, experience: list[Reference]) -> Reference:
@@ -22,3 +26,43 @@ def taught(recipe: Recipe, model: Reference, experience: list[Reference]) -> Ref
         log("judge", made["metrics"], round)
         improved = made["model"]
     return improved
+
+
+class StateValues:
+    """Values of states in each round: dreamt, or said by a judge that learnt from dreamt ones."""
+
+    def __init__(self, recipe: Recipe, made: Lineage) -> None:
+        """Begin without values."""
+        self._recipe, self._made = recipe, made
+        self._advantage = open_method(Advantage, recipe.rl.advantage)
+        self._dreamt: list[Reference] = []
+
+    def of(self, policy: Reference, groups: list[Reference], round: int) -> Reference | None:
+        """Return the values of the states that the advantage asks for; None if it asks for none.
+
+        Args:
+            policy: Policy that played the groups.
+            groups: Groups of the round.
+            round: Number of the round, counted from 0.
+        """
+        if not self._advantage.needs_values:
+            return None
+        last_dreamt = self._advantage.dreamt_rounds
+        is_dreamt = last_dreamt is None or round < last_dreamt
+        values = self._dream(policy, groups, round) if is_dreamt else self._judge(groups)
+        log("dream training", values.notes, round)
+        return values
+
+    def _dream(self, policy: Reference, groups: list[Reference], round: int) -> Reference:
+        recipe, artifacts = self._recipe, self._made.artifacts
+        model, experience = artifacts.experience_model, artifacts.experience
+        self._dreamt.append(value_states(groups, policy, model, experience, recipe.play, recipe.rl, round))
+        return self._dreamt[-1]
+
+    def _judge(self, groups: list[Reference]) -> Reference:
+        recipe, artifacts = self._recipe, self._made.artifacts
+        if "step_judge" not in artifacts:
+            artifacts.step_judge = teach_step_judge(
+                artifacts.experience_model, self._dreamt, recipe.rl, recipe.training, recipe.seed
+            )
+        return judge_states(groups, artifacts.step_judge, recipe.rl, recipe.training)

@@ -6,12 +6,12 @@ from typing import Any
 
 from flows.loop.consolidation import Consolidation, is_due
 from flows.loop.evaluate_and_judge import alarm
+from flows.loop.judging import StateValues
 from flows.loop.lineage import Lineage, evaluated, log, numbers_in, show_rollouts, success_in
 from flows.loop.prepare_models import newly_fitted
 from flows.loop.rounds import demonstrations, dream_round, earlier_rounds, is_validated_after, observe, rollout_metrics
 from infra.context import run_context
 from infra.running.prefetch import Prefetcher
-from models.methods.advantages import Advantage
 from models.methods.generators import Generator
 from models.methods.method import open_method
 from schemas.recipes.learning import DreamRecipe
@@ -24,7 +24,6 @@ from tasks.learning.train_generator import train_generator
 from tasks.learning.train_policy import train_policy
 from tasks.playing.play_where_dreams_err import play_where_dreams_err
 from tasks.playing.propose_tasks import vary_tasks
-from tasks.playing.value_states import value_states
 from tasks.running.engines import publish_weights
 
 
@@ -39,6 +38,7 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
     experience = list(made.artifacts.experience)
     reference = policy = best = made.artifacts.start
     consolidation = Consolidation(recipe, made, "dream", recipe.dream.consolidate_every)
+    state_values = StateValues(recipe, made)
     publish_weights("policy", policy)
     pool, rounds = pool_tasks(experience), list[list[Reference]]()
     best_success = calibrate(recipe, made, policy, round=0)["real_success"]
@@ -47,7 +47,7 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
             begin(dreams, recipe, made, policy, pool, [*made.artifacts.experience, *chain(*rounds)], round)
             dreamt = dreams.take()
             show_rollouts("dream training", dreamt[0], round)
-            trained = trained_on(recipe, made, policy, reference, rounds, dreamt)
+            trained = trained_on(recipe, made, policy, reference, rounds, dreamt, state_values)
             policy, reference = consolidation.after(round, dreamt, trained["policy"], reference)
             publish_weights("policy", policy)
             observe(recipe, made, dreamt)
@@ -80,6 +80,7 @@ def trained_on(
     reference: Reference,
     rounds: list[list[Reference]],
     dreamt: list[Reference],
+    state_values: StateValues,
 ) -> dict[str, Any]:
     """Return the policy after a round of updates on its groups, and its metrics.
 
@@ -90,13 +91,10 @@ def trained_on(
         reference: Policy that losses may refer to.
         rounds: Groups of the rounds before.
         dreamt: Groups of this round.
+        state_values: Values that the advantage asks for.
     """
-    artifacts, rl, round = made.artifacts, recipe.rl, len(rounds)
-    earlier, values = earlier_rounds(rl, rounds), None
-    if open_method(Advantage, rl.advantage).needs_values:
-        model, experience = artifacts.experience_model, artifacts.experience
-        values = value_states(dreamt, policy, model, experience, recipe.play, rl, round)
-        log("dream training", values.notes, round)
+    rl, round = recipe.rl, len(rounds)
+    earlier, values = earlier_rounds(rl, rounds), state_values.of(policy, dreamt, round)
     training, shown = (recipe.training, recipe.environment), demonstrations(recipe, made)
     return train_policy(policy, reference, dreamt, rl, *training, "dream", round, earlier, values, shown)
 

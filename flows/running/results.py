@@ -19,7 +19,7 @@ _HEADLINE = (
 
 
 DREAM_TRAINING, REAL_TRAINING = (
-    ("dream", "vary tasks", "value states", "train dream", "task generator", "consolidation"),
+    ("dream", "vary tasks", "value states", "step judge", "train dream", "task generator", "consolidation"),
     ("real rollouts", "train real", "consolidation"),
 )
 """Stages in which a policy is trained: rollouts, generation of tasks, updates, consolidation."""

@@ -7,6 +7,7 @@
     experience model  [task] instruction [demo] a' [next] changes' ... [history] a [state] s [action] a
                       -> [think] reasoning [next] changes [outcome] continue|success|failure [end]
       or, as a judge  ... [action] a [think] ... [outcome] o1 [think] ... [outcome] o2 [action] a -> [think] ... [end]
+    judge of states [task] instruction [state] s [outcome] -> success|failure
     task generator    [vary] instruction [state] s0 -> [task] instruction' [state] s0' [end]
 
 The experience model is conditioned as in the paper's Eq. 4: task, history, k demonstrations, state,
@@ -156,6 +157,14 @@ class PromptFormat:
         """Encode a step as the experience model should write it."""
         reasoning = ("[think]", f" {step.reasoning}") if with_reasoning else ()
         return self.ids(*reasoning, "[next]", f"\n{changes}", "[outcome]", outcome_of(step), END)
+
+    def value_prompt(self, task: AgentTask, state: str) -> list[int]:
+        """Encode the question to a judge of states whether a state will be won."""
+        return self.ids("[task]", f" {task.instruction}", "[state]", f"\n{state}", "[outcome]")
+
+    def value(self, *, won: bool) -> list[int]:
+        """Encode the answer."""
+        return self.ids(SUCCESS if won else FAILURE)
 
     def variation_prompt(self, task: AgentTask, state: str) -> list[int]:
         """Encode the task generator's prompt for a variation of a task."""

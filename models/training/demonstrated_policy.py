@@ -3,15 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-
-from models.methods.streams import TrainingGroup, TrainingStream, micro_batches
+from models.methods.streams import TrainingGroup, TrainingStream
 from models.network.language_model import LanguageModel
-from models.network.precision import matmul_dtype
-from models.network.transformer import weights_of
 from models.rollout.wins import most_similar
 from models.text.prompts import PromptFormat
-from models.training.trained_logprobs import trained_logprobs
+from models.training.trained_logprobs import logprobs_by_group
 from schemas.records import Tokens, Trajectory
 
 
@@ -40,7 +36,8 @@ class DemonstratedPolicy:
             if (longer := self._shown(stream, trajectory))
         }
         groups = [TrainingGroup([TrainingStream(longer, [])], group_id=id) for id, (_, _, longer) in places.items()]
-        for group, logprobs in self._computed(groups):
+        computed = logprobs_by_group(self.policy.network, groups, self.temperature, self.tokens_per_batch)
+        for group, logprobs in computed:
             number, place, _ = places[group.group_id]
             found[number][place] = logprobs
         return found
@@ -50,16 +47,6 @@ class DemonstratedPolicy:
         if trajectory.failure or not self.wins:
             return None
         return after_demonstration(stream, trajectory, most_similar(trajectory.task, self.wins), self.policy.format)
-
-    @torch.no_grad()
-    def _computed(self, groups: Sequence[TrainingGroup]) -> list[tuple[TrainingGroup, list[float]]]:
-        """Return the log-probabilities of each group's sampled tokens."""
-        found: list[tuple[TrainingGroup, list[float]]] = []
-        weights = weights_of(self.policy.network, matmul_dtype(self.policy.network.device))
-        for batch in micro_batches(groups, self.tokens_per_batch):
-            logprobs = trained_logprobs(weights, batch, self.temperature).split([one.num_actions for one in batch])
-            found += zip(batch, (part.tolist() for part in logprobs), strict=True)
-        return found
 
 
 def after_demonstration(stream: Tokens, trajectory: Trajectory, win: Trajectory, format: PromptFormat) -> Tokens | None:

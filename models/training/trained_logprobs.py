@@ -5,20 +5,42 @@ Shapes: M trained tokens of all groups, in the order of groups, streams and toke
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from models.methods.streams import TrainingGroup
+from models.methods.streams import TrainingGroup, micro_batches
 from models.network.head import target_logprobs
 from models.network.packed import forward_groups
-from models.network.transformer import Weights
+from models.network.precision import matmul_dtype
+from models.network.transformer import Weights, weights_of
 
 
 def trained_logprobs(weights: Weights, groups: Sequence[TrainingGroup], temperature: float) -> Tensor:
     """Return log-probabilities of all trained tokens, [M], in order; equal streams are computed once."""
     return logprobs_and_hidden(weights, groups, temperature)[0]
+
+
+@torch.no_grad()
+def logprobs_by_group(
+    network: Any, groups: Sequence[TrainingGroup], temperature: float, tokens_per_batch: int
+) -> list[tuple[TrainingGroup, list[float]]]:
+    """Return each group with the log-probabilities of its sampled tokens, in any order, under weights that stay as they are.
+
+    Args:
+        network: Network to compute with.
+        groups: Groups of streams.
+        temperature: Temperature of sampling.
+        tokens_per_batch: Maximum number of tokens computed at a time.
+    """
+    found: list[tuple[TrainingGroup, list[float]]] = []
+    weights = weights_of(network, matmul_dtype(network.device))
+    for batch in micro_batches(groups, tokens_per_batch):
+        logprobs = trained_logprobs(weights, batch, temperature).split([one.num_actions for one in batch])
+        found += zip(batch, (part.tolist() for part in logprobs), strict=True)
+    return found
 
 
 def logprobs_and_hidden(weights: Weights, groups: Sequence[TrainingGroup], temperature: float) -> tuple[Tensor, Tensor]:

@@ -48,7 +48,7 @@ def train_policy(
         values: Values of states of the groups, for an advantage that asks for them.
         demonstrations: Trajectories with real wins, for an auxiliary that shows them to the policy.
     """
-    valued = {(task_id, state): value for task_id, state, value in objects().get_json(values)} if values else {}
+    valued = {(task_id, state): value for task_id, _, state, value in objects().get_json(values)} if values else {}
     episodes, scoring = get_trajectories(*groups), Scoring.of(recipe, progress_of(environment), valued)
     fresh, counts = scoring.informative_groups(episodes)
     metrics = {f"groups_{reason}": count for reason, count in counts.items()}

@@ -52,7 +52,20 @@ def value_states(
     repeated = [task for task in asked for _ in range(count)]
     episodes = play("value states", policy, environment, "dream", repeated, recipe, rl.temperature, seed)
     found = values_of(asked, [episodes[start : start + count] for start in range(0, len(episodes), count)])
-    rows = [[task_id, state, value] for (task_id, state), value in found.items()]
+    return put_values(asked, found)
+
+
+def put_values(asked: Sequence[AgentTask], found: StateValues) -> Reference:
+    """Store the values of states, row by row: task id, instruction, state and value.
+
+    Args:
+        asked: States that an advantage asked for, as tasks that start there.
+        found: Values by the id of each task's parent and the state.
+    """
+    keyed = [((one.parent_id, one.initial_state), one.instruction) for one in asked]
+    rows = [
+        [task_id, text, state, found[task_id, state]] for (task_id, state), text in keyed if (task_id, state) in found
+    ]
     return objects().put_json(rows, "state values", num_states=len(asked), num_valued=len(rows))
 
 

@@ -53,16 +53,23 @@ def test_step_advantages_diversity_self_imitation_a_sequence_level_loss_and_refi
     assert again["run_id"] == record["run_id"]
 
 
-def test_preferences_by_progress_and_the_values_of_forks_in_what_older_policies_dreamt_from_snapshots(tmp_path):
+def test_preferences_by_progress_and_judged_values_of_forks_in_what_older_policies_dreamt_from_snapshots(tmp_path):
     changes = (
-        *("rl.loss.name=dpo", "rl.reward.name=hero", "rl.advantage.name=vine", "rl.advantage.num_continuations=2"),
+        *("rl.loss.name=dpo", "rl.reward.name=hero", "rl.advantage.name=stepwiser"),
+        *("rl.advantage.num_continuations=2", "rl.advantage.dreamt_rounds=1"),
         *("dream.max_staleness=1", "dream.calibrate_every=2"),
         *("curriculum.method.name=snapshots", "curriculum.method.share=1"),
     )
     record = run(tmp_path, *changes)
     rows = ReplayStore(Settings(home=tmp_path)).read("agent_tasks")
     assert any(row["task_id"].startswith(f"{row['parent_id']}#") for row in rows)
-    assert tasks_of(record).count("train_policy") == tasks_of(record).count("value_states") == 2
+    tasks = tasks_of(record)
+    assert [tasks.count(one) for one in ("train_policy", "value_states", "teach_step_judge", "judge_states")] == [
+        2,
+        1,
+        1,
+        1,
+    ]
     assert record["recipe"]["rl"]["loss"] == {"name": "dpo"}
 
 

@@ -31,6 +31,11 @@ class Advantage(Method[OptionsT], ReadsProgress):
         """Number of dreams from each state that it asks for."""
         return 0
 
+    @property
+    def dreamt_rounds(self) -> int | None:
+        """Number of rounds in which values are dreamt before a judge says them; None: they are always dreamt."""
+        return None
+
     def states_to_value(self, groups: Sequence[Sequence[Trajectory]]) -> list[AgentTask]:
         """Return the states of a round that it needs values of, as tasks that start there; none by default.
 

@@ -10,7 +10,7 @@ from models.methods.scoring import Scoring
 from models.methods.streams import TrainingGroup
 from models.network.language_model import load_model
 from models.rollout.wins import most_similar
-from models.training import demonstrated_policy
+from models.training import trained_logprobs
 from models.training.demonstrated_policy import DemonstratedPolicy
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
 from tasks.running.pins import SHIPPED
@@ -58,7 +58,7 @@ def test_a_teacher_that_is_no_wiser_gives_half_the_weight_to_every_token():
 
 @pytest.mark.parametrize("tokens_per_batch", [1, 16_000])
 def test_the_teacher_is_the_policy_after_a_demonstration(tokens_per_batch, monkeypatch):
-    monkeypatch.setattr(demonstrated_policy, "matmul_dtype", lambda device: torch.float32)
+    monkeypatch.setattr(trained_logprobs, "matmul_dtype", lambda device: torch.float32)
     (found,) = teacher(WIN, tokens_per_batch=tokens_per_batch).logprobs([EPISODE])
     for turn, logprobs in zip(TURNS, found, strict=True):
         shown = MODEL.format.ids("[demo]", " cook carrot with stove; eat meal")

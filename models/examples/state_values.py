@@ -1,0 +1,68 @@
+"""Examples and questions for a judge of states: how likely it is to win from there."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from models.methods.streams import TrainingGroup, TrainingStream
+from models.text.prompts import PromptFormat
+from models.training.sft import Example
+from schemas.records import AgentTask, Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ValuedState:
+    """State with the share of dreams from there that won."""
+
+    task_id: str
+    instruction: str
+    state: str
+    value: float
+
+    @property
+    def task(self) -> AgentTask:
+        """The task, as far as a judge is shown it."""
+        return AgentTask(self.task_id, self.instruction, "train", "")
+
+
+def outcome_examples(
+    format: PromptFormat, states: Sequence[ValuedState], num_dreams: int, rng: random.Random
+) -> list[Example]:
+    """Return an example of each dream's outcome, as many wins as losses: the larger class is thinned out.
+
+    Args:
+        format: Format of the judge's prompts.
+        states: Valued states.
+        num_dreams: Number of dreams from each.
+        rng: Source of randomness.
+    """
+    won, lost = list[Example](), list[Example]()
+    for one in states:
+        num_won = round(one.value * num_dreams)
+        won += [_example(format, one, won=True)] * num_won
+        lost += [_example(format, one, won=False)] * (num_dreams - num_won)
+    size = min(len(won), len(lost))
+    return [*rng.sample(won, size), *rng.sample(lost, size)]
+
+
+def _example(format: PromptFormat, state: ValuedState, *, won: bool) -> Example:
+    return Example.of((format.value_prompt(state.task, state.state), False), (format.value(won=won), True))
+
+
+def question(format: PromptFormat, task: AgentTask, number: int) -> TrainingGroup:
+    """Return both answers to what a state is worth, as streams whose log-probabilities are compared; a win comes first."""
+    prompt = format.value_prompt(task, task.initial_state)
+    streams = [_stream(prompt, format.value(won=won)) for won in (True, False)]
+    return TrainingGroup(streams, group_id=str(number))
+
+
+def _stream(prompt: list[int], answer: list[int]) -> TrainingStream:
+    mask = [False] * len(prompt) + [True] * len(answer)
+    return TrainingStream(Tokens([*prompt, *answer], mask, [0.0] * len(mask)), [])
+
+
+def chance(format: PromptFormat, logprobs: Sequence[float]) -> float:
+    """Return the chance to win, given the log-probabilities of the tokens of both answers, one after the other."""
+    size = len(format.value(won=True))
+    return 1 / (1 + math.exp(sum(logprobs[size:]) - sum(logprobs[:size])))
