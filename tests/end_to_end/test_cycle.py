@@ -44,13 +44,14 @@ SMALL = [
 
 
 STATEFUL = (
-    *("rl.loss.name=ppo", "rl.advantage.name=critic", "rl.auxiliary.name=observations"),
+    *("rl.loss.name=ppo", "rl.loss.critic=copy", "rl.advantage.name=critic", "rl.auxiliary.name=observations"),
+    *("experience.judge.name=aggregate", "experience.judge.num_situations=16", "experience.judge.num_rounds=1"),
     *("curriculum.method.name=refill", "curriculum.method.max_draws=2"),
     *("dream.consolidate_every=1", "real.consolidate_every=1"),
     *("start.num_demonstrations=12", "start.sft.epochs=4"),
     *("start.early_experience.alternatives=1", "start.early_experience.reflections=true"),
 )
-"""Options whose state passes from round to round: a critic, refilled rounds, and wins, of which the start has some."""
+"""Options whose state passes from round to round: a critic, a judge, refilled rounds, and wins, of which the start has some."""
 
 KEPT = (
     *("logs", "experience", "alternatives", "world_model", "start"),
