@@ -25,7 +25,30 @@ from schemas.recipes.recipe import Recipe
 from schemas.records import Origin
 
 ROWS = SHIPPED / "methods"
+ASKED = ROWS / "methods.toml"
 _COLUMNS = ("recipe", "trained in", "method", "seeds", "episodes", "start", "after", "gain", "training s")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Methods that are tried on the same recipe in the same way."""
+
+    name: str
+    recipe: str
+    num_rounds: int
+    changes: list[str]
+    methods: list[str]
+    origin: Origin = "real"
+    """Kind of the episodes that the policy is trained on."""
+
+    def recipe_of(self, changes: list[str], seed: int) -> Recipe:
+        """Return the recipe of a method with these changes."""
+        dreams = [f"dream.num_rounds={self.num_rounds}"] if self.origin == "dream" else []
+        return load_recipe(self.recipe, [*self.changes, *changes, *dreams, f"seed={seed}"])
+
+    def key_of(self, changes: list[str], seed: int) -> str:
+        """Return the digest that tells whether a stored row is that of a method with these changes."""
+        return digest_of([digest_of(self.recipe_of(changes, seed)), self.num_rounds])
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +56,7 @@ class Row:
     """Result of one method on held-out tasks of one recipe, with one seed: valid tasks, or test tasks after dreams."""
 
     recipe: str
+    """Name of the comparison: a recipe's, or one of its own."""
     method: str
     seed: int
     changes: list[str]
@@ -64,29 +88,39 @@ def try_methods(
     seeds: Annotated[str, typer.Option(help="Comma-separated.")] = "0",
 ) -> None:
     """Run all rows that are missing, and print the table of all that are there."""
-    asked = tomllib.loads((ROWS / "methods.toml").read_text())
-    if unknown := set(method or ()) - set(asked["methods"]):
-        raise typer.BadParameter(f"no method {sorted(unknown)}: there are {', '.join(asked['methods'])}")
-    for name, base in asked["recipes"].items():
-        for title in method or base.get("methods", asked["methods"]):
-            if not recipe or name in recipe:
+    known = tomllib.loads(ASKED.read_text())["methods"]
+    if unknown := set(method or ()) - set(known):
+        raise typer.BadParameter(f"no method {sorted(unknown)}: there are {', '.join(known)}")
+    for comparison in comparisons():
+        if not recipe or comparison.name in recipe:
+            for title in method or comparison.methods:
                 for seed in map(int, seeds.split(",")):
-                    changes = [*base["changes"], *asked["methods"][title]]
-                    run_row(name, title, seed, changes, base["num_rounds"], base.get("origin", "real"))
+                    run_row(comparison, title, known[title], seed)
     typer.echo(markdown(stored_rows()))
 
 
-def run_row(name: str, method: str, seed: int, changes: list[str], num_rounds: int, origin: Origin = "real") -> None:
-    """Run a row unless it is there."""
-    dreams = [f"dream.num_rounds={num_rounds}"] if origin == "dream" else []
-    recipe = load_recipe(name, [*changes, *dreams, f"seed={seed}"])
-    key = digest_of([digest_of(recipe), num_rounds])
-    path = ROWS / f"{name}-{method.lower().replace(',', '').replace(' ', '-')}-{seed}.json"
+def comparisons() -> list[Comparison]:
+    """Return what is compared, as `methods.toml` says."""
+    return [
+        Comparison(**{"name": name, "recipe": name, **fields})
+        for name, fields in tomllib.loads(ASKED.read_text())["recipes"].items()
+    ]
+
+
+def run_row(comparison: Comparison, method: str, changes: list[str], seed: int) -> None:
+    """Run the row of a method with one seed unless it is there."""
+    recipe, key = comparison.recipe_of(changes, seed), comparison.key_of(changes, seed)
+    path = ROWS / f"{comparison.name}-{method.lower().replace(',', '').replace(' ', '-')}-{seed}.json"
     if path.exists() and json.loads(path.read_text())["key"] == key:
         return
-    typer.echo(f"{name}, {method}, seed {seed}", err=True)
-    measured = _dreamt(recipe) if dreams else _measured(recipe, f"try-{path.stem}-{key[:8]}", num_rounds)
-    row = Row(name, method, seed, changes, key, git_commit(), num_rounds, **measured)
+    typer.echo(f"{comparison.name}, {method}, seed {seed}", err=True)
+    trained = (
+        _dreamt(recipe)
+        if comparison.origin == "dream"
+        else _measured(recipe, f"try-{path.stem}-{key[:8]}", comparison.num_rounds)
+    )
+    made = {"key": key, "commit": git_commit(), "num_rounds": comparison.num_rounds, **trained}
+    row = Row(comparison.name, method, seed, [*comparison.changes, *changes], **made)
     path.write_text(json.dumps(asdict(row)) + "\n")
 
 

@@ -7,9 +7,8 @@ import pytest
 from flows.planning.load_recipe import SHIPPED, load_recipe
 from flows.planning.plan import plan_of
 from flows.planning.require_methods import require_methods
-from flows.try_methods import ROWS, stored_rows
+from flows.try_methods import ASKED, comparisons, stored_rows
 from schemas.errors import RecipeError
-from schemas.recipes.digests import digest_of
 from schemas.recipes.stored_recipes import stored_recipe
 
 
@@ -128,15 +127,14 @@ def test_methods_that_need_each_other_are_refused_alone():
 
 
 def test_every_method_to_compare_is_one_that_its_recipe_can_use():
-    asked = tomllib.loads((ROWS / "methods.toml").read_text())
-    for name, base in asked["recipes"].items():
-        for title in base.get("methods", asked["methods"]):
-            require_methods(load_recipe(name, [*base["changes"], *asked["methods"][title]]))
+    known = tomllib.loads(ASKED.read_text())["methods"]
+    for comparison in comparisons():
+        for title in comparison.methods:
+            require_methods(comparison.recipe_of(known[title], seed=0))
 
 
 def test_every_stored_row_is_that_of_its_method_as_it_is_listed_now():
-    asked = tomllib.loads((ROWS / "methods.toml").read_text())
+    known, by_name = tomllib.loads(ASKED.read_text())["methods"], {one.name: one for one in comparisons()}
     for row in stored_rows():
-        base = asked["recipes"][row.recipe]
-        recipe = load_recipe(row.recipe, [*base["changes"], *asked["methods"][row.method], f"seed={row.seed}"])
-        assert row.key == digest_of([digest_of(recipe), base["num_rounds"]]), (row.recipe, row.method, row.seed)
+        key = by_name[row.recipe].key_of(known[row.method], row.seed)
+        assert row.key == key, (row.recipe, row.method, row.seed)
