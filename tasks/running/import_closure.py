@@ -5,6 +5,7 @@ without docstrings, so that comments, documentation and formatting change no dig
 """
 
 import ast
+import gc
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator
@@ -113,11 +114,22 @@ class _Source:
 @cache
 def _read(file: Path, module: str, written_ns: int) -> _Source:
     """Return a file's digest and its imports."""
-    tree = ast.parse(file.read_bytes())
+    tree = _parsed(file.read_bytes())
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     imports = tuple(sorted(set(_imports(tree, package.split(".")))))
     digest = hashlib.sha256(ast.dump(_WithoutDocstrings().visit(tree)).encode()).hexdigest()
     return _Source(digest, imports)
+
+
+def _parsed(source: bytes) -> ast.Module:
+    """Parse while no garbage is collected: a finaliser may let another thread parse, which CPython 3.11 takes for an error."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(source)
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _imports(tree: ast.Module, package: list[str]) -> Iterator[str]:

@@ -1,6 +1,10 @@
 """Changes that make a versioned task run again, and changes that do not."""
 
+import ast
+import gc
 import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -91,6 +95,35 @@ def test_digests_of_a_steps_files_tell_whether_its_code_is_the_same(checkout):
     }
     (checkout / "models" / "methods" / "entropies.py").unlink()
     assert code.keys() - digests_now(code).keys() == {"models/methods/entropies.py"}
+
+
+def test_code_is_read_while_other_threads_parse_and_collect_garbage(tmp_path):
+    class Cyclic:
+        def __init__(self):
+            self.own = self
+
+        def __del__(self):
+            for _ in range(200):
+                pass
+
+    deep = "".join(f"{'    ' * depth}if a:\n" for depth in range(60)) + "    " * 60 + "pass\n"
+    files = [tmp_path / f"{number}.py" for number in range(400)]
+    for file in files:
+        file.write_text(deep)
+    threshold, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.set_threshold(50, 2, 2)
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            read = []
+            for file in files:
+                pool.submit(lambda: (Cyclic(), ast.parse(deep)))
+                read.append(pool.submit(lambda file=file: (Cyclic(), import_closure._read(file, "", 0))[1]))
+            digests = {one.result().digest for one in read}
+    finally:
+        gc.set_threshold(*threshold)
+        sys.setswitchinterval(interval)
+    assert len(digests) == 1
 
 
 def test_another_environments_code_counts_only_where_that_is_played(checkout):
