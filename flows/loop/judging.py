@@ -22,7 +22,7 @@ def taught(recipe: Recipe, model: Reference, experience: list[Reference]) -> Ref
         return model
     first = improved = teach_judge(model, experience, recipe.play, recipe.training)
     for round in range(judge.options.num_rounds):
-        made = improve_judge(improved, first, experience, recipe.play, recipe.training, round)
+        made = improve_judge(improved, first, experience, recipe.play, judge.updates, recipe.training, round)
         log("judge", made["metrics"], round)
         improved = made["model"]
     return improved
@@ -36,6 +36,7 @@ class StateValues:
         self._recipe, self._made = recipe, made
         self._advantage = open_method(Advantage, recipe.rl.advantage)
         self._dreamt: list[Reference] = []
+        self._taught: Reference | None = None
 
     def of(self, policy: Reference, groups: list[Reference], round: int) -> Reference | None:
         """Return the values of the states that the advantage asks for; None if it asks for none.
@@ -47,9 +48,11 @@ class StateValues:
         """
         if not self._advantage.needs_values:
             return None
-        last_dreamt = self._advantage.dreamt_rounds
-        is_dreamt = last_dreamt is None or round < last_dreamt
-        values = self._dream(policy, groups, round) if is_dreamt else self._judge(groups)
+        judge = self._judge_in(round)
+        recipe = self._recipe
+        values = (
+            judge_states(groups, judge, recipe.rl, recipe.training) if judge else self._dream(policy, groups, round)
+        )
         log("dream training", values.notes, round)
         return values
 
@@ -59,10 +62,14 @@ class StateValues:
         self._dreamt.append(value_states(groups, policy, model, experience, recipe.play, recipe.rl, round))
         return self._dreamt[-1]
 
-    def _judge(self, groups: list[Reference]) -> Reference:
-        recipe, artifacts = self._recipe, self._made.artifacts
-        if "step_judge" not in artifacts:
-            artifacts.step_judge = teach_step_judge(
-                artifacts.experience_model, self._dreamt, recipe.rl, recipe.training, recipe.seed
-            )
-        return judge_states(groups, artifacts.step_judge, recipe.rl, recipe.training)
+    def _judge_in(self, round: int) -> Reference | None:
+        """Return the judge of a round's states; None in the first rounds, and as long as there is nothing to learn."""
+        recipe, artifacts, num_dreamt = self._recipe, self._made.artifacts, self._advantage.dreamt_rounds
+        if num_dreamt is None or round < num_dreamt:
+            return None
+        if self._taught is None:
+            model = artifacts.experience_model
+            self._taught = teach_step_judge(model, self._dreamt, recipe.rl, recipe.training, recipe.seed)
+        if self._taught:
+            artifacts.step_judge = self._taught
+        return self._taught

@@ -66,8 +66,6 @@ def prepare_experience_model(recipe: Recipe, made: Lineage) -> None:
     own = annotate(played, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, start.sha256)
     artifacts.experience = [*demonstrations, own]
     artifacts.experience_model = experience_model(recipe, made, artifacts.backbone, artifacts.experience)
-    if warning := cut_off(artifacts.experience_model, asked.max_new_tokens):
-        run_context().display.say(warning)
     measure_one_step(recipe, made)
 
 
@@ -122,9 +120,11 @@ def starting_policy(recipe: Recipe, made: Lineage) -> Reference:
         model = newly_fitted(recipe, artifacts.backbone, artifacts.experience) if dreamt else None
         gain_early_experience(recipe, made, model)
     policy = cloned(recipe, made, artifacts.experience)
-    if recipe.start.preferences.pairs_per_task == 0:
+    preferences = recipe.start.preferences
+    if preferences.pairs_per_task == 0:
         return policy
-    return learn_preferences(policy, artifacts.experience, recipe.start, recipe.training, recipe.seed)
+    updates, training = preferences.updates, recipe.training
+    return learn_preferences(policy, artifacts.experience, recipe.start, updates, training, recipe.seed)
 
 
 def experience_model(recipe: Recipe, made: Lineage, backbone: Reference, experience: list[Reference]) -> Reference:
@@ -143,7 +143,10 @@ def newly_fitted(
     recipe: Recipe, model: Reference, experience: list[Reference], learnt: list[Reference] | None = None
 ) -> Reference:
     """Return an experience model fitted to some experience, that has learnt to judge if the recipe says so."""
-    return taught(recipe, fitted(recipe, model, experience, learnt), experience)
+    predicting = fitted(recipe, model, experience, learnt)
+    if warning := cut_off(predicting, recipe.experience.max_new_tokens):
+        run_context().display.say(warning)
+    return taught(recipe, predicting, experience)
 
 
 def fitted(

@@ -58,6 +58,11 @@ def require_methods(recipe: Recipe) -> None:
             f"{recipe.name}: the network of rl.loss {recipe.rl.loss.name!r} is a copy of the policy, which does not train "
             "on several ranks: leave the copy out, or set DREAMGYM_NUM_RANKS=1"
         )
+    if recipe.experience.endpoint_model and open_method(Advantage, recipe.rl.advantage).dreamt_rounds is not None:
+        raise RecipeError(
+            f"{recipe.name}: rl.advantage {recipe.rl.advantage.name!r} trains the experience model as a judge, and that at the "
+            "endpoint is not trained: use rl.advantage.name = 'vine'"
+        )
     if recipe.dream.max_staleness and not open_loss(recipe.rl.loss).corrects_staleness:
         raise RecipeError(
             f"{recipe.name}: dream.max_staleness needs a loss that corrects for it, such as "

@@ -1,7 +1,6 @@
-"""Examples and questions for a judge of states: how likely it is to win from there."""
+"""Examples and questions for a judge of states, on how likely a win is from there."""
 
 import math
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,24 +25,22 @@ class ValuedState:
         return AgentTask(self.task_id, self.instruction, "train", "")
 
 
-def outcome_examples(
-    format: PromptFormat, states: Sequence[ValuedState], num_dreams: int, rng: random.Random
-) -> list[Example]:
-    """Return an example of each dream's outcome, as many wins as losses: the larger class is thinned out.
+def outcome_examples(format: PromptFormat, states: Sequence[ValuedState], num_dreams: int) -> list[Example]:
+    """Return an example of each dream's outcome; none if all ended alike, which teaches nothing to tell apart.
 
     Args:
         format: Format of the judge's prompts.
         states: Valued states.
-        num_dreams: Number of dreams from each.
-        rng: Source of randomness.
+        num_dreams: Number of dreams from each; of those that broke, the share that won counts.
     """
-    won, lost = list[Example](), list[Example]()
+    if all(one.value == 0 for one in states) or all(one.value == 1 for one in states):
+        return []
+    examples: list[Example] = []
     for one in states:
         num_won = round(one.value * num_dreams)
-        won += [_example(format, one, won=True)] * num_won
-        lost += [_example(format, one, won=False)] * (num_dreams - num_won)
-    size = min(len(won), len(lost))
-    return [*rng.sample(won, size), *rng.sample(lost, size)]
+        examples += [_example(format, one, won=True)] * num_won
+        examples += [_example(format, one, won=False)] * (num_dreams - num_won)
+    return examples
 
 
 def _example(format: PromptFormat, state: ValuedState, *, won: bool) -> Example:

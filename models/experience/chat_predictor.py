@@ -92,8 +92,9 @@ def _situation(situation: TransitionQuery) -> dict[str, Any]:
     } | ({"predictions": [_shown(situation, one) for one in situation.predictions]} if situation.predictions else {})
 
 
-def _shown(situation: TransitionQuery, step: Step) -> dict[str, str]:
-    changes = changes_between(situation.state, step.state)
+def _shown(situation: TransitionQuery, step: Step) -> dict[str, Any]:
+    changed = lines_of(changes_between(situation.state, step.state))
+    changes = {name: None if value == GONE else value for name, value in changed.items()}
     return {"reasoning": step.reasoning, "changes": changes, "outcome": outcome_of(step).strip()}
 
 

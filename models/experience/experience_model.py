@@ -78,9 +78,14 @@ class ExperienceModel:
             return None
         return _refused(self._listed.refused(state), "not listed")
 
-    def _predicted(self, situations: list[TransitionQuery]) -> list[Step]:
+    def unreviewed(self, situations: list[TransitionQuery]) -> list[Step]:
+        """Predict a step per situation that has its demonstrations, as the judge is shown it."""
         steps = self._steps(situations, self.recipe.temperature)
         self._retry_wrong(situations, steps)
+        return steps
+
+    def _predicted(self, situations: list[TransitionQuery]) -> list[Step]:
+        steps = self.unreviewed(situations)
         return self._judge.review(situations, steps, self.sample) if self._judge else steps
 
     def _retry_wrong(self, situations: list[TransitionQuery], steps: list[Step]) -> None:
@@ -98,7 +103,7 @@ class ExperienceModel:
         return bool(step.failure or refuses)
 
     def sample(self, situations: Sequence[TransitionQuery]) -> list[Step | None]:
-        """Predict a step per situation once more, at temperature 1, or review predictions as likely as possible.
+        """Predict a step per situation once more, at temperature 1, or review predictions at the recipe's temperature.
 
         The step is None where it cannot be parsed, or is known to be wrong.
         """

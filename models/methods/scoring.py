@@ -88,11 +88,11 @@ class Scoring:
         found: list[TrainingGroup] = []
         for group in self.grouping.groups(trajectories):
             whole = [one for one in group if not one.failure]
-            taught = demonstrate(whole) if demonstrate else [()] * len(whole)
+            given = [(one,) for one in demonstrate(whole)] if demonstrate else [()] * len(whole)
             streams = [
                 stream
-                for one, logprobs in zip(whole, taught, strict=True)
-                for stream in self.auxiliary.streams(one, format, logprobs)
+                for one, logprobs in zip(whole, given, strict=True)
+                for stream in self.auxiliary.streams(one, format, *logprobs)
             ]
             found += [TrainingGroup(streams)] if streams else []
         return found

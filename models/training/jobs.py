@@ -43,6 +43,7 @@ class SftJob:
             checkpoints,
             max_tokens=self.tokens_per_batch,
             relu_share=self.relu_share,
+            seed=seed,
         )
 
 

@@ -142,7 +142,8 @@ class PolicyTrainer:
         """Return log-probabilities under the policy, and the hidden states that the loss's own network reads."""
         logprobs_M, hidden_MH = self._computed(self.network, groups)
         backbone = self.own_network.backbone if self.own_network else None
-        return logprobs_M, hidden_MH if backbone is None else self._computed(backbone, groups)[1]
+        reads_policy = backbone is None or not any(group.acts for group in groups)
+        return logprobs_M, hidden_MH if reads_policy else self._computed(backbone, groups)[1]
 
     def _computed(self, network: Any, groups: list[TrainingGroup]) -> tuple[Tensor, Tensor]:
         def compute() -> tuple[Tensor, Tensor]:
@@ -177,7 +178,12 @@ class PolicyTrainer:
     def _step(self) -> dict[str, float]:
         """Move the weights by their gradients, unless these are not finite."""
         self._warm_up()
-        norm = full_tensor(nn.utils.clip_grad_norm_(self._parameters(), self.options.max_grad_norm)).item()
+        if self.own_network and self.own_network.backbone:  # trained apart: its gradients scale none of the policy's
+            nn.utils.clip_grad_norm_(self.own_network.trained().values(), self.options.max_grad_norm)
+            clipped = [*self.network.parameters()]
+        else:
+            clipped = self._parameters()
+        norm = full_tensor(nn.utils.clip_grad_norm_(clipped, self.options.max_grad_norm)).item()
         is_finite = math.isfinite(norm)
         if is_finite:
             self.optimizer.step()

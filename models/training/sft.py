@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from models.network.head import target_logprobs
 from models.network.packed import forward
 from models.network.precision import matmul_dtype
-from models.network.sharding import all_reduce_sum, local_shards, num_ranks, with_full_parameters
+from models.network.sharding import all_reduce_sum, local_shards, num_ranks, rank, with_full_parameters
 from models.network.transformer import weights_of
 from models.training.checkpoints import Checkpoints
 
@@ -100,6 +100,7 @@ def fit(
     checkpoints: Checkpoints | None = None,
     max_tokens: int = 16_000,
     relu_share: float = 0.0,
+    seed: int = 0,
 ) -> None:
     """Train in place with AdamW and clipped gradients; matrix products in the device's precision, weights in float32.
 
@@ -112,6 +113,7 @@ def fit(
         checkpoints: Checkpoints to resume from and to write; None trains without them.
         max_tokens: Maximum number of tokens that one rank computes at a time.
         relu_share: Share of negative inputs of the activation that are set to 0, drawn anew in each update.
+        seed: Seed of these draws.
     """
     optimizer = torch.optim.AdamW(network.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.01)
     dtype = matmul_dtype(next(network.parameters()).device)
@@ -120,8 +122,8 @@ def fit(
     for update, batch in enumerate(itertools.islice(stream, num_done, num_updates), num_done):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(update, num_updates, peak_learning_rate)
-        if relu_share:
-            torch.manual_seed(update)  # a resumed training draws as one that was not interrupted
+        if relu_share:  # a resumed training draws as one that was not interrupted
+            torch.manual_seed(seed + update * num_ranks() + rank())
         loss = backward(network, batch, dtype, max_tokens, relu_share)
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
@@ -142,7 +144,7 @@ def backward(
         batch: Examples of similar length.
         dtype: Dtype of the matrix products.
         max_tokens: Maximum number of padded tokens that one rank computes at a time; the sum does not depend on it.
-        relu_share: Share of negative inputs of the activation that are set to 0.
+        relu_share: Share of negative inputs of the activation that are set to 0; then the sum depends on how it is cut.
     """
     size = min(math.ceil(len(batch) / num_ranks()), max(1, max_tokens // _length(batch)))
     parts = [batch[start : start + size] for start in range(0, len(batch), size)]

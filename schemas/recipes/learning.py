@@ -51,6 +51,12 @@ class PreferencesRecipe(Section):
     beta: float = Field(default=0.1, gt=0)
     """Scale of the log-ratios to the cloned policy: the larger, the closer the policy stays to it."""
 
+    @property
+    def updates(self) -> "RlRecipe":
+        """Settings of the updates, apart from their number."""
+        loss = LossRecipe.model_validate({"name": "dpo", "beta": self.beta})
+        return RlRecipe(loss=loss, learning_rate=self.learning_rate, temperature=1.0)
+
 
 class StartRecipe(Section):
     """The starting policy: cloned from logged successes, or an existing policy."""

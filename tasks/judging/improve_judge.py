@@ -13,7 +13,6 @@ from models.experience.predictors import LocalPredictor
 from models.methods.judges import TaughtJudge, TaughtOptions
 from models.training.jobs import PolicyUpdateJob
 from schemas.recipes.learning import RlRecipe
-from schemas.recipes.methods import LossRecipe
 from schemas.recipes.networks import TrainingRecipe
 from schemas.recipes.recipe import PlayRecipe
 from schemas.records import Reference
@@ -37,6 +36,7 @@ def improve_judge(
     reference: Reference,
     experience: list[Reference],
     recipe: PlayRecipe,
+    updates: RlRecipe,
     training: TrainingRecipe,
     round: int,
 ) -> dict[str, Any]:
@@ -49,18 +49,20 @@ def improve_judge(
         reference: Model that losses may refer to: the one that was taught.
         experience: Real trajectories.
         recipe: Sections of the experience model, its judge, its engine and retrieval.
+        updates: Settings of the updates.
         training: Whether all weights are trained, or adapters.
         round: Number of the round, counted from 0.
     """
-    judge, options = taught_judge(recipe)
+    judge = taught_judge(recipe)
+    options = judge.options
     seed = recipe.seed + _LESSONS * (round + 1)
     lessons = lessons_of(experience_model, experience, recipe, judge, options.situations_per_round, seed)
     reviewed = _reviewed(experience_model, lessons, recipe, judge, seed)
     groups = [group for number, one in enumerate(reviewed) if (group := review_group(*one, f"{number}"))]
-    metrics = {**_metrics(reviewed, options), "reviews_trained": len(groups) / max(1, len(lessons))}
+    metrics = {**_metrics(reviewed, options), "lessons_trained": len(groups) / max(1, len(lessons))}
     if not groups:
         return {"model": experience_model, "metrics": metrics}
-    update = PolicyUpdateJob(groups, _updates(judge, options), round, training.tokens_per_batch)
+    update = PolicyUpdateJob(groups, updates, round, training.tokens_per_batch)
     model, state, learnt = updated(experience_model, reference, update, training, "judge")
     return {"model": put_model(model, experience_model, state, round=round), "metrics": metrics | learnt}
 
@@ -73,10 +75,9 @@ def _reviewed(
     assert isinstance(predictor, LocalPredictor)
     format, size = get_frozen_model(experience_model).format, judge.options.group_size
     prompts = [format.situation(one.query) for one in lessons]
-    sampled = predictor.sample([prompt for prompt in prompts for _ in range(size)], temperature=1.0)
     found: list[_Reviewed] = []
-    for number, (prompt, lesson) in enumerate(zip(prompts, lessons, strict=True)):
-        reviews = sampled[number * size : (number + 1) * size]
+    for prompt, lesson in zip(prompts, lessons, strict=True):
+        reviews = predictor.sample([prompt] * size, temperature=1.0)
         steps = [parse_prediction(lesson.query, predictor.text_of(one)) for one in reviews]
         whole = [(one, step) for one, step in zip(reviews, steps, strict=True) if not step.failure]
         truth, predictions = lesson.transition.truth, lesson.query.predictions
@@ -91,8 +92,3 @@ def _metrics(reviewed: Sequence[_Reviewed], options: TaughtOptions) -> dict[str,
         "review_reward": sum(worths) / max(1, len(worths)),
         "reviews_unparsable": 1 - len(worths) / max(1, len(reviewed) * options.group_size),
     }
-
-
-def _updates(judge: TaughtJudge, options: TaughtOptions) -> RlRecipe:
-    loss = LossRecipe(name=judge.loss)
-    return RlRecipe(loss=loss, learning_rate=options.learning_rate, warmup_updates=0, temperature=1.0)

@@ -4,8 +4,6 @@ in:  experience model, values of states that were dreamt, groups of a round
 out: judge of states; values of the states that an advantage asks for
 """
 
-import random
-
 from infra.context import objects
 from models.examples.state_values import ValuedState, chance, outcome_examples, question
 from models.methods.advantages import Advantage
@@ -26,8 +24,8 @@ from tasks.running.versioned import versioned_task
 @versioned_task
 def teach_step_judge(
     experience_model: Reference, values: list[Reference], rl: RlRecipe, training: TrainingRecipe, seed: int
-) -> Reference:
-    """Return the experience model fine-tuned to say how likely a state is to be won; as it was if all dreams ended alike.
+) -> Reference | None:
+    """Return the experience model fine-tuned to say how likely a state is to be won; None if all dreams ended alike.
 
     Args:
         experience_model: Model to start from.
@@ -40,9 +38,9 @@ def teach_step_judge(
     assert isinstance(options, StepwiserOptions)
     states = [ValuedState(*row) for one in values for row in objects().get_json(one)]
     format = get_frozen_model(experience_model).format
-    examples = outcome_examples(format, states, options.num_continuations, random.Random(seed))
+    examples = outcome_examples(format, states, options.num_continuations)
     if not examples:
-        return experience_model
+        return None
     sft = SftRecipe(epochs=options.epochs, learning_rate=options.learning_rate)
     trained = fine_tuned(experience_model, examples, sft, training, seed, "step judge")
     return put_model(trained, experience_model, num_states=len(states), num_examples=len(examples))

@@ -8,8 +8,7 @@ import random
 from dataclasses import replace
 
 from models.examples.reviews import Lesson, balanced, draw_transitions
-from models.methods.judges import TaughtJudge, TaughtOptions, open_judge
-from schemas.errors import RecipeError
+from models.methods.judges import TaughtJudge, open_judge
 from schemas.recipes.networks import SftRecipe, TrainingRecipe
 from schemas.recipes.recipe import PlayRecipe
 from schemas.records import Reference
@@ -33,7 +32,8 @@ def teach_judge(
         recipe: Sections of the experience model, its judge, its engine and retrieval.
         training: Whether all weights are trained, or adapters.
     """
-    judge, options = taught_judge(recipe)
+    judge = taught_judge(recipe)
+    options = judge.options
     lessons = lessons_of(experience_model, experience, recipe, judge, options.num_situations, recipe.seed)
     format = get_frozen_model(experience_model).format
     kept = balanced(lessons, random.Random(recipe.seed))
@@ -47,18 +47,11 @@ def teach_judge(
     return put_model(trained, experience_model, num_reviewed=len(lessons), num_hard=num_hard, num_lessons=len(kept))
 
 
-def taught_judge(recipe: PlayRecipe) -> tuple[TaughtJudge, TaughtOptions]:
-    """Return the judge to teach, and its options.
-
-    Raises:
-        RecipeError: the recipe's judge is none that is taught.
-    """
+def taught_judge(recipe: PlayRecipe) -> TaughtJudge:
+    """Return the judge to teach."""
     judge = open_judge(recipe.experience.judge)
-    if not isinstance(judge, TaughtJudge):
-        raise RecipeError(
-            f"experience.judge {recipe.experience.judge.name!r} is not taught: choose aggregate, choose or revise"
-        )
-    return judge, judge.options
+    assert isinstance(judge, TaughtJudge)
+    return judge
 
 
 def lessons_of(
@@ -69,7 +62,7 @@ def lessons_of(
     count: int,
     seed: int,
 ) -> list[Lesson]:
-    """Return real transitions with the model's predictions of them; those whose first one cannot be parsed are left out."""
+    """Return real transitions with the model's predictions of them; of those that the judge reviews."""
     use_threads()
     model = open_experience_model(experience_model, experience, recipe, seed)
     real = [one for one in get_trajectories(*experience) if one.origin == "real"]
@@ -78,7 +71,7 @@ def lessons_of(
     situations = model.ground(
         [replace(one.situation(history_length), trajectory_id=trajectory_id(one.episode)) for one in drawn]
     )
-    predicted = zip(drawn, situations, model.sample(situations), strict=True)
-    usable = [(transition, situation, step) for transition, situation, step in predicted if step]
+    predicted = zip(drawn, situations, model.unreviewed(situations), strict=True)
+    usable = [one for one in predicted if not one[-1].failure and judge.reviews(one[-1])]
     shown = judge.shown([situation for _, situation, _ in usable], [step for *_, step in usable], model.sample)
     return [Lesson(transition, query) for (transition, *_), query in zip(usable, shown, strict=True)]

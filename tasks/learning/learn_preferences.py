@@ -7,7 +7,6 @@ out: starting policy
 from models.examples.preferences import differing, preference_group
 from models.training.jobs import PolicyUpdateJob
 from schemas.recipes.learning import RlRecipe, StartRecipe
-from schemas.recipes.methods import LossRecipe
 from schemas.recipes.networks import TrainingRecipe
 from schemas.records import Reference
 from tasks.learning.run_training import updated
@@ -17,7 +16,12 @@ from tasks.running.versioned import versioned_task
 
 @versioned_task
 def learn_preferences(
-    policy: Reference, trajectories: list[Reference], recipe: StartRecipe, training: TrainingRecipe, seed: int
+    policy: Reference,
+    trajectories: list[Reference],
+    recipe: StartRecipe,
+    updates: RlRecipe,
+    training: TrainingRecipe,
+    seed: int,
 ) -> Reference:
     """Return the policy after DPO on pairs of logged episodes; as it was if no task has better and worse ones.
 
@@ -29,6 +33,7 @@ def learn_preferences(
         policy: Policy to train, and the reference of the loss.
         trajectories: Logged trajectories.
         recipe: Start, with the settings of the preferences.
+        updates: Settings of the updates, whose number follows from the pairs.
         training: Whether all weights are trained, or adapters.
         seed: Seed of the draw of the pairs.
     """
@@ -41,12 +46,8 @@ def learn_preferences(
     ]
     if not groups:
         return policy
-    options = RlRecipe(
-        loss=LossRecipe.model_validate({"name": "dpo", "beta": asked.beta}),
-        learning_rate=asked.learning_rate,
-        updates_per_round=max(1, len(groups) // asked.pairs_per_update),
-        temperature=1.0,
-    )
+    count = max(1, len(groups) // asked.pairs_per_update)
+    options = updates.model_copy(update={"updates_per_round": count})
     update = PolicyUpdateJob(groups, options, seed, training.tokens_per_batch)
     model, _, metrics = updated(policy, policy, update, training, "preferences")
     return put_model(model, policy, num_pairs=len(groups), preferred=metrics["preferred"], loss=metrics["loss"])

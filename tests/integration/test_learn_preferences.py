@@ -24,7 +24,9 @@ def logged(action: str, reward: float, task: AgentTask = TASK) -> Trajectory:
 def trained(policy, episodes, **settings):
     asked = {"pairs_per_task": 8, "learning_rate": 1e-3, **settings}
     recipe = Recipe(name="rated", start={"preferences": asked})
-    return learn_preferences.__wrapped__(policy, [put_trajectories(episodes)], recipe.start, recipe.training, 0)
+    return learn_preferences.__wrapped__(
+        policy, [put_trajectories(episodes)], recipe.start, recipe.start.preferences.updates, recipe.training, 0
+    )
 
 
 def margin(policy) -> float:

@@ -29,7 +29,7 @@ class SelfDistillation(Auxiliary[SelfDistillationOptions]):
 
     Source: OPSD; SDAR, with its gate g = sigmoid(beta (log p_teacher - log p_student)) and the gradient
         -c g grad log p_student. Several readers of SDAR's code reported that they could not reproduce its gains.
-    Differs: gates are computed once a round, with the weights that the round was played with. Episodes whose names were
+    Differs: gates are computed once a round; the student's log-probabilities are those of sampling. Episodes whose names were
         replaced for the policy are left out, since the demonstration has the true ones.
     """
 
@@ -59,7 +59,7 @@ class SelfDistillation(Auxiliary[SelfDistillationOptions]):
 
 def gate(preference: float, sharpness: float) -> float:
     """Return the weight of a token that the teacher prefers by this difference of log-probabilities."""
-    return 1 / (1 + math.exp(-sharpness * preference))
+    return (1 + math.tanh(sharpness * preference / 2)) / 2
 
 
 def _sampled(stream: Tokens) -> list[float]:

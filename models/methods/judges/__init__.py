@@ -9,7 +9,8 @@ from pydantic import Field
 
 from models.methods.method import Method, OptionsT, open_method
 from models.text.prompts import TransitionQuery
-from schemas.recipes.methods import JudgeRecipe
+from schemas.recipes.learning import RlRecipe
+from schemas.recipes.methods import JudgeRecipe, LossRecipe
 from schemas.recipes.section import Section
 from schemas.records import Step
 
@@ -42,13 +43,14 @@ class TaughtOptions(Section):
     only_successes: bool = True
     """Review dreamt successes only, which are what trains the policy; False: review every prediction."""
     num_situations: int = Field(default=1024, ge=2)
-    """Number of real transitions to learn from, half of them ends of episodes, as far as there are so many."""
+    """Number of real transitions to predict, half of them ends of episodes, as far as there are so many; those whose
+    predictions are reviewed are learnt from."""
     epochs: float = Field(default=1.0, gt=0)
     """Passes over the examples in which a review is the real step."""
     num_rounds: int = Field(default=4, ge=0)
     """Number of rounds of reinforcement learning after that."""
     situations_per_round: int = Field(default=64, ge=1)
-    """Number of transitions that are reviewed in a round."""
+    """Number of transitions that are predicted in a round."""
     group_size: int = Field(default=8, ge=2)
     """Number of reviews of each."""
     learning_rate: float = Field(default=4e-4, gt=0)
@@ -61,6 +63,12 @@ class TaughtJudge(Judge[TaughtOptions]):
     Options = TaughtOptions
     loss: ClassVar[str] = "clipped"
     """Loss of the reinforcement learning."""
+
+    @property
+    def updates(self) -> RlRecipe:
+        """Settings of an update in the reinforcement learning."""
+        loss, rate = LossRecipe(name=self.loss), self.options.learning_rate
+        return RlRecipe(loss=loss, learning_rate=rate, warmup_updates=0, temperature=1.0)
 
     @abstractmethod
     def reward(self, review: Step, predictions: Sequence[Step], truth: Step) -> float:
@@ -80,13 +88,17 @@ class TaughtJudge(Judge[TaughtOptions]):
     def review(self, situations: Sequence[TransitionQuery], steps: Sequence[Step], sample: Sample) -> list[Step]:
         """Return the steps, those in doubt as the review says; one that cannot be parsed changes nothing."""
         reviewed = list(steps)
-        places = [place for place, step in enumerate(steps) if step.success or not self.options.only_successes]
+        places = [place for place, step in enumerate(steps) if self.reviews(step)]
         shown = self.shown([situations[place] for place in places], [steps[place] for place in places], sample)
         doubtful = [pair for pair in zip(places, shown, strict=True) if self.is_doubtful(pair[1].predictions)]
         for (place, query), answer in zip(doubtful, sample([query for _, query in doubtful]), strict=True):
             if answer:
                 reviewed[place] = self.decided(answer, query.predictions)
         return reviewed
+
+    def reviews(self, step: Step) -> bool:
+        """Return whether a predicted step is reviewed."""
+        return step.success or not self.options.only_successes
 
     def shown(
         self, situations: Sequence[TransitionQuery], steps: Sequence[Step], sample: Sample

@@ -1,17 +1,20 @@
 """A judge of states: it learns from the outcomes of dreams, as many of either, and says how likely a win is."""
 
-import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
 
+from flows.planning.load_recipe import load_recipe
+from flows.planning.require_methods import require_methods
 from models.examples.state_values import ValuedState, chance, outcome_examples, question
 from models.methods.advantages.stepwiser import Stepwiser, StepwiserOptions
 from models.methods.advantages.vine import Vine, VineOptions
 from models.network.language_model import load_model
 from models.training import trained_logprobs
 from models.training.trained_logprobs import logprobs_by_group
+from schemas.errors import RecipeError
 from schemas.records import AgentTask
 from tasks.running.pins import SHIPPED
 
@@ -19,15 +22,22 @@ MODEL = load_model(SHIPPED / "textworld-tiny")
 STATES = [ValuedState("t", "cook", "- a: b", 0.75), ValuedState("t", "cook", "- a: c", 0.0)]
 
 
-def test_outcomes_are_as_many_wins_as_losses():
-    examples = outcome_examples(MODEL.format, STATES, 8, random.Random(0))
-    texts = Counter(MODEL.format.decode(one.ids) for one in examples)
-    assert texts["[task] cook[state]\n- a: b[outcome] success"] == 6, "6 of 8 dreams from there won"
-    assert sum(count for text, count in texts.items() if text.endswith("failure")) == 6, "of 2 + 8 losses"
+def test_every_dream_is_an_example_of_how_it_ended():
+    examples = outcome_examples(MODEL.format, STATES, 8)
+    assert Counter(MODEL.format.decode(one.ids) for one in examples) == {
+        "[task] cook[state]\n- a: b[outcome] success": 6,
+        "[task] cook[state]\n- a: b[outcome] failure": 2,
+        "[task] cook[state]\n- a: c[outcome] failure": 8,
+    }
     for one in examples:
         target = [id for id, wanted in zip(one.ids, one.is_target, strict=True) if wanted]
         assert MODEL.format.decode(target) in (" success", " failure")
-    assert outcome_examples(MODEL.format, STATES[1:], 8, random.Random(0)) == [], "all lost: nothing to tell apart"
+
+
+def test_dreams_that_all_ended_alike_teach_nothing():
+    assert outcome_examples(MODEL.format, STATES[1:], 8) == []
+    assert outcome_examples(MODEL.format, [replace(STATES[0], value=1.0)], 8) == []
+    assert outcome_examples(MODEL.format, [], 8) == []
 
 
 def test_the_chance_to_win_by_hand():
@@ -49,3 +59,9 @@ def test_both_answers_are_read_from_the_network(monkeypatch):
 def test_values_are_dreamt_for_some_rounds_and_judged_from_then_on():
     assert Stepwiser(StepwiserOptions(dreamt_rounds=3)).dreamt_rounds == 3
     assert Vine(VineOptions()).dreamt_rounds is None
+
+
+def test_a_model_at_an_endpoint_is_no_judge_of_states():
+    recipe = load_recipe("textworld-tiny", ["rl.advantage.name=stepwiser", "experience.endpoint_model=some-model"])
+    with pytest.raises(RecipeError, match=r"is not trained: use rl\.advantage\.name = 'vine'"):
+        require_methods(recipe)

@@ -159,7 +159,7 @@ def test_a_chat_model_is_told_to_look_for_mistakes_in_the_predictions():
     assert "find the mistakes" in question.system
     assert json.loads(question.user)["predictions"][0] == {
         "reasoning": "the meal is there",
-        "changes": "- meal: eaten",
+        "changes": {"meal": "eaten"},
         "outcome": "success",
     }
     ChatPredictor(chat, seed=1).predict([QUERY], 0.0)
