@@ -53,33 +53,34 @@ def test_step_advantages_diversity_self_imitation_a_sequence_level_loss_and_refi
     assert again["run_id"] == record["run_id"]
 
 
-def test_preferences_by_progress_and_judged_values_of_forks_in_what_older_policies_dreamt_from_snapshots(tmp_path):
+def test_preferences_by_progress_and_the_values_of_forks_in_what_older_policies_dreamt_from_snapshots(tmp_path):
     changes = (
-        *("rl.loss.name=dpo", "rl.reward.name=hero", "rl.advantage.name=stepwiser"),
-        *("rl.advantage.num_continuations=2", "rl.advantage.dreamt_rounds=1"),
+        *("rl.loss.name=dpo", "rl.reward.name=hero", "rl.advantage.name=vine", "rl.advantage.num_continuations=2"),
         *("dream.max_staleness=1", "dream.calibrate_every=2"),
         *("curriculum.method.name=snapshots", "curriculum.method.share=1"),
     )
     record = run(tmp_path, *changes)
     rows = ReplayStore(Settings(home=tmp_path)).read("agent_tasks")
     assert any(row["task_id"].startswith(f"{row['parent_id']}#") for row in rows)
-    tasks = tasks_of(record)
-    assert [tasks.count(one) for one in ("train_policy", "value_states", "teach_step_judge", "judge_states")] == [
-        2,
-        1,
-        1,
-        1,
-    ]
+    assert tasks_of(record).count("train_policy") == tasks_of(record).count("value_states") == 2
     assert record["recipe"]["rl"]["loss"] == {"name": "dpo"}
 
 
-def test_the_experience_model_learns_to_aggregate_its_predictions_before_it_dreams(tmp_path):
+def test_the_experience_model_learns_to_aggregate_its_predictions_and_to_judge_states(tmp_path):
     judge = (
         *("name=aggregate", "num_situations=96", "only_successes=false", "epochs=3"),
         *("num_rounds=2", "situations_per_round=16", "group_size=4"),
     )
-    changes = (*(f"experience.judge.{one}" for one in judge), "experience.sft.epochs=0.3", "dream.num_rounds=1")
+    step_judge = ("name=stepwiser", "num_continuations=6", "dreamt_rounds=1")
+    changes = (
+        *(f"experience.judge.{one}" for one in judge),
+        *(f"rl.advantage.{one}" for one in step_judge),
+        *("experience.sft.epochs=0.3", "dream.max_gap=1"),
+    )
     record = run(tmp_path, *changes)
+    tasks = tasks_of(record)
+    assert [tasks.count(one) for one in ("value_states", "teach_step_judge", "judge_states")] == [1, 1, 1]
+    assert record["lineage"]["step_judge"] != record["lineage"]["experience_model"]
     made = [
         digest
         for step in record["steps"]
