@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from infra.settings import settings
+from models.methods.judges import TaughtJudge, open_judge
 from models.methods.losses import open_loss
 from models.network.language_model import load_architecture
 from models.network.precision import matmul_dtype
@@ -65,12 +66,19 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
         raise InputError("the backbone's tokenizer will be made of the logs")
     config, format = load_architecture(backbone_folder(backbone) or backbone.model, revision=backbone.revision)
     longest = lengths(recipe, format)
-    trainings = _trainings(recipe, config, longest, matmul_dtype(where))
+    reviewing = replace(longest, situation=longest.situation + reviewed_tokens(recipe))
+    trainings = _trainings(recipe, config, reviewing, matmul_dtype(where))
     stages = {name: stage.of_each(settings().num_ranks) for name, stage in trainings.items()}
     if recipe.engine.name == "torch":
-        stages["dream"] = _dream(recipe, config, longest, matmul_dtype(where))
+        stages["dream"] = _dream(recipe, config, reviewing, matmul_dtype(where))
     kept = Footprint(_NUM_KEPT * trainings["train policy"].weights, 0, 0, 0)
     return Estimate(where, _num_bytes_of(where), kept, stages, least_seconds(recipe, plan, config, longest, where))
+
+
+def reviewed_tokens(recipe: Recipe) -> int:
+    """Return the maximum number of tokens of the predictions that a taught judge is shown; 0 for other judges."""
+    judge = open_judge(recipe.experience.judge)
+    return judge.options.num_predictions * recipe.experience.max_new_tokens if isinstance(judge, TaughtJudge) else 0
 
 
 def _trainings(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype) -> dict[str, Footprint]:

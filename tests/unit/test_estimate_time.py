@@ -7,6 +7,7 @@ from flows.planning.plan import plan_of
 from models.training.memory_estimate import num_weights
 from schemas.recipes.recipe import Recipe
 from tasks.planning import estimate_time
+from tasks.planning.estimate import reviewed_tokens
 from tasks.planning.estimate_time import least_seconds
 from tasks.planning.token_lengths import Lengths
 from tests.unit.tiny import tiny_network
@@ -70,3 +71,12 @@ def test_early_experience_takes_real_steps_before_each_action_by_hand():
     dreamt = [*asked, "start.early_experience.executed_in=dream", "start.early_experience.proposed_by=policy"]
     assert plan_of(load_recipe("textworld-tiny", dreamt))["max_real_training_steps"] == 0
     assert plan_of(load_recipe("textworld-tiny", small))["max_real_training_steps"] == 0
+
+
+def test_a_taught_judge_is_shown_as_many_predictions_as_may_be_long():
+    def tokens(*changes: str) -> int:
+        return reviewed_tokens(load_recipe("textworld-tiny", ["experience.max_new_tokens=100", *changes]))
+
+    assert tokens() == 0
+    assert tokens("experience.judge.name=aggregate", "experience.judge.num_predictions=3") == 300
+    assert tokens("experience.judge.name=revise") == 100
