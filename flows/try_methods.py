@@ -69,7 +69,7 @@ class Row:
     num_steps: int
     """Number of real steps among them."""
     seconds: float
-    """Duration of rollouts and updates."""
+    """Duration of rollouts and updates; a round that was taken over from another row of the same home counts nothing."""
     before: list[float]
     """Real success of the starting policy by task, in their order."""
     after: list[float]

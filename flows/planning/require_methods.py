@@ -24,49 +24,67 @@ def require_methods(recipe: Recipe) -> None:
     Raises:
         RecipeError: the message names each field that is wrong.
     """
-    if problems := [one for path, method in methods_in(recipe) for one in _problems(path, method)]:
-        raise RecipeError(f"{recipe.name}: {'; '.join(problems)}")
-    if problems := list(_missing(recipe)):
-        raise RecipeError(f"{recipe.name}: {'; '.join(problems)}")
-    if recipe.rl.group_size == 1 and _compares_episodes(recipe):
-        raise RecipeError(
-            f"{recipe.name}: rl.group_size = 1 leaves rl.advantage {recipe.rl.advantage.name!r} nothing to compare an "
-            "episode with: raise it to 2 or more, or use rl.advantage.name = 'critic' with rl.loss.name = 'ppo'"
+    checks = (_unknown, _missing, _without_comparison, _without_what_they_read, _on_ranks)
+    for check in checks:  # each trusts those before it
+        if problems := list(check(recipe)):
+            raise RecipeError(f"{recipe.name}: {'; '.join(problems)}")
+
+
+def _unknown(recipe: Recipe) -> Iterator[str]:
+    """Yield a message for each method that is not there, and for each option that is wrong."""
+    for path, method in methods_in(recipe):
+        yield from _problems(path, method)
+
+
+def _without_comparison(recipe: Recipe) -> Iterator[str]:
+    """Yield a message for each method that compares episodes where there is nothing to compare."""
+    advantage, replay = recipe.rl.advantage.name, recipe.rl.replay
+    compares = open_method(Advantage, recipe.rl.advantage).needs_differences
+    if recipe.rl.group_size == 1 and compares:
+        yield (
+            f"rl.group_size = 1 leaves rl.advantage {advantage!r} nothing to compare an episode with: raise it to 2 or "
+            "more, or use rl.advantage.name = 'critic' with rl.loss.name = 'ppo'"
         )
-    if open_method(Replay, recipe.rl.replay).gives_advantages and not _compares_episodes(recipe):
-        raise RecipeError(
-            f"{recipe.name}: rl.replay {recipe.rl.replay.name!r} does not go with rl.advantage "
-            f"{recipe.rl.advantage.name!r}, whose critic judges episodes: leave one of them out"
+    if open_method(Replay, replay).gives_advantages and not compares:
+        yield (
+            f"rl.replay {replay.name!r} does not go with rl.advantage {advantage!r}, whose critic judges episodes: leave "
+            "one of them out"
         )
+
+
+def _without_what_they_read(recipe: Recipe) -> Iterator[str]:
+    """Yield a message for each method whose environment, model or dreams do not give what it needs."""
+    advantage, generator = recipe.rl.advantage, recipe.curriculum.generator
     if progress_of(recipe.environment) is None and (methods := list(_needing_progress(recipe))):
-        raise RecipeError(
-            f"{recipe.name}: {' and '.join(methods)} needs states that tell how far they are, and those of environment "
+        yield (
+            f"{' and '.join(methods)} needs states that tell how far they are, and those of environment "
             f"{recipe.environment.name!r} do not: use rl.reward.name = 'outcome' and rl.advantage.name = 'grpo'"
         )
-    if recipe.curriculum.generator_model and open_method(Generator, recipe.curriculum.generator).trains:
-        raise RecipeError(
-            f"{recipe.name}: curriculum.generator {recipe.curriculum.generator.name!r} trains a network here; leave "
-            "curriculum.generator_model empty"
-        )
-    if settings().num_ranks > 1 and recipe.rl.auxiliary.name != "none" and open_loss(recipe.rl.loss).owns_network:
-        raise RecipeError(
-            f"{recipe.name}: rl.auxiliary {recipe.rl.auxiliary.name!r} and the network of rl.loss {recipe.rl.loss.name!r} do "
-            "not train together on several ranks: leave one of them out, or set DREAMGYM_NUM_RANKS=1"
-        )
-    if settings().num_ranks > 1 and open_loss(recipe.rl.loss).copies_policy:
-        raise RecipeError(
-            f"{recipe.name}: the network of rl.loss {recipe.rl.loss.name!r} is a copy of the policy, which does not train "
-            "on several ranks: leave the copy out, or set DREAMGYM_NUM_RANKS=1"
-        )
-    if recipe.experience.endpoint_model and open_method(Advantage, recipe.rl.advantage).dreamt_rounds is not None:
-        raise RecipeError(
-            f"{recipe.name}: rl.advantage {recipe.rl.advantage.name!r} trains the experience model as a judge, and that at the "
-            "endpoint is not trained: use rl.advantage.name = 'vine'"
+    if recipe.curriculum.generator_model and open_method(Generator, generator).trains:
+        yield (f"curriculum.generator {generator.name!r} trains a network here; leave curriculum.generator_model empty")
+    if recipe.experience.endpoint_model and open_method(Advantage, advantage).dreamt_rounds is not None:
+        yield (
+            f"rl.advantage {advantage.name!r} trains the experience model as a judge, and that at the endpoint is not "
+            "trained: use rl.advantage.name = 'vine'"
         )
     if recipe.dream.max_staleness and not open_loss(recipe.rl.loss).corrects_staleness:
-        raise RecipeError(
-            f"{recipe.name}: dream.max_staleness needs a loss that corrects for it, such as "
-            "rl.loss.importance_correction = 'token'"
+        yield ("dream.max_staleness needs a loss that corrects for it, such as rl.loss.importance_correction = 'token'")
+
+
+def _on_ranks(recipe: Recipe) -> Iterator[str]:
+    """Yield a message for each method that several ranks cannot train together."""
+    loss, auxiliary = recipe.rl.loss, recipe.rl.auxiliary
+    if settings().num_ranks == 1:
+        return
+    if auxiliary.name != "none" and open_loss(loss).owns_network:
+        yield (
+            f"rl.auxiliary {auxiliary.name!r} and the network of rl.loss {loss.name!r} do not train together on several "
+            "ranks: leave one of them out, or set DREAMGYM_NUM_RANKS=1"
+        )
+    if open_loss(loss).copies_policy:
+        yield (
+            f"the network of rl.loss {loss.name!r} is a copy of the policy, which does not train on several ranks: leave "
+            "the copy out, or set DREAMGYM_NUM_RANKS=1"
         )
 
 
@@ -75,10 +93,6 @@ def _needing_progress(recipe: Recipe) -> Iterator[str]:
         yield f"rl.reward {recipe.rl.reward.name!r}"
     if open_method(Advantage, recipe.rl.advantage).needs_progress:
         yield f"rl.advantage {recipe.rl.advantage.name!r}"
-
-
-def _compares_episodes(recipe: Recipe) -> bool:
-    return open_method(Advantage, recipe.rl.advantage).needs_differences
 
 
 def _problems(path: str, method: MethodRecipe) -> Iterator[str]:

@@ -1,7 +1,10 @@
 """Selection of the weights of a network to train, and of gradient checkpointing."""
 
+from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
+
+from torch import Tensor
 
 from models.network.lora import add_adapters, has_adapters, is_adapter
 from schemas.recipes.networks import TrainingRecipe
@@ -29,6 +32,11 @@ def make_trainable(network: Any, recipe: TrainingRecipe, seed: int) -> None:
 def trainable_copy(network: Any, recipe: TrainingRecipe, seed: int) -> Any:
     """Return a trainable copy of a network in use; where adapters are trained, the copy shares the base weights."""
     beneath = [weight for name, weight in network.named_parameters() if recipe.lora_rank and not is_adapter(name)]
-    copied = deepcopy(network, {id(weight): weight for weight in beneath})
+    copied = copy_sharing(network, beneath)
     make_trainable(copied, recipe, seed)
     return copied
+
+
+def copy_sharing(network: Any, shared: Iterable[Tensor]) -> Any:
+    """Return a copy of a network that shares some of its weights."""
+    return deepcopy(network, {id(weight): weight for weight in shared})

@@ -1,6 +1,5 @@
 """Network that a loss trains along with the policy, such as a critic."""
 
-import copy
 from typing import Any
 
 import torch
@@ -8,6 +7,7 @@ from torch import nn
 
 from models.methods.losses import Loss
 from models.network.sharding import shard_module
+from models.network.trained_parameters import copy_sharing
 
 _SEED = 0
 """Seed of the first weights."""
@@ -35,10 +35,5 @@ def own_network_of(loss: Loss, policy: Any) -> OwnNetwork | None:
         return None
     head.to(policy.device)
     shard_module(head)
-    return OwnNetwork(head, _copy_of(policy) if loss.copies_policy else None)
-
-
-def _copy_of(policy: nn.Module) -> nn.Module:
-    """Return a copy that shares the weights that are not trained, those below adapters."""
-    shared = {id(weight): weight for weight in policy.parameters() if not weight.requires_grad}
-    return copy.deepcopy(policy, shared)
+    beneath = (weight for weight in policy.parameters() if not weight.requires_grad)  # those below adapters are shared
+    return OwnNetwork(head, copy_sharing(policy, beneath) if loss.copies_policy else None)
