@@ -72,6 +72,6 @@ def lessons_of(
         [replace(one.situation(history_length), trajectory_id=trajectory_id(one.episode)) for one in drawn]
     )
     predicted = zip(drawn, situations, model.unreviewed(situations), strict=True)
-    usable = [one for one in predicted if not one[-1].failure and judge.reviews(one[-1])]
+    usable = [one for one in predicted if judge.reviews(one[-1])]
     shown = judge.shown([situation for _, situation, _ in usable], [step for *_, step in usable], model.sample)
     return [Lesson(transition, query) for (transition, *_), query in zip(usable, shown, strict=True)]

@@ -97,8 +97,8 @@ class TaughtJudge(Judge[TaughtOptions]):
         return reviewed
 
     def reviews(self, step: Step) -> bool:
-        """Return whether a predicted step is reviewed."""
-        return step.success or not self.options.only_successes
+        """Return whether a predicted step is reviewed; one that could not be parsed is not."""
+        return not step.failure and (step.success or not self.options.only_successes)
 
     def shown(
         self, situations: Sequence[TransitionQuery], steps: Sequence[Step], sample: Sample

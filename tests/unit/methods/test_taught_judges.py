@@ -63,6 +63,8 @@ def test_predictions_that_all_agree_are_not_aggregated_and_an_unparsable_review_
 def test_only_successes_are_reviewed_unless_all_are_asked_for():
     assert reviewed(judge_of("revise"), LOST, [], WON) == (LOST, [])
     assert reviewed(judge_of("revise", only_successes=False), LOST, [], WON)[0] == WON
+    broken = replace(LOST, failure=Failure.UNPARSABLE)
+    assert reviewed(judge_of("revise", only_successes=False), broken, [], WON) == (broken, [])
 
 
 def test_a_choice_is_one_of_the_predictions():
