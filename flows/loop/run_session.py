@@ -8,7 +8,7 @@ from prefect.client.schemas import FlowRun
 
 from infra.context import RunContext, blobs, run_context, set_run_context
 from infra.orchestration.prefect_server import await_prefect
-from infra.running.interrupts import deferred_interrupts
+from infra.running.interrupts import deferred_interrupts, ends_by_interrupt
 from infra.running.reachable import prefect_is_away
 from infra.settings import settings
 from infra.storage.blobs import require_conditional_puts
@@ -58,7 +58,7 @@ def _tracked(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> Ite
     except BaseException as error:
         with suppress(Exception):  # the original error matters more than one of MLflow
             if tracker:
-                tracker.close("FAILED" if isinstance(error, Exception) else "KILLED")
+                tracker.close("KILLED" if ends_by_interrupt(error) else "FAILED")
         raise
     tracker.close("FINISHED")
 

@@ -26,6 +26,7 @@ from flows.running.results import (
 from flows.running.run_note import note_of
 from flows.stage import Stage
 from infra.context import ledger, objects, replay_store, run_context
+from infra.running.interrupts import ends_by_interrupt
 from infra.storage.run_records import record_of, save_record, save_steps, steps_of
 from infra.tracking.code_tags import git_commit
 from infra.tracking.costs import CostTracker
@@ -128,7 +129,7 @@ def _ending_explained(run_id: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        status = Status.FAILED if isinstance(error, Exception) else Status.KILLED
+        status = Status.KILLED if ends_by_interrupt(error) else Status.FAILED
         save_record({**record_of(run_id), "status": status.value, "error": str(error)[:500]})
         if len(run_context().steps.steps) > len(steps_of(run_id)["steps"]):
             save_steps(run_id, run_context().steps.plain())

@@ -55,6 +55,11 @@ def deferred_interrupts() -> Iterator[None]:
     stop_if_requested()
 
 
+def ends_by_interrupt(error: BaseException) -> bool:
+    """Return whether an error ends work because of an interrupt, which a library may turn into an error of its own."""
+    return bool(_came) or not isinstance(error, Exception)
+
+
 def request_stop(reason: str) -> None:
     """Request that the work ends with an error at its next call of `stop_if_requested`; for use in other threads."""
     _reasons.append(reason)

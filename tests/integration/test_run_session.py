@@ -60,6 +60,23 @@ def test_an_interrupt_while_mlflow_is_called_leaves_no_run_running(home, stateme
     assert statuses(home) == [ends]
 
 
+@pytest.mark.parametrize(("interrupted", "ends"), [(True, "KILLED"), (False, "FAILED")])
+def test_an_interrupt_that_a_library_turns_into_an_error_is_one_all_the_same(home, interrupted, ends):
+    def library() -> None:
+        with suppress(KeyboardInterrupt):
+            if interrupted:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(5)
+        raise ConnectionError("the connection was lost")
+
+    session = run_session(Recipe(name="r"), "r-1", Display(Console(quiet=True)))
+    with restored_interrupts():
+        handle_interrupts()
+        with pytest.raises(KeyboardInterrupt if interrupted else ConnectionError), session:
+            library()
+    assert statuses(home) == [ends]
+
+
 def test_a_killed_run_is_closed_though_entries_wait(home):
     tracker = Tracker(settings(), "r-1", {})
     tracker.cycle().log_rollouts(lambda: time.sleep(7) or [])
