@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from models.examples.supervised import experience_example, situations_of
 from models.methods.advantages.grpo import group_advantages
 from models.methods.judges import are_alike
-from models.methods.streams import TrainingGroup, TrainingStream
+from models.methods.streams import TrainingGroup, TrainingStream, answered
 from models.text.prompts import PromptFormat, TransitionQuery
 from models.training.sft import Example
-from schemas.records import Step, Tokens, Trajectory
+from schemas.records import Step, Trajectory
 from schemas.sampling import Sampled
 
 _MIN_EASY_SHARE = 0.25
@@ -45,9 +45,8 @@ class Lesson:
     @property
     def is_hard(self) -> bool:
         """True if not even half of the predictions are right."""
-        return 2 * sum(are_alike(one, self.transition.truth) for one in self.query.predictions) < len(
-            self.query.predictions
-        )
+        predictions, truth = self.query.predictions, self.transition.truth
+        return 2 * sum(are_alike(one, truth) for one in predictions) < len(predictions)
 
     def examples(self, format: PromptFormat, *, with_reasoning: bool) -> list[Example]:
         """Return the right review as the target, and the right prediction, so that predicting is not forgotten."""
@@ -88,15 +87,7 @@ def review_group(
     if len(set(rewards)) < 2:
         return None
     streams = [
-        TrainingStream(
-            Tokens(
-                [*prompt, *one.ids],
-                [False] * len(prompt) + [True] * len(one.ids),
-                [0.0] * len(prompt) + one.logprobs,
-            ),
-            [advantage],
-            number,
-        )
+        TrainingStream(answered(prompt, one.ids, one.logprobs), [advantage], number)
         for number, (one, advantage) in enumerate(zip(reviews, group_advantages(rewards), strict=True))
     ]
     return TrainingGroup(streams, [*rewards], group_id)

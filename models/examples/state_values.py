@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.methods.streams import TrainingGroup, TrainingStream
+from models.methods.streams import TrainingGroup, TrainingStream, answered
 from models.text.prompts import PromptFormat
 from models.training.sft import Example
-from schemas.records import AgentTask, Tokens
+from schemas.records import AgentTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,9 @@ def _example(format: PromptFormat, state: ValuedState, *, won: bool) -> Example:
 def question(format: PromptFormat, task: AgentTask, number: int) -> TrainingGroup:
     """Return both answers to what a state is worth, as streams whose log-probabilities are compared; a win comes first."""
     prompt = format.value_prompt(task, task.initial_state)
-    streams = [_stream(prompt, format.value(won=won)) for won in (True, False)]
+    answers = [format.value(won=won) for won in (True, False)]
+    streams = [TrainingStream(answered(prompt, answer, [0.0] * len(answer)), []) for answer in answers]
     return TrainingGroup(streams, group_id=str(number))
-
-
-def _stream(prompt: list[int], answer: list[int]) -> TrainingStream:
-    mask = [False] * len(prompt) + [True] * len(answer)
-    return TrainingStream(Tokens([*prompt, *answer], mask, [0.0] * len(mask)), [])
 
 
 def chance(format: PromptFormat, logprobs: Sequence[float]) -> float:

@@ -12,6 +12,12 @@ from schemas.records import Tokens
 Unit = Literal["token", "stream", "pair", "group"]
 
 
+def answered(prompt: Sequence[int], answer: Sequence[int], logprobs: Sequence[float]) -> Tokens:
+    """Return a prompt and the sampled tokens after it, with their log-probabilities, as one stream."""
+    is_action = [False] * len(prompt) + [True] * len(answer)
+    return Tokens([*prompt, *answer], is_action, [*[0.0] * len(prompt), *logprobs])
+
+
 @dataclass(frozen=True, slots=True)
 class TrainingStream:
     """Token stream of an episode, or of one of its turns, with what is trained on its tokens.

@@ -160,7 +160,7 @@ class PromptFormat:
 
     def value_prompt(self, task: AgentTask, state: str) -> list[int]:
         """Encode the question to a judge of states whether a state will be won."""
-        return self.ids("[task]", f" {task.instruction}", "[state]", f"\n{state}", "[outcome]")
+        return self.task(task) + self.ids("[state]", f"\n{state}", "[outcome]")
 
     def value(self, *, won: bool) -> list[int]:
         """Encode the answer."""

@@ -29,24 +29,24 @@ class DemonstratedPolicy:
         The list of a stream is empty where the policy saw other names than the task's, and in failed episodes.
         """
         found: list[list[list[float]]] = [[[] for _ in one.tokens] for one in trajectories]
-        places = {
-            f"{number}/{place}": (number, place, longer)
-            for number, trajectory in enumerate(trajectories)
-            for place, stream in enumerate(trajectory.tokens)
-            if (longer := self._shown(stream, trajectory))
-        }
-        groups = [TrainingGroup([TrainingStream(longer, [])], group_id=id) for id, (_, _, longer) in places.items()]
+        places, groups = list[tuple[int, int]](), list[TrainingGroup]()
+        for number, trajectory in enumerate(trajectories):
+            for place, longer in enumerate(self._shown(trajectory)):
+                if longer:
+                    groups.append(TrainingGroup([TrainingStream(longer, [])], group_id=str(len(places))))
+                    places.append((number, place))
         computed = logprobs_by_group(self.policy.network, groups, self.temperature, self.tokens_per_batch)
         for group, logprobs in computed:
-            number, place, _ = places[group.group_id]
+            number, place = places[int(group.group_id)]
             found[number][place] = logprobs
         return found
 
-    def _shown(self, stream: Tokens, trajectory: Trajectory) -> Tokens | None:
-        """Return the stream with a demonstration; None if there is none to show."""
+    def _shown(self, trajectory: Trajectory) -> list[Tokens | None]:
+        """Return an episode's streams with a demonstration, None for one that has other names; nothing without a win."""
         if trajectory.failure or not self.wins:
-            return None
-        return after_demonstration(stream, trajectory, most_similar(trajectory.task, self.wins), self.policy.format)
+            return []
+        win = most_similar(trajectory.task, self.wins)
+        return [after_demonstration(stream, trajectory, win, self.policy.format) for stream in trajectory.tokens]
 
 
 def after_demonstration(stream: Tokens, trajectory: Trajectory, win: Trajectory, format: PromptFormat) -> Tokens | None:

@@ -178,17 +178,21 @@ class PolicyTrainer:
     def _step(self) -> dict[str, float]:
         """Move the weights by their gradients, unless these are not finite."""
         self._warm_up()
-        if self.own_network and self.own_network.backbone:  # trained apart: its gradients scale none of the policy's
-            nn.utils.clip_grad_norm_(self.own_network.trained().values(), self.options.max_grad_norm)
-            clipped = [*self.network.parameters()]
-        else:
-            clipped = self._parameters()
-        norm = full_tensor(nn.utils.clip_grad_norm_(clipped, self.options.max_grad_norm)).item()
-        is_finite = math.isfinite(norm)
+        norm, *others = [
+            full_tensor(nn.utils.clip_grad_norm_(part, self.options.max_grad_norm)).item()
+            for part in self._clipped_apart()
+        ]
+        is_finite = all(map(math.isfinite, [norm, *others]))
         if is_finite:
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return {"grad_norm": norm, "nonfinite_updates": float(not is_finite)}
+
+    def _clipped_apart(self) -> list[list[nn.Parameter]]:
+        """Return the weights whose gradients are scaled together: those of a copied critic scale none of the policy's."""
+        if self.own_network and self.own_network.backbone:
+            return [[*self.network.parameters()], [*self.own_network.trained().values()]]
+        return [self._parameters()]
 
     def _terms(self, micro: _Micro) -> tuple[dict[str, Tensor], dict[str, float]]:
         """Return the summed terms of a micro-batch's loss by name, and sums to log."""

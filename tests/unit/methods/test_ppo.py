@@ -285,3 +285,13 @@ def test_advantages_losses_and_gradients_are_those_of_torchrl(lengths, seed):
     mine = torch.autograd.grad(ours / num_tokens, [logits, head.weight], retain_graph=True)
     others = torch.autograd.grad(expected, [logits, *theirs.critic_network_params.flatten_keys().values()])
     torch.testing.assert_close(mine[0], others[0])
+
+
+def test_a_copied_critic_whose_gradients_are_not_finite_moves_nothing():
+    training = trainer(critic="copy")
+    before = [p.detach().clone() for p in training._parameters()]
+    for weight in training._parameters():
+        weight.grad = torch.zeros_like(weight)
+    training.own_network.head.weight.grad.fill_(float("nan"))
+    assert training._step()["nonfinite_updates"] == 1
+    assert all(torch.equal(a, b) for a, b in zip(before, training._parameters(), strict=True))
