@@ -1,12 +1,15 @@
 """Throughput of the trainer and the torch engine on one GPU, against what the device can do.
 
-    python -m tests.benchmarks.gpu            Qwen3 of 0.6B, 1.7B and 4B whole, and of 8B with adapters; random weights
+    python -m tests.benchmarks.gpu            Qwen3 of 0.6B, 1.7B and 4B whole, of 4B and 8B with adapters; random weights
     python -m tests.benchmarks.gpu tiny       the same in seconds on any machine: to see that it runs
 
 Useful work of an update is 6 operations per weight and computed token, or 4 where only adapters learn, plus 12 per
 layer, width and position attended to (PaLM, arXiv 2204.02311, appendix B). A token cannot be decoded faster than
 weights and cache are read. The limits of the device are measured in the same run: a large matrix product, and a large
 copy.
+
+A dream round has 16 groups of 8 episodes of 12 turns. A turn is a prompt of 500 tokens and an action of 40, and a prompt of
+800 to the experience model and a prediction of 100; every action is trained on. Two turns and one group are measured.
 """
 
 import sys
@@ -30,6 +33,9 @@ from tests.training import group_of, rl, trainer_of
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 GROUP = 8
+NUM_GROUPS, NUM_TURNS = 16, 12
+ACTION, PREDICTION = (500, 40), (800, 100)
+"""Tokens of a prompt, and of what is sampled after it."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,8 @@ SIZES = {
     "0.6b": Size(1024, 28, 16, 8, 3072),
     "1.7b": Size(2048, 28, 16, 8, 6144),
     "4b": Size(2560, 36, 32, 8, 9728),
-    "8b": Size(4096, 36, 32, 8, 12_288, tied=False, lora_rank=16),
+    "4b-adapters": Size(2560, 36, 32, 8, 9728, lora_rank=16, lengths=(4096,)),
+    "8b-adapters": Size(4096, 36, 32, 8, 12_288, tied=False, lora_rank=16, lengths=(4096,)),
 }
 
 
@@ -69,7 +76,7 @@ def main(names: list[str]) -> None:
     """Measure each size and print the table."""
     bounds = measured_bounds(8192 if DEVICE == "cuda" else 512)
     table = Table(title=title(bounds))
-    for heading in ("size", "what", "tokens/s", "of the bound", "peak memory, GB"):
+    for heading in ("size", "what", "seconds", "tokens/s", "of the bound", "peak memory, GB"):
         table.add_column(heading, justify="left" if heading in ("size", "what") else "right")
     for name in names:
         size = SIZES[name]
@@ -77,6 +84,7 @@ def main(names: list[str]) -> None:
         for length in size.lengths:
             add_row(table, name, f"GRPO update, {length} tokens a stream", *update(network, size, length, bounds))
         add_row(table, name, "decoding, 64 rows after 512 tokens", *decoding(network, size, bounds))
+        add_round(table, name, network, size)
     Console(width=120).print(table)
 
 
@@ -95,10 +103,12 @@ def measured_bounds(width: int) -> Bounds:
     return Bounds(2 * width**3 / product_s, 2 * many.nbytes / copy_s)
 
 
-def add_row(table: Table, name: str, what: str, rate: float, share: float) -> None:
+def add_row(table: Table, name: str, what: str, seconds: float, rate: float, share: float | None = None) -> None:
     """Add a row, with the peak memory since the last row."""
     peak = torch.cuda.max_memory_allocated() / 1e9 if DEVICE == "cuda" else float("nan")
-    table.add_row(name, what, f"{rate:,.0f}", f"{share:.1%}", f"{peak:.1f}")
+    row = [f"{seconds:.4g}", f"{rate:,.0f}", "" if share is None else f"{share:.1%}", f"{peak:.1f}"]
+    table.add_row(name, what, *row)
+    Console(width=120).print(name, what, *row)  # a run that is stopped has shown what it measured
     if DEVICE == "cuda":
         torch.cuda.reset_peak_memory_stats()
 
@@ -126,51 +136,73 @@ def network_of(size: Size) -> Any:
     return network.to(DEVICE)
 
 
-def update(network: Any, size: Size, length: int, bounds: Bounds) -> tuple[float, float]:
-    """Return the computed tokens per second of one group's update, and the share of peak that is useful work."""
+def update(network: Any, size: Size, length: int, bounds: Bounds) -> tuple[float, float, float]:
+    """Return seconds and computed tokens per second of one group's update, and the share of peak that is useful work."""
     prompt = length // 4
-    ids = torch.randint(1, size.vocabulary, (GROUP, length), generator=torch.Generator().manual_seed(1))
-    ids[:, :prompt] = ids[0, :prompt]
-    mask = [False] * prompt + [True] * (length - prompt)
-    streams = [Tokens(row, mask, [0.0] * length) for row in ids.tolist()]
-    group = group_of(streams, group_advantages([1, 0] * (GROUP // 2)))
-    trainer = trainer_of(network, None, rl(updates_per_round=1, learning_rate=1e-6), dtype=torch.bfloat16)
-    seconds = seconds_of(lambda: trainer.train([group]))
+    seconds = seconds_of_update(network, size, prompt, length - prompt, GROUP)
     computed = prompt + GROUP * (length - prompt)
     per_weight = 4 if size.lora_rank else 6
     weights = sum(weight.numel() for weight in network.parameters())
     attention = 12 * size.layers * size.heads * size.head_size * length / 2
-    return computed / seconds, computed * (per_weight * weights + attention) / seconds / bounds.operations
+    return seconds, computed / seconds, computed * (per_weight * weights + attention) / seconds / bounds.operations
+
+
+def seconds_of_update(network: Any, size: Size, num_shared: int, num_own: int, num_streams: int) -> float:
+    """Return the seconds of an update on streams that begin alike and end with tokens of their own, half of them won."""
+    length = num_shared + num_own
+    ids = torch.randint(1, size.vocabulary, (num_streams, length), generator=torch.Generator().manual_seed(1))
+    ids[:, :num_shared] = ids[0, :num_shared]
+    mask = [False] * num_shared + [True] * num_own
+    streams = [Tokens(row, mask, [0.0] * length) for row in ids.tolist()]
+    group = group_of(streams, group_advantages([1, 0] * (num_streams // 2)))
+    trainer = trainer_of(network, None, rl(updates_per_round=1, learning_rate=1e-6), dtype=torch.bfloat16)
+    return seconds_of(lambda: trainer.train([group]))
 
 
 def decoding(
     network: Any, size: Size, bounds: Bounds, num_rows: int = 64, context: int = 512, num_new: int = 128
-) -> tuple[float, float]:
-    """Return the sampled tokens per second, and the share of the time that reading weights and cache takes at least."""
+) -> tuple[float, float, float]:
+    """Return seconds of a step, sampled tokens per second, and the share that reading weights and cache takes at least."""
     engine = TorchEngine(engine_weights(network), 0)
-    prompts = torch.randint(
-        1, size.vocabulary, (num_rows, context), generator=torch.Generator().manual_seed(2)
-    ).tolist()
-
-    def seconds_for(max_new_tokens: int) -> float:
-        def work() -> None:
-            sessions = engine.open(num_rows, context + num_new)
-            sessions.extend(range(num_rows), prompts)
-            sessions.generate(range(num_rows), Sampling(max_new_tokens, -1))
-
-        return seconds_of(work)
-
-    per_step = (seconds_for(num_new) - seconds_for(1)) / (num_new - 1)
+    more, one = (seconds_of_answers(engine, size, num_rows, context, new) for new in (num_new, 1))
+    per_step = (more - one) / (num_new - 1)
     cache = num_rows * (context + num_new / 2) * size.layers * 2 * size.kv_heads * size.head_size
     num_bytes = 2 * (sum(weight.numel() for weight in network.parameters()) + cache)
-    return num_rows / per_step, num_bytes / bounds.num_bytes / per_step
+    return per_step, num_rows / per_step, num_bytes / bounds.num_bytes / per_step
+
+
+def add_round(table: Table, name: str, network: Any, size: Size) -> None:
+    """Add the parts of a dream round and their sum."""
+    engine, num_episodes = TorchEngine(engine_weights(network), 0), NUM_GROUPS * GROUP
+    parts = {
+        "acting": NUM_TURNS * seconds_of_answers(engine, size, num_episodes, *ACTION),
+        "predicting": NUM_TURNS * seconds_of_answers(engine, size, num_episodes, *PREDICTION),
+        "updating": NUM_GROUPS * seconds_of_update(network, size, 0, sum(ACTION), GROUP * NUM_TURNS),
+    }
+    parts["all"] = sum(parts.values())
+    for part, seconds in parts.items():
+        num_tokens = num_episodes * NUM_TURNS * {"predicting": sum(PREDICTION)}.get(part, sum(ACTION))
+        add_row(table, name, f"a dream round of {num_episodes} episodes: {part}", seconds, num_tokens / seconds)
+
+
+def seconds_of_answers(engine: TorchEngine, size: Size, num_rows: int, context: int, num_new: int) -> float:
+    """Return the seconds in which an engine reads prompts and answers each with this number of tokens."""
+    generator = torch.Generator().manual_seed(2)
+    prompts = torch.randint(1, size.vocabulary, (num_rows, context), generator=generator).tolist()
+
+    def answer() -> None:
+        sessions = engine.open(num_rows, context + num_new)
+        sessions.extend(range(num_rows), prompts)
+        sessions.generate(range(num_rows), Sampling(num_new, -1))
+
+    return seconds_of(answer)
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return the seconds of the fastest of three calls, after one to warm up."""
+    """Return the seconds of the fastest of three calls, or of as many as begin within ten seconds, after one to warm up."""
     work()
-    seconds = []
-    for _ in range(3):
+    seconds = list[float]()
+    while len(seconds) < 3 and sum(seconds) < 10:
         wait_for_device()
         began = time.perf_counter()
         work()
@@ -186,4 +218,4 @@ def wait_for_device() -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["0.6b", "1.7b", "4b", "8b"])
+    main(sys.argv[1:] or [name for name in SIZES if name != "tiny"])

@@ -1,11 +1,12 @@
 """A pretrained network learns in its dream, on one device: the loop of `models/` without pipeline, storage or tracking.
 
     python -m tests.benchmarks.pretrained FOLDER --recipe textworld-tiny
-    python -m tests.benchmarks.pretrained models/backbones/textworld-tiny --rounds 2 --groups 8 --valid 16 --own 16
+    python -m tests.benchmarks.pretrained models/backbones/textworld-tiny --rounds 2 --every 1 --groups 8 --valid 16 --own 16
 
-Logs, clone, own episodes, experience model, then rounds of dream and update, and at last a policy cloned anew from its
-demonstrations and dreamt wins. Valid games are played for real before, in the middle and after. One JSON line per step
-says what it took.
+Logs, clone, own episodes, experience model, then rounds of dream and update. Every few rounds the policy is cloned anew
+from its demonstrations and those of its dreamt wins that hold when they are replayed for real. Before and after that, valid
+games are played for real and in the dream. Last comes what the logs are worth without a dream: a policy that clones all that
+won. One JSON line per step says what it took.
 """
 
 import json
@@ -31,11 +32,14 @@ from models.experience.experience_model import Dream, ExperienceModel
 from models.experience.predictors import LocalPredictor
 from models.experience.retrieval import IndexedTransition, ReplayIndex, join
 from models.generation.torch_engine import TorchEngine, engine_weights
+from models.measurement.calibration import as_episode, calibrate, replay
+from models.measurement.intervals import paired_gain
 from models.methods.scoring import Scoring
 from models.network.language_model import LanguageModel, load_model
 from models.network.trained_parameters import trainable_copy
 from models.rollout.behaviour_policies import collect
 from models.rollout.rollouts import Rollout, RolloutOptions
+from models.rollout.wins import shortest_successes
 from models.text.renaming import name_pieces, renamed, to_invented_names
 from models.training.checkpoints import Checkpoints, optimizer_state
 from models.training.jobs import PolicyUpdateJob, SftJob
@@ -48,7 +52,7 @@ from schemas.state_text import changes_between
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 NOISE = (0.0, 0.15, 0.25, 0.5)
-TOKENS_PER_BATCH = 24_000
+TOKENS_PER_BATCH = 16_000
 
 
 @contextmanager
@@ -181,6 +185,24 @@ class Loop:
         listed = admissible_actions_of(self.recipe.environment)
         return Dream(ExperienceModel(predictor, self.index, asked, self.recipe.retrieval.num_demonstrations, listed))
 
+    def hold(self, dreamt: Sequence[Trajectory]) -> list[Trajectory]:
+        """Return the real episodes of those dreamt actions that win for real."""
+        return [as_episode(one, steps) for one, steps in zip(dreamt, replay(dreamt, self.real), strict=True)]
+
+    def measure(self, policy: LanguageModel, model: LanguageModel, tasks: Sequence[AgentTask], when: str) -> list[bool]:
+        """Play valid games greedily, for real and in the dream, and replay the dreams; return the real successes."""
+        with step(f"valid games, {when}") as found:
+            real = self.play(policy, self.real, "real", tasks, 0.0, self.seed)
+            found |= {"success": success(real), "episodes": len(tasks)}
+        with step(f"valid games in the dream, {when}") as found:
+            begun = [
+                one.task if one.task.initial_state else replace(one.task, initial_state=one.turns[0].state)
+                for one in real
+            ]
+            dreamt = self.play(policy, self.dream_of(model), "dream", begun, 0.0, self.seed)
+            found |= {k: short(v) for k, v in calibrate(dreamt, replay(dreamt, self.real), real).metrics().items()}
+        return [one.success for one in real]
+
 
 def success(episodes: Sequence[Trajectory]) -> float:
     """Return the share of episodes that succeed."""
@@ -190,14 +212,15 @@ def success(episodes: Sequence[Trajectory]) -> float:
 def main(
     folder: Path,
     recipe: str = "textworld-tiny",
-    rounds: int = 6,
+    rounds: int = 8,
+    every: int = 4,
     groups: int = 32,
-    valid: int = 128,
-    demonstrations: int = 100,
-    own: int = 128,
+    valid: int = 200,
+    demonstrations: int = 24,
+    own: int = 240,
     clone_rate: float = 3e-4,
     clone_epochs: float = 4.0,
-    fit_epochs: float = 1.0,
+    fit_epochs: float = 2.0,
     rl_rate: float = 2e-5,
     updates: int = 8,
     seed: int = 0,
@@ -219,11 +242,11 @@ def main(
         logs = loop.explained(collect(loop.real, tasks, NOISE, seed, chosen.environment.max_steps))
         found |= {"episodes": len(logs), "success": success(logs)}
     clone_recipe = SftRecipe(epochs=clone_epochs, learning_rate=clone_rate, tokens_per_update=4_096)
+    won = shortest_successes(logs)
+    wins = won[:demonstrations]
     with step("clone") as found:
-        won = [one for one in logs if one.success][:demonstrations]
-        policy, took = loop.clone(base, won, clone_recipe)
-        found.update(took, demonstrations=len(won))
-    real_success(loop, policy, held_out, "start")
+        policy, took = loop.clone(base, wins, clone_recipe)
+        found.update(took, demonstrations=len(wins))
     with step("own episodes") as found:
         mine = loop.explained(loop.play(policy, loop.real, "real", rng.sample(tasks, min(own, len(tasks))), 1.0, seed))
         found |= {"episodes": len(mine), "success": success(mine)}
@@ -232,17 +255,16 @@ def main(
             base, logs + mine, SftRecipe(epochs=fit_epochs, learning_rate=clone_rate, tokens_per_update=8_192)
         )
         found.update(took)
+    start = loop.measure(policy, model, held_out, "start")
     reference, state = deepcopy(policy.network), dict[str, Tensor]()
-    wins = {one.task.task_id: one for one in won}
-    starts = list({one.task.task_id: one.task for one in logs}.values())
+    starts = [one.task for one in shortest_of(logs)]
+    dreams: list[Trajectory] = []
     for round in range(rounds):
         with step(f"round {round}: dream") as found:
             drawn = [task for task in rng.sample(starts, min(groups, len(starts))) for _ in range(rl.group_size)]
             dreamt = loop.play(policy, loop.dream_of(model), "dream", drawn, rl.temperature, seed * 1000 + round)
             named = [replace(one, group_id=one.task.task_id) for one in dreamt]
-            for one in dreamt:
-                if one.success:
-                    wins[one.task.task_id] = min(wins.get(one.task.task_id, one), one, key=lambda t: len(t.turns))
+            dreams += dreamt
             found |= {"success": success(dreamt), "broken": sum(one.failure is not None for one in dreamt)}
         with step(f"round {round}: update") as found:
             informative, counts = Scoring.of(rl).informative_groups(named)
@@ -250,30 +272,43 @@ def main(
                 job = PolicyUpdateJob(informative, rl.in_round(round), round, TOKENS_PER_BATCH)
                 metrics, trainer = job.run(policy.network, reference, state)
                 state = optimizer_state(trainer.optimizer)
-                found |= {name: round_to(value) for name, value in metrics.items()}
+                found |= {name: short(value) for name, value in metrics.items()}
             found |= {"groups": len(informative), **counts}
-        if round + 1 in (rounds // 2, rounds):
-            real_success(loop, policy, held_out, f"after round {round}")
-            with step("dreamt success on the same games") as found:
-                seen = loop.real.reset(dict(enumerate(held_out)))
-                begun = [replace(task, initial_state=seen[i]) for i, task in enumerate(held_out)]
-                found |= {"success": success(loop.play(policy, loop.dream_of(model), "dream", begun, 0.0, seed))}
-    with step("consolidation") as found:
-        policy, took = loop.clone(base, list(wins.values()), clone_recipe)
-        found.update(took, wins=len(wins))
-    real_success(loop, policy, held_out, "consolidated")
+        if (round + 1) % every == 0:
+            after = loop.measure(policy, model, held_out, f"after round {round}")
+            print(json.dumps({"step": "gain", **gain(after, start)}), flush=True)
+            with step("consolidation") as found:
+                claimed = shortest_successes(
+                    [one for one in dreams if one.task.task_id not in {w.task.task_id for w in wins}]
+                )
+                held = loop.hold(claimed)
+                wins, dreams = shortest_successes([*wins, *held]), []
+                policy, took = loop.clone(base, wins, clone_recipe)
+                found.update(
+                    took, claimed=len(claimed), replayed_steps=sum(len(one.turns) for one in held), wins=len(wins)
+                )
+            after = loop.measure(policy, model, held_out, "consolidated")
+            print(json.dumps({"step": "gain", **gain(after, start)}), flush=True)
+            reference, state = deepcopy(policy.network), {}
+    with step("clone of all logs that won") as found:
+        policy, took = loop.clone(base, won, clone_recipe)
+        found.update(took, demonstrations=len(won))
+    after = loop.measure(policy, model, held_out, "all logs cloned")
+    print(json.dumps({"step": "gain", **gain(after, start)}), flush=True)
 
 
-def real_success(loop: Loop, policy: LanguageModel, tasks: Sequence[AgentTask], when: str) -> None:
-    """Play valid games for real, greedily."""
-    with step(f"valid games, {when}") as found:
-        found |= {
-            "success": success(loop.play(policy, loop.real, "real", tasks, 0.0, loop.seed)),
-            "episodes": len(tasks),
-        }
+def shortest_of(episodes: Sequence[Trajectory]) -> list[Trajectory]:
+    """Return one episode of each task."""
+    return list({one.task.task_id: one for one in episodes}.values())
 
 
-def round_to(value: float) -> float:
+def gain(after: Sequence[bool], before: Sequence[bool]) -> dict[str, float]:
+    """Return the paired gain over the start, with its 95% interval."""
+    found = paired_gain([float(one) for one in after], [float(one) for one in before])
+    return {"mean": short(found.mean), "low": short(found.low), "high": short(found.high)}
+
+
+def short(value: float) -> float:
     """Return four significant digits."""
     return float(f"{value:.4g}")
 
