@@ -8,8 +8,8 @@ class Sampling:
     """Sampling options."""
 
     max_new_tokens: int
-    end_id: int
-    """Token that ends sampling; negative: none does."""
+    end_ids: tuple[int, ...]
+    """Tokens that end sampling; without any, only the limit does."""
     temperature: float = 1.0
     """Sampling temperature; 0 is greedy."""
     top_p: float = 1.0
@@ -24,6 +24,6 @@ class Sampled:
     ids: list[int]
     logprobs: list[float]
     ended: bool
-    """True if the end token was reached; False if cut off at max_new_tokens."""
+    """True if an end token was reached; False if cut off at max_new_tokens."""
     weight_version: str = ""
     """Digest of the weights that sampled it."""

@@ -56,4 +56,4 @@ def _sampled(choice: _Choice, sampling: Sampling, weights: str) -> Sampled:
         )
     if sampling.temperature == 0:
         logprobs = [0.0] * len(ids)
-    return Sampled(ids, logprobs, ids[-1] == sampling.end_id, weights)
+    return Sampled(ids, logprobs, ids[-1] in sampling.end_ids, weights)

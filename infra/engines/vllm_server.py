@@ -154,8 +154,8 @@ class VllmServer:
                 "max_tokens": sampling.max_new_tokens,
                 "temperature": sampling.temperature,
                 "top_p": sampling.top_p,
-                "stop_token_ids": [sampling.end_id] if sampling.end_id >= 0 else [],
-                "ignore_eos": True,  # `end_id` marks the end, not the EOS of the model
+                "stop_token_ids": list(sampling.end_ids),
+                "ignore_eos": True,  # `end_ids` mark the end, not the EOS of the model
                 "logprobs": 0,
                 "return_token_ids": True,
             },

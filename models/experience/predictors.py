@@ -49,5 +49,5 @@ class LocalPredictor:
         rows = range(len(prompts))
         streams = self._engine.open(len(prompts), max(map(len, prompts)))
         streams.extend(rows, prompts)
-        sampling = Sampling(self._max_new_tokens, self._format.end_id, temperature, self._top_p)
+        sampling = Sampling(self._max_new_tokens, (self._format.end_id,), temperature, self._top_p)
         return streams.generate(rows, sampling)

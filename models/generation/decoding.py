@@ -3,7 +3,7 @@
 Shapes: R rows, E hidden size.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import torch
@@ -36,11 +36,11 @@ class Decoder(Protocol):
 class Continuations:
     """Sampled tokens of a batch of rows, which rows leave once they have ended."""
 
-    def __init__(self, num_rows: int, end_id: int) -> None:
+    def __init__(self, num_rows: int, end_ids: Collection[int]) -> None:
         """Begin with nothing sampled."""
         self.ids: list[list[int]] = [[] for _ in range(num_rows)]
         self.logprobs: list[list[float]] = [[] for _ in range(num_rows)]
-        self._end_id = end_id
+        self._end_ids = end_ids
         self._owners = list(range(num_rows))
         self._open = set(self._owners)
 
@@ -50,7 +50,7 @@ class Continuations:
             if owner in self._open:
                 self.ids[owner].append(token)
                 self.logprobs[owner].append(logprob)
-                if token == self._end_id:
+                if token in self._end_ids:
                     self._open.discard(owner)
 
     @property
@@ -86,7 +86,7 @@ class StepwiseDecoder:
     def decode(self, cache: Cache, rows_R: Tensor, hidden_RE: Tensor, sampling: Sampling) -> Continuations:
         """Sample continuations; see `Decoder.decode`."""
         cache = cache.rows(rows_R, sampling.max_new_tokens)
-        found = Continuations(len(rows_R), sampling.end_id)
+        found = Continuations(len(rows_R), sampling.end_ids)
         for num_sampled in range(sampling.max_new_tokens):
             ids_R, logprobs_R = draw(logits_of(self._weights, hidden_RE), sampling, self._generator)
             found.append(ids_R.tolist(), logprobs_R.tolist())

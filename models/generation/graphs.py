@@ -41,7 +41,7 @@ class GraphDecoder:
     @torch.inference_mode()
     def decode(self, cache: Cache, rows_R: Tensor, hidden_RE: Tensor, sampling: Sampling) -> Continuations:
         """Sample continuations; see `Decoder.decode`."""
-        found = Continuations(len(rows_R), sampling.end_id)
+        found = Continuations(len(rows_R), sampling.end_ids)
         ids_R, logprobs_R = draw(logits_of(self._weights, hidden_RE), sampling, self._generator)
         found.append(ids_R.tolist(), logprobs_R.tolist())
         lengths_R = cache.lengths_R[rows_R]
@@ -70,7 +70,7 @@ class GraphDecoder:
     def _step(self, num_rows: int, span: int, sampling: Sampling) -> "_Step":
         """Return a step for at least this many rows, captured at its first use."""
         weights, num_rows = self._weights, rows_for(num_rows)
-        drawn = replace(sampling, max_new_tokens=0, end_id=0)
+        drawn = replace(sampling, max_new_tokens=0, end_ids=())
         shape = (2, len(weights.blocks), num_rows, weights.num_kv_heads, span, weights.head_size)
         size = torch.Size(shape).numel()
         if size > len(self._memory):

@@ -139,6 +139,6 @@ class Sessions:
             self._pending[row] = ids
             self.num_sampled += len(ids)
         return [
-            Sampled(ids, logprobs, ids[-1] == sampling.end_id, self._version)
+            Sampled(ids, logprobs, ids[-1] in sampling.end_ids, self._version)
             for ids, logprobs in zip(found.ids, found.logprobs, strict=True)
         ]

@@ -42,7 +42,7 @@ class Agent:
         stream = self._engine.open(1)
         before = self._format.episode_so_far(_as_task(task), history, self._start)
         stream.extend([0], [before + self._format.state(state)])
-        sampling = Sampling(MAX_ACTION_TOKENS, self._format.end_id, temperature)
+        sampling = Sampling(MAX_ACTION_TOKENS, (self._format.end_id,), temperature)
         (sampled,) = stream.generate([0], sampling)
         return action_in(self._format, sampled)
 

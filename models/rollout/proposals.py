@@ -77,7 +77,7 @@ def proposed_by_policy(
 
 def _sampled(prompts: list[list[int]], engine: Engine, format: PromptFormat, num_each: int) -> Iterator[list[str]]:
     """Yield the actions that a policy writes after each prompt."""
-    sampling = Sampling(MAX_ACTION_TOKENS, format.end_id, _TEMPERATURE)
+    sampling = Sampling(MAX_ACTION_TOKENS, (format.end_id,), _TEMPERATURE)
     for start in range(0, len(prompts), _NUM_SLOTS):
         repeated = [prompt for prompt in prompts[start : start + _NUM_SLOTS] for _ in range(num_each)]
         rows = range(len(repeated))

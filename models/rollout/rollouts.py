@@ -145,7 +145,9 @@ class Rollout:
         seen = [self._look(slots[row], row, sessions) for row in rows]
         sessions.extend(rows, seen)
         options = self._options
-        sampled = sessions.generate(rows, Sampling(options.max_action_tokens, self._format.end_id, options.temperature))
+        sampled = sessions.generate(
+            rows, Sampling(options.max_action_tokens, (self._format.end_id,), options.temperature)
+        )
         for row, one in zip(rows, sampled, strict=True):
             slots[row].append_action(one)
         actions = {

@@ -193,7 +193,7 @@ def seconds_of_answers(engine: TorchEngine, size: Size, num_rows: int, context: 
     def answer() -> None:
         sessions = engine.open(num_rows, context + num_new)
         sessions.extend(range(num_rows), prompts)
-        sessions.generate(range(num_rows), Sampling(num_new, -1))
+        sessions.generate(range(num_rows), Sampling(num_new, ()))
 
     return seconds_of(answer)
 

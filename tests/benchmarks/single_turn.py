@@ -27,7 +27,7 @@ def ours() -> list[float]:
     def work() -> None:
         sessions = TorchEngine(weights, 0).open(len(rows), PROMPT)
         sessions.extend(range(len(rows)), rows)
-        sessions.generate(range(len(rows)), Sampling(COMPLETION, -1))
+        sessions.generate(range(len(rows)), Sampling(COMPLETION, ()))
 
     return rates(work, len(rows) * COMPLETION)
 

@@ -13,7 +13,7 @@ from schemas.sampling import Sampled, Sampling
 
 pytestmark = pytest.mark.integration
 
-ASKED = Sampling(max_new_tokens=4, end_id=0)
+ASKED = Sampling(max_new_tokens=4, end_ids=(0,))
 FINE = [Sampled([7, 0], [-0.5, -0.25], ended=True, weight_version="w")]
 
 

@@ -98,7 +98,7 @@ def test_plain_transformers_computes_what_our_engine_computes(stored, tmp_path, 
     assert ids == get_frozen_model(stored[name]).format.turn_prompt(TASK, ["look"], STATE)
     sessions = TorchEngine(weights_of(network, torch.float32), 0).open(1)
     sessions.extend([0], [ids])
-    (sampled,) = sessions.generate([0], Sampling(8, end_id=tokenizer.eos_token_id))
+    (sampled,) = sessions.generate([0], Sampling(8, end_ids=(tokenizer.eos_token_id,)))
     with torch.no_grad():
         theirs = plainly(torch.tensor([[*ids, *sampled.ids]])).logits[0]
         ours = network(torch.tensor([[*ids, *sampled.ids]])).logits[0]

@@ -72,7 +72,7 @@ def test_streams_go_on_turn_after_turn_with_the_networks_own_logprobs(served, sh
     news = whole
     for temperature in (0.8, 1.0):
         streams.extend(range(3), news)
-        sampled = streams.generate(range(3), Sampling(6, shipped.format.end_id, temperature))
+        sampled = streams.generate(range(3), Sampling(6, (shipped.format.end_id,), temperature))
         for ids, one in zip(whole, sampled, strict=True):
             before = len(ids)
             ids.extend(one.ids)
@@ -90,7 +90,7 @@ def test_streams_go_on_turn_after_turn_with_the_networks_own_logprobs(served, sh
 def test_rows_that_start_alike_sample_apart(served):
     streams = VllmEngine(served).open(8)
     streams.extend(range(8), [_PROMPTS[1]] * 8)
-    assert len({tuple(one.ids) for one in streams.generate(range(8), Sampling(8, _END, 1.5))}) > 1
+    assert len({tuple(one.ids) for one in streams.generate(range(8), Sampling(8, (_END,), 1.5))}) > 1
 
 
 @pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.6, 1.0), (1.4, 0.5), (1.0, 0.3)])
@@ -99,7 +99,7 @@ def test_what_is_sampled_is_distributed_as_the_network_says(served, shipped, tem
     nucleus = nucleus_of(true_logprobs(shipped, prompt, temperature)[-1].exp().tolist(), top_p)
     streams = VllmEngine(served).open(count)
     streams.extend(range(count), [prompt] * count)
-    sampled = streams.generate(range(count), Sampling(1, _END, temperature, top_p))
+    sampled = streams.generate(range(count), Sampling(1, (_END,), temperature, top_p))
     drawn = [one.ids[0] for one in sampled]
     assert likelihood_of_draws(drawn, nucleus) > 1e-6, "vLLM draws by itself: of so many runs, one fails"
 
@@ -135,7 +135,7 @@ def first_difference(ours: Trajectory, theirs: Trajectory) -> tuple[list[int], i
 
 
 def test_other_weights_take_effect_without_a_restart_and_an_engine_of_the_old_ones_is_refused(served, shipped, other):
-    greedy, process = Sampling(8, _END, 0.0), served._server._process.pid
+    greedy, process = Sampling(8, (_END,), 0.0), served._server._process.pid
     old = VllmEngine(served)
     first = old.complete(_PROMPTS, greedy)
     served.load("other", other.save)
@@ -149,14 +149,14 @@ def test_other_weights_take_effect_without_a_restart_and_an_engine_of_the_old_on
 
 def test_what_vllm_refuses_is_told(served):
     with pytest.raises(EngineError, match="answers /v1/completions with 400"):
-        VllmEngine(served).complete([[5] * 5000], Sampling(8, _END))
+        VllmEngine(served).complete([[5] * 5000], Sampling(8, (_END,)))
 
 
 @pytest.mark.parametrize(("number", "log"), [(signal.SIGKILL, ""), (signal.SIGSTOP, "most recent call first")])
 def test_a_server_that_dies_or_hangs_amid_an_answer_is_started_anew_and_nothing_is_lost(
     served, shipped, number, log, capfd
 ):
-    many, long = [[5, 6, 7 + i] for i in range(500)], Sampling(400, shipped.format.end_id, 1.5)
+    many, long = [[5, 6, 7 + i] for i in range(500)], Sampling(400, (shipped.format.end_id,), 1.5)
     streams = VllmEngine(served).open(len(many))
     streams.extend(range(len(many)), many)
     signalled = threading.Timer(0.3, _signal_group, [served, number])

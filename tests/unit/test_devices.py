@@ -81,7 +81,7 @@ def test_what_is_sampled_over_several_turns_is_as_likely_as_on_a_cpu(kind):
     streams: list[list[int]] = [[], [], []]
     for news in ([[5, 6, 7], [5, 6, 7], [9]], [[11, 12], [13], [14, 15, 16]]):
         sessions.extend(range(3), news)
-        sampled = sessions.generate(range(3), Sampling(max_new_tokens=6, end_id=0))
+        sampled = sessions.generate(range(3), Sampling(max_new_tokens=6, end_ids=(0,)))
         for row, one in enumerate(sampled):
             before = [*streams[row], *news[row]]
             streams[row] = [*before, *one.ids]
@@ -117,7 +117,7 @@ def test_captured_steps_sample_as_likely_as_the_network_says_and_anew_each_time(
     for _ in range(2):
         sessions = engine.open(count)
         sessions.extend(range(count), [[3, 1]] * count)
-        drawn.append([one.ids for one in sessions.generate(range(count), Sampling(6, -1))])
+        drawn.append([one.ids for one in sessions.generate(range(count), Sampling(6, ()))])
     assert drawn[0] != drawn[1]
     followed = [ids[1] for run in drawn for ids in run if ids[0] == 4]
     shares = torch.bincount(torch.tensor(followed), minlength=16) / len(followed)

@@ -25,7 +25,7 @@ def test_sampled_logprobs_over_several_turns_are_those_of_a_full_forward():
     news = streams
     for _ in range(3):
         sessions.extend(range(3), news)
-        sampled = sessions.generate(range(3), Sampling(max_new_tokens=6, end_id=0))
+        sampled = sessions.generate(range(3), Sampling(max_new_tokens=6, end_ids=(0,)))
         for row, one in enumerate(sampled):
             before = len(streams[row])
             streams[row] = [*streams[row], *one.ids]
@@ -47,10 +47,10 @@ def test_a_restarted_row_forgets():
     network = tiny_network()
     sessions = TorchEngine(exact(network), 0).open(2)
     sessions.extend([0, 1], [[1, 2, 3], [4, 5]])
-    sessions.generate([0, 1], Sampling(4, 0))
+    sessions.generate([0, 1], Sampling(4, (0,)))
     sessions.restart(0)
     sessions.extend([0], [[9, 8, 7]])
-    one = sessions.generate([0], Sampling(1, 0))[0]
+    one = sessions.generate([0], Sampling(1, (0,)))[0]
     assert true_logprobs(network, [9, 8, 7])[-1, one.ids[0]].item() == pytest.approx(one.logprobs[0], abs=1e-5)
 
 
@@ -58,7 +58,7 @@ def test_greedy_is_the_likeliest_token():
     network = tiny_network()
     sessions = TorchEngine(exact(network), 0).open(1)
     sessions.extend([0], [[3, 4, 5]])
-    one = sessions.generate([0], Sampling(1, 0, temperature=0))[0]
+    one = sessions.generate([0], Sampling(1, (0,), temperature=0))[0]
     assert one.ids == [true_logprobs(network, [3, 4, 5])[-1].argmax().item()]
 
 
@@ -90,7 +90,7 @@ def test_what_is_sampled_is_distributed_as_the_network_says(temperature, top_p):
     nucleus = nucleus_of(likely, top_p)
     sessions = TorchEngine(exact(network), 0).open(count)
     sessions.extend(range(count), [[3, 1, 4]] * count)
-    sampled = sessions.generate(range(count), Sampling(1, 0, temperature, top_p))
+    sampled = sessions.generate(range(count), Sampling(1, (0,), temperature, top_p))
     assert likelihood_of_draws([one.ids[0] for one in sampled], nucleus) > 0.001
     for one in sampled[:20]:
         assert one.logprobs[0] == pytest.approx(math.log(nucleus[one.ids[0]]), abs=1e-4)

@@ -31,7 +31,7 @@ def test_each_turn_has_the_version_and_the_logprobs_of_the_weights_that_sampled_
     for now, rows in (("old", [0, 1, 2]), ("new", [0, 2]), ("new", [0, 1]), ("newest", [1, 2]), ("newest", [0, 1, 2])):
         seen = [[7 + row, 8] for row in rows]
         streams.extend(rows, seen)
-        for row, new, one in zip(rows, seen, streams.generate(rows, Sampling(5, 0)), strict=True):
+        for row, new, one in zip(rows, seen, streams.generate(rows, Sampling(5, (0,))), strict=True):
             whole[row] += new
             before = len(whole[row])
             whole[row] += one.ids
@@ -46,12 +46,12 @@ def test_a_row_that_began_anew_is_not_reminded_of_what_it_was():
     now = "old"
     streams = LiveWeightsEngine(lambda: ENGINES[now]).open(2)
     streams.extend([0, 1], [[5, 6], [9]])
-    streams.generate([0, 1], Sampling(4, 0))
+    streams.generate([0, 1], Sampling(4, (0,)))
     now = "new"
     streams.extend([1], [[3]])
     streams.restart(0)
     streams.extend([0], [[4, 4, 4]])
-    (one,) = streams.generate([0], Sampling(1, 0, temperature=0))
+    (one,) = streams.generate([0], Sampling(1, (0,), temperature=0))
     assert one.ids == [true_logprobs("new", [4, 4, 4])[-1].argmax().item()]
     assert streams.length(0) == 4
 
@@ -60,7 +60,7 @@ def test_counts_go_on_over_a_change_of_weights():
     now = "old"
     streams = LiveWeightsEngine(lambda: ENGINES[now]).open(1)
     streams.extend([0], [[5, 6, 7]])
-    (first,) = streams.generate([0], Sampling(2, 0))
+    (first,) = streams.generate([0], Sampling(2, (0,)))
     now = "new"
     streams.extend([0], [[8]])
     assert streams.num_sampled == len(first.ids)
