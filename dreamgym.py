@@ -65,7 +65,7 @@ class Run:
     @property
     def recipe(self) -> "Recipe":
         """Recipe of the run, with all changes."""
-        from schemas.recipes.stored_recipes import stored_recipe
+        from schemas.recipes.recipe import stored_recipe
 
         return stored_recipe(self.record["recipe"])
 

@@ -3,9 +3,16 @@
 from typing import Any
 
 from models.rollout.rollouts import RolloutOptions
+from models.text.plain_policy import PlainPolicy
+from models.text.prompts import PromptFormat
+from schemas.recipes.policy import PolicyRecipe
 
 
 def rollout_options(**changed: Any) -> RolloutOptions:
-    """Return the settings of short sampled episodes that the policy remembers, but for these fields."""
-    plain = {"remember_episode": True, "history_length": 2, "temperature": 1.0, "max_steps": 12}
-    return RolloutOptions(**plain | changed)
+    """Return the settings of short sampled episodes, but for these fields."""
+    return RolloutOptions(**{"temperature": 1.0, "max_steps": 12} | changed)
+
+
+def plain_policy(format: PromptFormat, *, remember_episode: bool = True, **fields: Any) -> PlainPolicy:
+    """Return the format of a policy with our own markers that remembers the episode, but for these fields."""
+    return PlainPolicy(format, PolicyRecipe(remember_episode=remember_episode, **fields))

@@ -53,10 +53,10 @@ def trainer_of(
     return PolicyTrainer(network, needed, loss, options, tokens_per_batch, dtype)
 
 
-def scoring(*, mask_truncated: bool = False, **options: Any) -> Scoring:
+def scoring(*, mask_truncated: bool = False, format_penalty: float = 0.0, **options: Any) -> Scoring:
     """Return outcome rewards with the paper's advantages, but for these options."""
     advantage = Grpo(GrpoOptions(**{"negative_scale": 1.0, **options}))
-    return Scoring(Task(NoOptions()), Outcome(NoOptions()), advantage, mask_truncated)
+    return Scoring(Task(NoOptions()), Outcome(NoOptions()), advantage, mask_truncated, format_penalty)
 
 
 def clipped(batch: Batch, **options: Any) -> tuple[torch.Tensor, dict[str, float]]:

@@ -30,7 +30,7 @@ def gain_early_experience(recipe: Recipe, made: Lineage, experience_model: Refer
     log("early experience", tried.notes)
     if early.world_model:
         artifacts.world_model = learn_consequences(
-            artifacts.backbone, logs, tried, recipe.start, recipe.training, recipe.environment, seed
+            artifacts.backbone, logs, tried, recipe.start, recipe.policy, recipe.training, recipe.environment, seed
         )
     if early.reflections:
         tried = annotate(tried, recipe.annotate, recipe.environment, recipe.retrieval, seed, store=False)
@@ -52,5 +52,5 @@ def _cloned(
     wins: Sequence[Reference] = (),
     alternatives: Sequence[Reference] = (),
 ) -> Reference:
-    asked, training, environment = recipe.start, recipe.training, recipe.environment
-    return clone_policy(backbone, logs, asked, training, environment, recipe.seed, wins, alternatives)
+    asked, shown, training, environment = recipe.start, recipe.policy, recipe.training, recipe.environment
+    return clone_policy(backbone, logs, asked, shown, training, environment, recipe.seed, wins, alternatives)

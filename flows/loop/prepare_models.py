@@ -124,7 +124,7 @@ def starting_policy(recipe: Recipe, made: Lineage) -> Reference:
     if preferences.pairs_per_task == 0:
         return policy
     updates, training = preferences.updates, recipe.training
-    return learn_preferences(policy, artifacts.experience, recipe.start, updates, training, recipe.seed)
+    return learn_preferences(policy, artifacts.experience, recipe.start, recipe.policy, updates, training, recipe.seed)
 
 
 def experience_model(recipe: Recipe, made: Lineage, backbone: Reference, experience: list[Reference]) -> Reference:

@@ -9,6 +9,7 @@ from infra.engines.endpoint import require_endpoint
 from infra.environments.by_name import open_environment
 from infra.settings import settings
 from models.network.language_model import load_architecture
+from models.text.policy_formats import open_policy_format
 from schemas.errors import DreamGymError
 from schemas.recipes.recipe import Recipe
 from tasks.running.pins import backbone_folder
@@ -33,7 +34,8 @@ def _others(recipe: Recipe) -> Iterator[str]:
         backbone = recipe.backbone
         logging.set_verbosity_error()  # the hub's client reports each of its attempts
         if not backbone.scratch:
-            load_architecture(backbone_folder(backbone) or backbone.model, revision=backbone.revision)
+            _, format = load_architecture(backbone_folder(backbone) or backbone.model, revision=backbone.revision)
+            open_policy_format(format, recipe.policy)
 
     requirements = {
         f"the environment {recipe.environment.name}": lambda: open_environment(recipe.environment).tasks("train", 1),

@@ -24,7 +24,7 @@ def require_methods(recipe: Recipe) -> None:
     Raises:
         RecipeError: the message names each field that is wrong.
     """
-    checks = (_unknown, _missing, _without_comparison, _without_what_they_read, _on_ranks)
+    checks = (_unknown, _missing, _without_comparison, _without_what_they_read, _in_a_chat, _on_ranks)
     for check in checks:  # each trusts those before it
         if problems := list(check(recipe)):
             raise RecipeError(f"{recipe.name}: {'; '.join(problems)}")
@@ -69,6 +69,18 @@ def _without_what_they_read(recipe: Recipe) -> Iterator[str]:
         )
     if recipe.dream.max_staleness and not open_loss(recipe.rl.loss).corrects_staleness:
         yield ("dream.max_staleness needs a loss that corrects for it, such as rl.loss.importance_correction = 'token'")
+
+
+def _in_a_chat(recipe: Recipe) -> Iterator[str]:
+    """Yield a message for each method that is made of our own markers, where the policy reads a chat."""
+    if recipe.policy.template == "plain":
+        return
+    if recipe.rl.auxiliary.name != "none":
+        yield f'rl.auxiliary {recipe.rl.auxiliary.name!r} needs policy.template = "plain"'
+    if recipe.start.early_experience.reflections:
+        yield 'start.early_experience.reflections needs policy.template = "plain": in a chat, policy.think lets it think'
+    if recipe.backbone.scratch:
+        yield 'backbone.scratch makes a tokenizer without a chat template: use policy.template = "plain"'
 
 
 def _on_ranks(recipe: Recipe) -> Iterator[str]:

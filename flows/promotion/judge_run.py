@@ -11,8 +11,7 @@ from infra.storage.run_records import record_of, save_record
 from infra.tracking.progress import Display
 from schemas.plain import plain, restored
 from schemas.policies import GATES, PolicyName
-from schemas.recipes.recipe import Recipe
-from schemas.recipes.stored_recipes import stored_recipe
+from schemas.recipes.recipe import Recipe, stored_recipe
 from schemas.runs import Record
 from tasks.running.pins import with_encoder_pinned
 

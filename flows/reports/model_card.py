@@ -8,9 +8,10 @@ import jinja2
 
 from flows.reports.show_run import with_interval
 from flows.runs.find_policy import FoundPolicy
-from models.rollout.rollouts import MAX_ACTION_TOKENS
+from models.text.agent_prompt import agent_prompt
 from schemas.plain import references_in, restored
 from schemas.policies import POLICY_LABELS
+from schemas.recipes.recipe import stored_recipe
 
 _TEMPLATE = Path(__file__).with_name("model_card.md.jinja")
 _INTRODUCTION = (
@@ -35,6 +36,7 @@ def _facts(summary: dict[str, Any] | None) -> dict[str, Any]:
     if summary is None:
         return {"run": None, "base_model": ""}
     recipe, results = summary["recipe"], summary["results"]
+    policy = stored_recipe(recipe).policy
     return {
         "run": summary,
         "base_model": recipe["backbone"]["model"] if recipe["backbone"]["revision"] else "",
@@ -42,7 +44,8 @@ def _facts(summary: dict[str, Any] | None) -> dict[str, Any]:
         "gain": with_interval(summary["gate"]["gain"]) if summary["gate"] else "",
         "lineage": _digests(summary["lineage"]),
         "recipe": json.dumps(recipe, indent=1),
-        "max_action_tokens": MAX_ACTION_TOKENS,
+        "policy": policy,
+        "prompt": json.dumps(agent_prompt(policy)),
     }
 
 

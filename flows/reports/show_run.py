@@ -1,5 +1,6 @@
 """Print the results of a run as a table, and its lineage."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -104,18 +105,21 @@ def _cost_table(summary: dict[str, Any]) -> Table:
     table = Table(
         title=f"Time and tokens ({results['seconds']:.0f} s in all, {results['overhead_share']:.1%} orchestration and storage)"
     )
-    for heading in ("stage", "seconds", "tokens", "failed episodes"):
+    for heading in ("stage", "seconds", "tokens", "failed episodes", "limits met"):
         table.add_column(heading, justify="left" if heading == "stage" else "right")
-    all_failures = summary.get("stage_failures", {})  # absent in records of older runs
+    counted = summary["stage_tokens"], *(_sums(summary.get(name, {})) for name in ("stage_failures", "stage_limits"))
     for stage, seconds in summary["stage_seconds"].items():
-        tokens, failures = summary["stage_tokens"].get(stage), sum(all_failures.get(stage, {}).values())
-        table.add_row(
-            stage_label(stage), f"{seconds:.1f}", f"{tokens:,}" if tokens else "", f"{failures:,}" if failures else ""
-        )
+        counts = [f"{one[stage]:,}" if one.get(stage) else "" for one in counted]
+        table.add_row(stage_label(stage), f"{seconds:.1f}", *counts)
     for model, cost in summary["endpoint_costs"].items():
         label = f"{model} at the endpoint: {cost['num_requests']:,} requests, {cost['num_cached']:,} cached answers"
         table.add_row(label, "", f"{cost['num_prompt_tokens'] + cost['num_completion_tokens']:,}")
     return table
+
+
+def _sums(counts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Return the sum of each stage's counts; records of older runs have none."""
+    return {stage: sum(some.values()) for stage, some in counts.items()}
 
 
 def print_lineage(summary: dict[str, Any]) -> None:

@@ -34,8 +34,7 @@ from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from schemas.errors import InputError
 from schemas.plain import plain, restored
-from schemas.recipes.recipe import Recipe, flat_fields
-from schemas.recipes.stored_recipes import stored_recipe
+from schemas.recipes.recipe import Recipe, flat_fields, stored_recipe
 from schemas.records import Reference
 from schemas.runs import LeftBehind, Record, Status, Trigger
 from tasks.judging.report import write_report
@@ -174,6 +173,7 @@ def _ending(made: Lineage, time: CostTracker) -> dict[str, Any]:
         "stage_seconds": time.stage_seconds,
         "stage_tokens": time.stage_tokens,
         "stage_failures": time.stage_failures,
+        "stage_limits": time.stage_limits,
         "endpoint_costs": time.endpoint_costs,
         "lineage": plain(made.artifacts.plain() | _kept(made)),
         "gate": plain(made.gate or {}),

@@ -4,8 +4,7 @@ from infra.context import RunContext, set_run_context
 from infra.settings import settings
 from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
-from schemas.recipes.recipe import Recipe
-from schemas.recipes.stored_recipes import stored_recipe
+from schemas.recipes.recipe import Recipe, stored_recipe
 from schemas.runs import Record
 
 

@@ -4,6 +4,7 @@ from flows.runs.find_policy import FoundPolicy
 from flows.runs.reopen_run import reopen_run
 from infra.tracking.progress import Display
 from models.rollout.agent import Agent
+from models.text.policy_formats import open_policy_format
 from schemas.errors import InputError
 from tasks.running.artifacts import get_frozen_model
 from tasks.running.engines import open_engine
@@ -26,4 +27,4 @@ def open_policy(found: FoundPolicy, display: Display, seed: int = 0) -> Agent:
         raise InputError(f"{found.title} was produced by no run of this home: the record with its prompts is gone")
     recipe = reopen_run(found.summary, display)
     engine = open_engine("policy", found.reference, recipe.engine, seed)
-    return Agent(engine, get_frozen_model(found.reference).format, recipe.start)
+    return Agent(engine, open_policy_format(get_frozen_model(found.reference).format, recipe.policy))

@@ -27,6 +27,8 @@ class CostTracker:
         self.stage_tokens: dict[str, int] = {}
         self.stage_failures: dict[str, dict[str, int]] = {}
         """Episodes without an outcome, by stage and reason."""
+        self.stage_limits: dict[str, dict[str, int]] = {}
+        """Limits that the policy's prompts and answers met, and errors of their form, by stage and kind."""
         self.endpoint_costs: dict[str, dict[str, int]] = {}
         """Requests, cached answers and tokens, by model at the endpoint."""
         self.working_seconds = 0.0
@@ -48,6 +50,7 @@ class CostTracker:
         earlier = json.loads(file.read_text()) if file.exists() else {}
         self.stage_seconds, self.stage_tokens = earlier.get("stage_seconds", {}), earlier.get("stage_tokens", {})
         self.stage_failures, self.endpoint_costs = earlier.get("stage_failures", {}), earlier.get("endpoint_costs", {})
+        self.stage_limits = earlier.get("stage_limits", {})
         self.working_seconds = earlier.get("working_seconds", 0.0)
         self._earlier_s, self._started = earlier.get("seconds", 0.0), self._now()
         self._file = file
@@ -87,6 +90,11 @@ class CostTracker:
         if failures:
             self._add(self.stage_failures, stage, failures)
 
+    def met(self, stage: str, limits: Mapping[str, int]) -> None:
+        """Add a stage's prompts and answers that met a limit, by kind; a stage without any gets no entry."""
+        if limits:
+            self._add(self.stage_limits, stage, limits)
+
     def asked(self, model: str, cost: Mapping[str, int]) -> None:
         """Add the requests, cached answers and tokens of a model at the endpoint."""
         self._add(self.endpoint_costs, model, cost)
@@ -99,5 +107,6 @@ class CostTracker:
 
     def _save(self) -> None:
         if self._file is not None:
-            names = ("seconds", "working_seconds", "stage_seconds", "stage_tokens", "stage_failures", "endpoint_costs")
+            counts = ("stage_seconds", "stage_tokens", "stage_failures", "stage_limits", "endpoint_costs")
+            names = ("seconds", "working_seconds", *counts)
             write_durably(self._file, json.dumps({name: getattr(self, name) for name in names}).encode())

@@ -4,9 +4,9 @@ Source: Early Experience, arXiv 2510.08558, sections 4.2 and 4.3.
 """
 
 from models.examples.supervised import experience_example, situations_of
+from models.text.plain_policy import PlainPolicy
 from models.text.prompts import PromptFormat
 from models.training.sft import Example
-from schemas.recipes.learning import StartRecipe
 from schemas.records import Trajectory, Turn
 
 
@@ -20,9 +20,7 @@ def consequence_example(format: PromptFormat, alternative: Trajectory, history_l
     return experience_example(format, situation, alternative, last, with_reasoning=False)
 
 
-def reflection_example(
-    format: PromptFormat, demonstration: Trajectory, alternative: Trajectory, start: StartRecipe
-) -> Example | None:
+def reflection_example(format: PlainPolicy, demonstration: Trajectory, alternative: Trajectory) -> Example | None:
     """Return why the demonstrated action is better than another one, and that action: -log p(c, a | s).
 
     None if the other action wins, too, or its state is not one of the demonstration's.
@@ -31,19 +29,17 @@ def reflection_example(
         it; and it is a second way to answer, after [think]. A policy that is asked for an action takes it at once.
 
     Args:
-        format: Format of the policy's prompts.
+        format: What the policy reads and writes.
         demonstration: Demonstration, with reasoning.
         alternative: Episode along it that ends with another action, with reasoning.
-        start: Section that says what the policy is shown.
     """
     other = alternative.turns[-1]
     number = next((place for place, turn in enumerate(demonstration.turns) if turn.state == other.state), None)
     if number is None or alternative.success:
         return None
     taken = demonstration.turns[number]
-    so_far = format.episode_so_far(demonstration.task, demonstration.history(number), start)
-    prompt = so_far + format.state_to_think_about(taken.state)
-    return Example.of((prompt, False), (format.thought_and_action(reflection(taken, other), taken.action), True))
+    prompt = format.reflection_prompt(demonstration.task, demonstration.history(number), taken.state)
+    return Example.of((prompt, False), (format.reflection(reflection(taken, other), taken.action), True))
 
 
 def reflection(demonstrated: Turn, other: Turn) -> str:

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from models.examples.supervised import policy_examples
 from models.methods.streams import TrainingGroup, TrainingStream
-from models.text.prompts import PromptFormat
-from schemas.recipes.learning import StartRecipe
+from models.text.policy_format import PolicyFormat
 from schemas.records import Tokens, Trajectory
 
 
@@ -19,23 +18,20 @@ def differing(episodes: Sequence[Trajectory]) -> dict[str, list[Trajectory]]:
     return {task: several for task, several in by_task.items() if len({one.reward for one in several}) > 1}
 
 
-def preference_group(
-    format: PromptFormat, episodes: Sequence[Trajectory], start: StartRecipe, group_id: str
-) -> TrainingGroup:
+def preference_group(format: PolicyFormat, episodes: Sequence[Trajectory], group_id: str) -> TrainingGroup:
     """Return episodes of one task as the policy would have seen them, with their returns.
 
     Args:
-        format: Format of the policy's prompts.
+        format: What the policy reads and writes.
         episodes: Episodes with different returns.
-        start: Section that says what the policy is shown.
         group_id: Id of the group, which decides, with the number of the draw, which of them make a pair.
     """
-    streams = [stream for number, one in enumerate(episodes) for stream in _streams(format, one, start, number)]
+    streams = [stream for number, one in enumerate(episodes) for stream in _streams(format, one, number)]
     return TrainingGroup(streams, [one.reward for one in episodes], group_id)
 
 
-def _streams(format: PromptFormat, episode: Trajectory, start: StartRecipe, number: int) -> list[TrainingStream]:
+def _streams(format: PolicyFormat, episode: Trajectory, number: int) -> list[TrainingStream]:
     """Return an episode's streams; every action counts, and nobody's log-probabilities are known."""
-    examples = policy_examples(format, episode, start.history_length, remember_episode=start.remember_episode)
-    actions = [1.0] * (len(episode.turns) if start.remember_episode else 1)
+    examples = policy_examples(format, episode)
+    actions = [1.0] * (len(episode.turns) if format.remembers_episode else 1)
     return [TrainingStream(Tokens(one.ids, one.is_target, [0.0] * len(one.ids)), actions, number) for one in examples]

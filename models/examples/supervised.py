@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from models.text.policy_format import PolicyFormat
 from models.text.prompts import PromptFormat, TransitionQuery, last_actions
 from models.training.sft import Example
 from schemas.records import AgentTask, Trajectory
@@ -28,19 +29,26 @@ def experience_example(
     )
 
 
-def policy_examples(
-    format: PromptFormat, trajectory: Trajectory, history_length: int, *, remember_episode: bool
-) -> list[Example]:
-    """Return one episode as the policy sees it, in one stream or one per turn, with its actions as the target."""
-    if remember_episode:
-        return [_policy_example(format, trajectory)]
-    return [
-        Example.of((format.turn_prompt(s.task, s.history, s.state), False), (format.action(s.action), True))
-        for s in situations_of(trajectory, history_length)
+def policy_examples(format: PolicyFormat, trajectory: Trajectory) -> list[Example]:
+    """Return one episode as the policy sees it, in one stream or one per turn, with its answers as the target.
+
+    The thought of a policy that thinks is the reasoning trace of the turn.
+    """
+    task = trajectory.task
+    shown = [
+        format.next_state(turn.state).ids
+        if number and format.remembers_episode
+        else format.prompt(task, trajectory.history(number), turn.state).ids
+        for number, turn in enumerate(trajectory.turns)
     ]
+    answers = [format.answer(turn.action, turn.step.reasoning) for turn in trajectory.turns]
+    pieces = [((prompt, False), (answer, True)) for prompt, answer in zip(shown, answers, strict=True)]
+    if format.remembers_episode:
+        return [Example.of(*(piece for turn in pieces for piece in turn))]
+    return [Example.of(*turn) for turn in pieces]
 
 
-def _policy_example(format: PromptFormat, trajectory: Trajectory) -> Example:
+def _episode_example(format: PromptFormat, trajectory: Trajectory) -> Example:
     pieces = [(format.task(trajectory.task), False)]
     for turn in trajectory.turns:
         pieces += [(format.state(turn.state), False), (format.action(turn.action), True)]
@@ -49,7 +57,7 @@ def _policy_example(format: PromptFormat, trajectory: Trajectory) -> Example:
 
 def language_example(format: PromptFormat, trajectory: Trajectory, max_turns: int) -> Example:
     """Return an episode's start, with all after its first state as the target: states repeat, which teaches copying."""
-    example = _policy_example(format, replace(trajectory, turns=trajectory.turns[:max_turns]))
+    example = _episode_example(format, replace(trajectory, turns=trajectory.turns[:max_turns]))
     first = example.is_target.index(True)
     return Example(example.ids, [place >= first for place in range(len(example.ids))])
 

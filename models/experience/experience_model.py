@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from models.experience.predictors import Predictor
 from models.methods.judges import Judge
+from models.text.policy_format import is_malformed
 from models.text.prompts import TransitionQuery, has_markers, last_actions
 from schemas.errors import InputError
 from schemas.ports import AdmissibleActions, Demonstrations
@@ -74,6 +75,8 @@ class ExperienceModel:
     def _refusal(self, situation: TransitionQuery) -> Step | None:
         """Return the refusal of an action that the state does not accept; None if a prediction is needed."""
         state = situation.state
+        if is_malformed(situation.action):
+            return _refused(state, "no action")
         if self._listed is None or self._listed.accepts(state, situation.action) is not False:
             return None
         return _refused(self._listed.refused(state), "not listed")

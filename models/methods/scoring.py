@@ -12,6 +12,7 @@ from models.methods.replays import Replay
 from models.methods.replays.none import NoReplay
 from models.methods.rewards import Reward
 from models.methods.streams import TrainingGroup, TrainingStream
+from models.text.policy_format import is_malformed
 from models.text.prompts import PromptFormat
 from schemas.ports import Progress
 from schemas.recipes.learning import RlRecipe
@@ -30,6 +31,8 @@ class Scoring:
     advantage: Advantage
     mask_truncated: bool = False
     """Leave truncated episodes out of the loss; their group is still compared with them."""
+    format_penalty: float = 0.0
+    """Subtracted from the reward of each turn whose answer has no action."""
     replay: Replay = field(default_factory=lambda: NoReplay(NoOptions()))
     auxiliary: Auxiliary = field(default_factory=lambda: NoAuxiliary(NoOptions()))
 
@@ -50,6 +53,7 @@ class Scoring:
             reward,
             advantage,
             recipe.mask_truncated,
+            recipe.format_penalty,
             open_method(Replay, recipe.replay),
             open_method(Auxiliary, recipe.auxiliary),
         )
@@ -125,14 +129,24 @@ class Scoring:
         return [
             (trajectory, sum(turns))
             for group in groups
-            for trajectory, turns in zip(group, self.reward.rewards(group), strict=True)
+            for trajectory, turns in zip(group, self._rewards(group), strict=True)
+        ]
+
+    def _rewards(self, group: Sequence[Trajectory]) -> list[list[float]]:
+        """Return the reward of each turn of each episode, less the penalties."""
+        return [
+            [
+                reward - self.format_penalty * is_malformed(turn.action)
+                for reward, turn in zip(turns, one.turns, strict=True)
+            ]
+            for one, turns in zip(group, self.reward.rewards(group), strict=True)
         ]
 
     def _scored(self, group: Sequence[Trajectory]) -> "_Scored | str":
         """Return the group with its rewards and advantages, or the reason why it teaches nothing."""
         if any(trajectory.failure for trajectory in group):
             return "broken"
-        rewards = self.reward.rewards(group)
+        rewards = self._rewards(group)
         advantages = self.advantage.advantages(group, rewards)
         if self.advantage.needs_differences and not any(one for turns in advantages for one in turns):
             num_successes = sum(trajectory.success for trajectory in group)

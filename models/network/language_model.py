@@ -60,7 +60,7 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
         tokenizer = AutoTokenizer.from_pretrained(folder_or_id, **arguments)
         network = _network(folder_or_id, random_init, arguments)
     _require_match(folder_or_id, tokenizer, network.config)
-    return LanguageModel(network.eval(), tokenizer, PromptFormat(tokenizer))
+    return LanguageModel(network.eval(), tokenizer, PromptFormat(tokenizer, _end_ids(network.generation_config)))
 
 
 def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) -> tuple[Any, PromptFormat]:
@@ -76,7 +76,13 @@ def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) 
         config = AutoConfig.from_pretrained(folder_or_id, **arguments)
         tokenizer = AutoTokenizer.from_pretrained(folder_or_id, **arguments)
     _require_match(folder_or_id, tokenizer, config)
-    return config, PromptFormat(tokenizer)
+    return config, PromptFormat(tokenizer, _end_ids(config))
+
+
+def _end_ids(settings: Any) -> list[int]:
+    """Return the tokens that end a text by a model's own settings."""
+    found = getattr(settings, "eos_token_id", None)
+    return [found] if isinstance(found, int) else list(found or ())
 
 
 @contextmanager

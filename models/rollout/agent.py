@@ -2,26 +2,22 @@
 
 from collections.abc import Sequence
 
-from models.rollout.rollouts import MAX_ACTION_TOKENS, action_in
-from models.text.prompts import PromptFormat
+from models.text.policy_format import PolicyFormat
 from schemas.ports import Engine
-from schemas.recipes.learning import StartRecipe
 from schemas.records import AgentTask
-from schemas.sampling import Sampling
 
 
 class Agent:
     """Policy that is asked for one action at a time, and is shown what it would see in a rollout."""
 
-    def __init__(self, engine: Engine, format: PromptFormat, start: StartRecipe) -> None:
+    def __init__(self, engine: Engine, format: PolicyFormat) -> None:
         """Create an agent.
 
         Args:
             engine: Engine that samples actions.
-            format: Format of the policy's prompts.
-            start: Section that says what the policy was shown in training.
+            format: What the policy reads and writes.
         """
-        self._engine, self._format, self._start = engine, format, start
+        self._engine, self._format = engine, format
 
     def act(
         self,
@@ -40,11 +36,9 @@ class Agent:
             temperature: Sampling temperature; 0 is greedy.
         """
         stream = self._engine.open(1)
-        before = self._format.episode_so_far(_as_task(task), history, self._start)
-        stream.extend([0], [before + self._format.state(state)])
-        sampling = Sampling(MAX_ACTION_TOKENS, (self._format.end_id,), temperature)
-        (sampled,) = stream.generate([0], sampling)
-        return action_in(self._format, sampled)
+        stream.extend([0], [self._format.prompt(_as_task(task), history, state).ids])
+        (sampled,) = stream.generate([0], self._format.sampling(temperature))
+        return self._format.read(sampled).action
 
 
 def _as_task(task: AgentTask | str) -> AgentTask:

@@ -8,12 +8,9 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 
-from models.rollout.rollouts import MAX_ACTION_TOKENS, action_in
-from models.text.prompts import PromptFormat
+from models.text.policy_format import PolicyFormat, is_malformed
 from schemas.ports import Engine, RealEnvironment
-from schemas.recipes.learning import StartRecipe
 from schemas.records import Trajectory
-from schemas.sampling import Sampling
 
 _NUM_SLOTS = 128
 """Maximum number of demonstrations under way, or of states that are asked about, at a time."""
@@ -58,14 +55,13 @@ def _along(
 def proposed_by_policy(
     demonstrations: Sequence[Trajectory],
     engine: Engine,
-    format: PromptFormat,
-    start: StartRecipe,
+    format: PolicyFormat,
     num_wanted: int,
     rng: random.Random,
 ) -> Proposals:
     """Return other actions that a policy takes at temperature 1; fewer where it is sure of the demonstrated one."""
     prompts = [
-        format.episode_so_far(one.task, one.history(number), start) + format.state(turn.state)
+        format.prompt(one.task, one.history(number), turn.state).ids
         for one in demonstrations
         for number, turn in enumerate(one.turns)
     ]
@@ -75,15 +71,15 @@ def proposed_by_policy(
     ]
 
 
-def _sampled(prompts: list[list[int]], engine: Engine, format: PromptFormat, num_each: int) -> Iterator[list[str]]:
-    """Yield the actions that a policy writes after each prompt."""
-    sampling = Sampling(MAX_ACTION_TOKENS, (format.end_id,), _TEMPERATURE)
+def _sampled(prompts: list[list[int]], engine: Engine, format: PolicyFormat, num_each: int) -> Iterator[list[str]]:
+    """Yield the actions that a policy writes after each prompt; an answer without one is an empty action."""
     for start in range(0, len(prompts), _NUM_SLOTS):
         repeated = [prompt for prompt in prompts[start : start + _NUM_SLOTS] for _ in range(num_each)]
         rows = range(len(repeated))
         streams = engine.open(len(rows))
         streams.extend(rows, repeated)
-        actions = [action_in(format, one) for one in streams.generate(rows, sampling)]
+        written = [format.read(one).action for one in streams.generate(rows, format.sampling(_TEMPERATURE))]
+        actions = ["" if is_malformed(action) else action for action in written]
         yield from (actions[first : first + num_each] for first in range(0, len(actions), num_each))
 
 

@@ -3,37 +3,28 @@
 repeat: fill free slots -> states into the cache -> sample actions -> environment steps
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from models.text.prompts import PromptFormat, last_actions
+from models.text.policy_format import PolicyFormat
 from models.text.renaming import EntityRenaming, renamed_task
 from schemas.ports import Engine, Environment, TokenStreams
 from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
-from schemas.sampling import Sampled, Sampling
+from schemas.sampling import Sampled
 
 _OWN_NAMES = EntityRenaming({})
-
-
-MAX_ACTION_TOKENS, NUM_SLOTS = 24, 128
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutOptions:
     """Settings of a rollout."""
 
-    remember_episode: bool
-    """True if the policy sees the whole episode so far, from its cache. Otherwise it sees the task, its last actions
-    and the present state, which is much shorter, and enough where the state includes what was seen before."""
-    history_length: int
-    """Number of last actions shown in the latter case; they reveal to the policy that the state does not change."""
     temperature: float
     max_steps: int
-    max_action_tokens: int = MAX_ACTION_TOKENS
     max_episode_tokens: int = 4096
-    num_slots: int = NUM_SLOTS
+    num_slots: int = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +46,9 @@ class _Slot:
     state: str
     renamings: EntityRenaming
     turns: list[Turn] = field(default_factory=list)
+    history: list[tuple[str, str]] = field(default_factory=list)
+    """States and actions of the turns under the names that the policy sees."""
+    shown_state: str = ""
     streams: list[Tokens] = field(default_factory=list)
     weight_version: str = ""
     """Version of the weights that acted last."""
@@ -87,7 +81,7 @@ class Rollout:
     def __init__(
         self,
         engine: Engine,
-        format: PromptFormat,
+        format: PolicyFormat,
         environment: Environment,
         origin: Origin,
         options: RolloutOptions,
@@ -97,7 +91,7 @@ class Rollout:
 
         Args:
             engine: Engine that samples actions.
-            format: Format of the policy's prompts.
+            format: What the policy reads and writes.
             environment: Environment that answers, dreamt or real.
             origin: Origin of the trajectories: dream or real.
             options: Settings of the rollout.
@@ -108,6 +102,8 @@ class Rollout:
         self._origin: Origin = origin
         self._renamings = renamings
         self.num_tokens = 0
+        self.limits = Counter[str]()
+        """Limits that prompts and answers met, and errors of form, by kind."""
 
     def play(
         self, tasks: Sequence[AgentTask], on_progress: Callable[[RolloutProgress], None] = lambda progress: None
@@ -144,33 +140,31 @@ class Rollout:
         rows = list(slots)
         seen = [self._look(slots[row], row, sessions) for row in rows]
         sessions.extend(rows, seen)
-        options = self._options
-        sampled = sessions.generate(
-            rows, Sampling(options.max_action_tokens, (self._format.end_id,), options.temperature)
-        )
-        for row, one in zip(rows, sampled, strict=True):
-            slots[row].append_action(one)
-        actions = {
-            row: slots[row].renamings.to_original(self._action(one)) for row, one in zip(rows, sampled, strict=True)
-        }
+        sampled = sessions.generate(rows, self._format.sampling(self._options.temperature))
+        actions = {row: self._act(slots[row], one) for row, one in zip(rows, sampled, strict=True)}
         steps = self._environment.step(actions)
         return self._finish(slots, actions, steps, sessions)
 
     def _look(self, slot: _Slot, row: int, sessions: TokenStreams) -> list[int]:
         """Return the tokens that the policy is shown now, and record them in the slot."""
-        shown = slot.renamings.to_renamed
-        if slot.turns and self._options.remember_episode:
-            seen = self._format.state(shown(slot.state))
+        named = slot.renamings.to_renamed
+        slot.shown_state = named(slot.state)
+        if slot.turns and self._format.remembers_episode:
+            seen = self._format.next_state(slot.shown_state)
         else:
             sessions.restart(row)
             slot.begin_stream()
-            history = last_actions([shown(turn.action) for turn in slot.turns], self._options.history_length)
-            seen = self._format.turn_prompt(renamed_task(slot.task, shown), history, shown(slot.state))
-        slot.saw(seen)
-        return seen
+            seen = self._format.prompt(renamed_task(slot.task, named), slot.history, slot.shown_state)
+        slot.saw(seen.ids)
+        self.limits.update(seen.limits)
+        return seen.ids
 
-    def _action(self, sampled: Sampled) -> str:
-        return action_in(self._format, sampled)
+    def _act(self, slot: _Slot, sampled: Sampled) -> str:
+        """Return the action in what the policy wrote, with the task's own names."""
+        slot.append_action(sampled)
+        answer = self._format.read(sampled)
+        self.limits.update(answer.limits)
+        return slot.renamings.to_original(answer.action)
 
     def _finish(
         self, slots: dict[int, _Slot], actions: dict[int, str], steps: dict[int, Step], sessions: TokenStreams
@@ -180,14 +174,10 @@ class Rollout:
         for row, step in steps.items():
             slot = slots[row]
             slot.turns.append(Turn(slot.state, actions[row], step, slot.weight_version))
+            slot.history.append((slot.shown_state, slot.renamings.to_renamed(actions[row])))
             slot.state = step.state
             full = sessions.length(row) > self._options.max_episode_tokens
             failure = step.failure or (Failure.TOO_LONG if full and not step.done else None)
             if step.done or failure or len(slot.turns) == self._options.max_steps:
                 ended[slot.index] = slots.pop(row).trajectory(self._origin, failure)
         return ended
-
-
-def action_in(format: PromptFormat, sampled: Sampled) -> str:
-    """Return the action that a policy wrote, without the end token."""
-    return format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids).strip()

@@ -18,12 +18,11 @@ Differs: history is the last few actions, because a state here includes what was
 model writes only the lines of the state that change (schemas/state_text.py), not the whole state.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from schemas.recipes.learning import StartRecipe
 from schemas.records import AgentTask, Step
 from schemas.state_text import changes_between
 
@@ -67,8 +66,13 @@ def last_actions(actions: Sequence[str], num_actions: int) -> tuple[str, ...]:
 class PromptFormat:
     """Token ids of every prompt, for one tokenizer."""
 
-    def __init__(self, tokenizer: Any) -> None:
-        """Create a format for a Hugging Face tokenizer, with our markers as tokens of their own or as plain text."""
+    def __init__(self, tokenizer: Any, end_ids: Iterable[int] = ()) -> None:
+        """Create a format.
+
+        Args:
+            tokenizer: Hugging Face tokenizer; our markers are tokens of their own, or plain text.
+            end_ids: Tokens that end a text by the model's own settings, beside the tokenizer's.
+        """
         self.tokenizer = tokenizer
         known = tokenizer.get_vocab()
         self.markers = {
@@ -77,6 +81,7 @@ class PromptFormat:
         }
         self.markers[END] = [tokenizer.eos_token_id]
         self.end_id: int = tokenizer.eos_token_id
+        self.end_ids = (self.end_id, *(one for one in end_ids if one != self.end_id))
         self.text_ids = lru_cache(maxsize=65536)(self._encode)
 
     def _encode(self, text: str) -> tuple[int, ...]:
@@ -109,26 +114,28 @@ class PromptFormat:
         """Encode a state as the policy sees it before each action."""
         return self.ids("[state]", f"\n{state}", "[action]")
 
+    @property
+    def around_state(self) -> tuple[list[int], list[int]]:
+        """Tokens before a state, and between it and its action."""
+        return self.markers["[state]"], self.markers["[action]"]
+
     def turn_prompt(self, task: AgentTask, history: Sequence[str], state: str) -> list[int]:
         """Encode the prompt of a policy that sees its last few actions instead of the whole episode."""
-        return self._task_and_last_actions(task, history) + self.state(state)
+        return self.task_and_last_actions(task, history) + self.state(state)
 
-    def _task_and_last_actions(self, task: AgentTask, actions: Sequence[str]) -> list[int]:
+    def task_and_last_actions(self, task: AgentTask, actions: Sequence[str]) -> list[int]:
+        """Encode what comes before the state in the prompt of such a policy."""
         return self.task(task) + (self.history(actions) if actions else [])
 
-    def episode_so_far(self, task: AgentTask, history: Sequence[tuple[str, str]], start: StartRecipe) -> list[int]:
-        """Encode all that a policy is shown before the present state: the whole episode, or its last few actions.
+    def episode_so_far(self, task: AgentTask, history: Sequence[tuple[str, str]]) -> list[int]:
+        """Encode a whole episode before the present state.
 
         Args:
             task: Agent task.
             history: States and the actions taken in them, oldest first.
-            start: Section that says what the policy is shown.
         """
-        if start.remember_episode:
-            turns = [self.state(state) + self.action(action) for state, action in history]
-            return self.task(task) + [id for turn in turns for id in turn]
-        actions = last_actions([action for _, action in history], start.history_length)
-        return self._task_and_last_actions(task, actions)
+        turns = [self.state(state) + self.action(action) for state, action in history]
+        return self.task(task) + [id for turn in turns for id in turn]
 
     def state_to_think_about(self, state: str) -> list[int]:
         """Encode a state that the policy reflects on before it acts."""

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 SECTION_MODULES = tuple(
     f"schemas.recipes.{name}"
-    for name in ("recipe", "data", "environments", "judging", "learning", "methods", "networks", "section")
+    for name in ("recipe", "data", "environments", "judging", "learning", "methods", "networks", "policy", "section")
 )
 """Modules that define the sections of a recipe."""
 _RECORD = Path(__file__).with_name("recorded_defaults.json")

@@ -23,6 +23,8 @@ _RENAMED = {
     "experience.num_votes": "experience.judge.num_votes",
     "experience.refit_temperatures": "experience.on_policy_temperatures",
     "experience.rename_share": "experience.entity_renaming",
+    "start.history_length": "policy.history_length",
+    "start.remember_episode": "policy.remember_episode",
     "ingest.known_tasks": "ingest.require_known_tasks",
     "ingest.noise": "ingest.behaviour.noise",
 }

@@ -64,11 +64,6 @@ class StartRecipe(Section):
     from_: Literal["demonstrations", "base", "champion"] = Field(default="demonstrations", alias="from")
     """demonstrations: the backbone, cloned from logged successes. base: the backbone as is. champion: the champion at
     the start of the run, or demonstrations if there is none yet."""
-    remember_episode: bool = False
-    """Show the policy the whole episode so far; else the task, its last actions and the present state, which here
-    includes what was seen before."""
-    history_length: int = Field(default=2, ge=0)
-    """Number of last actions shown to a policy that does not remember the episode."""
     num_demonstrations: int | None = Field(default=None, ge=1)
     """Maximum number of tasks whose logs are cloned; the shortest success of each is used. None: all logged tasks."""
     renamed_copies: int = Field(default=3, ge=0)
@@ -119,6 +114,9 @@ class RlRecipe(RolloutRecipe):
     replay: ReplayRecipe = ReplayRecipe()
     auxiliary: AuxiliaryRecipe = AuxiliaryRecipe()
     loss: LossRecipe = LossRecipe()
+    format_penalty: float = Field(default=0.0, ge=0)
+    """Subtracted from the reward for each answer without an action: cut off, or of another form than `policy` asks for.
+    verl-agent has 0.1."""
     mask_truncated: bool = False
     """Leave episodes that reached the step limit out of the loss."""
     learning_rate: float = Field(default=4e-4, gt=0)

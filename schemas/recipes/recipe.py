@@ -10,10 +10,11 @@ from pydantic import Field, model_validator
 from schemas.recipes.data import AnnotateRecipe, IngestRecipe, RetrievalRecipe
 from schemas.recipes.digests import digest_of
 from schemas.recipes.environments import CookingRecipe, EnvironmentRecipe
-from schemas.recipes.former_fields import refuse_former_fields
+from schemas.recipes.former_fields import refuse_former_fields, translated
 from schemas.recipes.judging import EvaluationRecipe, GateRecipe
 from schemas.recipes.learning import CurriculumRecipe, DreamRecipe, RealRecipe, RlRecipe, StartRecipe
 from schemas.recipes.networks import BackboneRecipe, EngineRecipe, ExperienceRecipe, TrainingRecipe
+from schemas.recipes.policy import PolicyRecipe
 from schemas.recipes.section import Section
 
 
@@ -23,6 +24,7 @@ class RealPlayRecipe(Section):
     seed: int
     engine: EngineRecipe
     environment: EnvironmentRecipe
+    policy: PolicyRecipe
     start: StartRecipe
 
 
@@ -54,6 +56,7 @@ class Recipe(Section):
     engine: EngineRecipe = EngineRecipe()
     experience: ExperienceRecipe = ExperienceRecipe()
     retrieval: RetrievalRecipe = RetrievalRecipe()
+    policy: PolicyRecipe = PolicyRecipe()
     start: StartRecipe = StartRecipe()
     curriculum: CurriculumRecipe = CurriculumRecipe()
     rl: RlRecipe = RlRecipe()
@@ -113,6 +116,15 @@ class Recipe(Section):
     def real_play(self) -> RealPlayRecipe:
         """Sections that decide how a real episode goes."""
         return RealPlayRecipe(**{name: getattr(self, name) for name in RealPlayRecipe.model_fields})
+
+
+def stored_recipe(plain: dict[str, Any]) -> Recipe:
+    """Return the recipe of a stored run, whose fields may have had other names.
+
+    Raises:
+        ValidationError: it has fields that no version knew.
+    """
+    return Recipe.model_validate(translated(plain))
 
 
 def flat_fields(plain: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -7,12 +7,15 @@ from models.examples.early_experience import reflection_example
 from models.examples.supervised import policy_examples
 from models.network.language_model import LanguageModel
 from models.rollout.wins import shortest_successes
-from models.text.renaming import renamed
+from models.text.plain_policy import PlainPolicy
+from models.text.policy_formats import open_policy_format
+from models.text.renaming import Renamer, renamed
 from models.training.sft import Example
 from schemas.errors import DataError
 from schemas.ports import RealEnvironment
 from schemas.recipes.learning import StartRecipe
 from schemas.recipes.networks import TrainingRecipe
+from schemas.recipes.policy import PolicyRecipe
 from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import Reference, Trajectory
 from tasks.learning.namings import renamers_in_turn, with_renamed_copies
@@ -26,6 +29,7 @@ def clone_policy(
     backbone: Reference,
     trajectories: list[Reference],
     recipe: StartRecipe,
+    shown: PolicyRecipe,
     training: TrainingRecipe,
     environment: EnvironmentRecipe,
     seed: int,
@@ -38,6 +42,7 @@ def clone_policy(
         backbone: Network to train.
         trajectories: Logged trajectories.
         recipe: Number of demonstrations and their renamed copies, and the settings of the training.
+        shown: What the policy reads and writes.
         training: Whether all weights are trained, or adapters.
         environment: Environment whose entity names may be replaced.
         seed: Random seed.
@@ -53,42 +58,42 @@ def clone_policy(
     demonstrations = shortest_successes([*logged, *get_trajectories(*wins)])
     if not demonstrations:
         raise DataError("no logged trajectory succeeds, so there is nothing to clone: log some successes")
-    examples = cloning_examples(demonstrations, model, recipe, real, seed)
+    examples = cloning_examples(demonstrations, model, recipe, shown, real, seed)
     count = max(1, num_updates(examples, recipe.sft) - int(backbone.notes.get("updates_taken_from_cloning", 0)))
-    reflected = _reflections(demonstrations, get_trajectories(*alternatives), model, recipe, real, seed)
+    tasks = {one.task.task_id for one in demonstrations}
+    tried = [one for one in get_trajectories(*alternatives) if one.task.task_id in tasks]
+    namings = renamers_in_turn(tried, recipe.renamed_copies, model, real, seed)
+    reflected = _reflections(demonstrations, tried, namings, PlainPolicy(model.format, shown))
     stage = "consolidation" if wins else "start policy"
     trained = fine_tuned(backbone, [*examples, *reflected], recipe.sft, training, seed, stage, count)
     return put_model(trained, backbone, num_demonstrations=len(demonstrations), num_updates=count)
 
 
 def cloning_examples(
-    demonstrations: list[Trajectory], model: LanguageModel, recipe: StartRecipe, environment: RealEnvironment, seed: int
+    demonstrations: list[Trajectory],
+    model: LanguageModel,
+    recipe: StartRecipe,
+    shown: PolicyRecipe,
+    environment: RealEnvironment,
+    seed: int,
 ) -> list[Example]:
     """Return every action of the demonstrations and of their renamed copies, as the policy is asked for it."""
-    return [
-        example
-        for episode in with_renamed_copies(demonstrations, recipe.renamed_copies, model, environment, seed)
-        for example in policy_examples(
-            model.format, episode, recipe.history_length, remember_episode=recipe.remember_episode
-        )
-    ]
+    format = open_policy_format(model.format, shown)
+    episodes = with_renamed_copies(demonstrations, recipe.renamed_copies, model, environment, seed)
+    return [example for episode in episodes for example in policy_examples(format, episode)]
 
 
 def _reflections(
     demonstrations: Sequence[Trajectory],
     alternatives: Sequence[Trajectory],
-    model: LanguageModel,
-    recipe: StartRecipe,
-    environment: RealEnvironment,
-    seed: int,
+    namings: Sequence[Renamer],
+    format: PlainPolicy,
 ) -> list[Example]:
-    """Return a reflection on each alternative to one of the demonstrations."""
+    """Return a reflection on each alternative to one of the demonstrations, under the names that it is given."""
     by_task = {one.task.task_id: one for one in demonstrations}
-    known = [one for one in alternatives if one.task.task_id in by_task]
-    namings = renamers_in_turn(known, recipe.renamed_copies, model, environment, seed)
     reflected = (
-        reflection_example(model.format, renamed(by_task[one.task.task_id], new), renamed(one, new), recipe)
-        for one, new in zip(known, namings, strict=True)
+        reflection_example(format, renamed(by_task[one.task.task_id], new), renamed(one, new))
+        for one, new in zip(alternatives, namings, strict=True)
     )
     return [example for example in reflected if example]
 

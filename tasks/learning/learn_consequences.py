@@ -9,6 +9,7 @@ from models.examples.early_experience import consequence_example
 from models.text.renaming import renamed
 from schemas.recipes.learning import StartRecipe
 from schemas.recipes.networks import TrainingRecipe
+from schemas.recipes.policy import PolicyRecipe
 from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import Reference
 from tasks.learning.clone_policy import cloning_examples, logged_demonstrations
@@ -24,6 +25,7 @@ def learn_consequences(
     trajectories: list[Reference],
     alternatives: Reference,
     recipe: StartRecipe,
+    shown: PolicyRecipe,
     training: TrainingRecipe,
     environment: EnvironmentRecipe,
     seed: int,
@@ -35,6 +37,7 @@ def learn_consequences(
         trajectories: Logged trajectories whose successes are cloned afterwards.
         alternatives: Episodes that end with another action.
         recipe: Settings of the cloning.
+        shown: What the policy reads and writes.
         training: Whether all weights are trained, or adapters.
         environment: Environment whose entity names may be replaced.
         seed: Random seed.
@@ -45,10 +48,10 @@ def learn_consequences(
         return backbone
     namings = renamers_in_turn(tried, recipe.renamed_copies, model, real, seed)
     examples = [
-        consequence_example(model.format, renamed(one, new), recipe.history_length)
+        consequence_example(model.format, renamed(one, new), shown.history_length)
         for one, new in zip(tried, namings, strict=True)
     ]
-    cloned = cloning_examples(logged_demonstrations(trajectories, recipe), model, recipe, real, seed)
+    cloned = cloning_examples(logged_demonstrations(trajectories, recipe), model, recipe, shown, real, seed)
     count = min(num_updates(examples, recipe.sft, epochs=1), max(1, num_updates(cloned, recipe.sft) // 2))
     trained = fine_tuned(backbone, examples, recipe.sft, training, seed, "world model", count)
     return put_model(trained, backbone, updates_taken_from_cloning=count)

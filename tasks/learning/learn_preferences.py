@@ -5,9 +5,11 @@ out: starting policy
 """
 
 from models.examples.preferences import differing, preference_group
+from models.text.policy_formats import open_policy_format
 from models.training.jobs import PolicyUpdateJob
 from schemas.recipes.learning import RlRecipe, StartRecipe
 from schemas.recipes.networks import TrainingRecipe
+from schemas.recipes.policy import PolicyRecipe
 from schemas.records import Reference
 from tasks.learning.run_training import updated
 from tasks.running.artifacts import get_frozen_model, get_trajectories, put_model
@@ -19,6 +21,7 @@ def learn_preferences(
     policy: Reference,
     trajectories: list[Reference],
     recipe: StartRecipe,
+    shown: PolicyRecipe,
     updates: RlRecipe,
     training: TrainingRecipe,
     seed: int,
@@ -33,14 +36,15 @@ def learn_preferences(
         policy: Policy to train, and the reference of the loss.
         trajectories: Logged trajectories.
         recipe: Start, with the settings of the preferences.
+        shown: What the policy reads and writes.
         updates: Settings of the updates, whose number follows from the pairs.
         training: Whether all weights are trained, or adapters.
         seed: Seed of the draw of the pairs.
     """
-    asked, format = recipe.preferences, get_frozen_model(policy).format
+    asked, format = recipe.preferences, open_policy_format(get_frozen_model(policy).format, shown)
     tasks = differing(get_trajectories(*trajectories))
     groups = [
-        preference_group(format, several, recipe, f"{task}/{number}")
+        preference_group(format, several, f"{task}/{number}")
         for number in range(asked.pairs_per_task)
         for task, several in tasks.items()
     ]

@@ -12,7 +12,6 @@ from models.methods.judges import TaughtJudge, open_judge
 from models.methods.losses import open_loss
 from models.network.language_model import load_architecture
 from models.network.precision import matmul_dtype
-from models.rollout.rollouts import NUM_SLOTS
 from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampling, of_update
 from schemas.errors import InputError
 from schemas.recipes.recipe import Recipe
@@ -103,8 +102,9 @@ def _trainings(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype
 
 def _dream(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype) -> Footprint:
     """Return the memory of both engines, with every slot in use."""
-    policy = of_sampling(config, NUM_SLOTS, longest.turn_prompt + longest.action, dtype)
-    model = of_sampling(config, NUM_SLOTS, longest.situation + recipe.experience.max_new_tokens, dtype)
+    slots = recipe.policy.num_slots
+    policy = of_sampling(config, slots, longest.turn_prompt + longest.action, dtype)
+    model = of_sampling(config, slots, longest.situation + recipe.experience.max_new_tokens, dtype)
     return Footprint(policy.weights + model.weights, 0, 0, policy.activations + model.activations)
 
 

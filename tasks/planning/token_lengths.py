@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from infra.environments.by_name import open_environment
 from models.examples.supervised import situations_of
 from models.rollout.behaviour_policies import collect
+from models.text.policy_formats import open_policy_format
 from models.text.prompts import PromptFormat, demonstration_text
 from schemas.recipes.recipe import Recipe
 from schemas.records import Trajectory
@@ -26,12 +27,13 @@ class Lengths:
 
 def lengths(recipe: Recipe, format: PromptFormat) -> Lengths:
     """Return the longest prompts and actions in a few episodes of an expert."""
-    environment, history = open_environment(recipe.environment), recipe.start.history_length
+    environment, policy = open_environment(recipe.environment), open_policy_format(format, recipe.policy)
     tasks = environment.tasks("train", _NUM_EPISODES)
     episodes = collect(environment, tasks, [0.0], recipe.seed, recipe.environment.max_steps)
-    moments = [format.turn_prompt(s.task, s.history, s.state) for t in episodes for s in situations_of(t, history)]
-    actions = [format.action(action) for t in episodes for action in t.actions]
-    return Lengths(max(map(len, moments)), max(map(len, actions)), _longest_situation(recipe, format, episodes))
+    moments = [policy.prompt(t.task, t.history(i), turn.state).ids for t in episodes for i, turn in enumerate(t.turns)]
+    answer = max(len(policy.answer(action)) for t in episodes for action in t.actions)
+    thought = recipe.policy.max_thought_tokens if recipe.policy.think != "off" else 0
+    return Lengths(max(map(len, moments)), answer + thought, _longest_situation(recipe, format, episodes))
 
 
 def _longest_situation(recipe: Recipe, format: PromptFormat, episodes: list[Trajectory]) -> int:

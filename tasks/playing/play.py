@@ -10,6 +10,7 @@ from infra.environments.by_name import admissible_actions_of, open_environment
 from models.experience.experience_model import Dream, ExperienceModel
 from models.methods.judges import open_judge
 from models.rollout.rollouts import Rollout, RolloutOptions, RolloutProgress
+from models.text.policy_formats import open_policy_format
 from models.text.renaming import EntityRenaming
 from schemas.ports import Environment
 from schemas.recipes.recipe import PlayRecipe, RealPlayRecipe
@@ -63,11 +64,11 @@ def play(
     opened = open_live_engine if follow else open_engine
     rollout = Rollout(
         opened("policy", policy, recipe.engine, seed),
-        get_frozen_model(policy).format,
+        open_policy_format(get_frozen_model(policy).format, recipe.policy),
         environment,
         origin,
         RolloutOptions(
-            recipe.start.remember_episode, recipe.start.history_length, temperature, recipe.environment.max_steps
+            temperature, recipe.environment.max_steps, recipe.policy.max_episode_tokens, recipe.policy.num_slots
         ),
         renamings,
     )
@@ -81,6 +82,7 @@ def play(
 
         trajectories = rollout.play(tasks, show)
     run_context().display.used(stage, rollout.num_tokens)
+    run_context().display.time.met(stage, rollout.limits)
     run_context().display.time.failed(stage, Counter(one.failure.value for one in trajectories if one.failure))
     return trajectories
 

@@ -12,6 +12,7 @@ from infra.context import run_context
 from infra.environments.by_name import open_environment
 from models.rollout.alternatives import forks, taken_for_real, taken_in_a_dream
 from models.rollout.proposals import Proposals, proposed_by_environment, proposed_by_policy
+from models.text.policy_formats import open_policy_format
 from schemas.recipes.recipe import PlayRecipe, RealPlayRecipe
 from schemas.records import Reference, Trajectory
 from tasks.learning.clone_policy import logged_demonstrations
@@ -47,7 +48,7 @@ def try_alternatives(
             taken, num_taken = taken_in_a_dream(asked, dream), 0
         else:
             taken, num_taken = taken_for_real(asked, open_environment(recipe.environment))
-    seen = recipe.start.history_length + 1
+    seen = recipe.policy.history_length + 1
     return put_trajectories(
         [replace(one, turns=one.turns[-seen:]) for one in taken],
         num_states=sum(len(one.turns) for one in demonstrations),
@@ -64,5 +65,5 @@ def _proposals(
     if proposer is None:
         return proposed_by_environment(demonstrations, open_environment(recipe.environment), num_wanted, rng)
     engine = open_engine("policy", proposer, recipe.engine, recipe.seed)
-    format = get_frozen_model(proposer).format
-    return proposed_by_policy(demonstrations, engine, format, recipe.start, num_wanted, rng), 0
+    format = open_policy_format(get_frozen_model(proposer).format, recipe.policy)
+    return proposed_by_policy(demonstrations, engine, format, num_wanted, rng), 0

@@ -44,6 +44,7 @@ class _Answer:
     notes: Notes
     stage_tokens: dict[str, int]
     stage_failures: dict[str, dict[str, int]]
+    stage_limits: dict[str, dict[str, int]]
     endpoint_costs: dict[str, dict[str, int]]
 
 
@@ -86,6 +87,8 @@ def _received(answer: _Answer) -> Reference:
         run_context().display.used(stage, num_tokens)
     for stage, failures in answer.stage_failures.items():
         run_context().display.time.failed(stage, failures)
+    for stage, limits in answer.stage_limits.items():
+        run_context().display.time.met(stage, limits)
     for model, cost in answer.endpoint_costs.items():
         run_context().display.time.asked(model, cost)
     return answer.made
@@ -104,7 +107,8 @@ def work(payload: bytes) -> bytes:
     arguments = [kind.validate_python(plain) for kind, plain in zip(_kinds(function), call.arguments, strict=True)]
     made = function(*arguments)
     spent = display.time
-    return _ANSWER.dump_json(_Answer(made, notes, spent.stage_tokens, spent.stage_failures, spent.endpoint_costs))
+    counts = spent.stage_tokens, spent.stage_failures, spent.stage_limits, spent.endpoint_costs
+    return _ANSWER.dump_json(_Answer(made, notes, *counts))
 
 
 def _kinds(function: Callable[..., Any]) -> list[TypeAdapter[Any]]:

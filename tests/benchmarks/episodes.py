@@ -47,10 +47,10 @@ def ours() -> list[float]:
 
 def _played(engine: Any) -> list[float]:
     from models.rollout.rollouts import Rollout
-    from tests.rollouts import rollout_options
+    from tests.rollouts import plain_policy, rollout_options
 
-    options = rollout_options(max_steps=NUM_TURNS, max_action_tokens=ACTION)
-    rollout = Rollout(engine, endless_format(), Scripted(), "real", options)
+    format = plain_policy(endless_format(), max_action_tokens=ACTION)
+    rollout = Rollout(engine, format, Scripted(), "real", rollout_options(max_steps=NUM_TURNS))
     return rates(lambda: rollout.play(tasks()), len(tasks()), _REPEATS)
 
 
@@ -170,16 +170,15 @@ def growth(*, remember_episode: bool = False, num_tasks: int = NUM_TASKS, repeat
     """
     from models.generation.torch_engine import TorchEngine, engine_weights
     from models.rollout.rollouts import Rollout
-    from tests.rollouts import rollout_options
+    from tests.rollouts import plain_policy, rollout_options
 
     engine = TorchEngine(engine_weights(network()), 0)
-    options = rollout_options(
-        remember_episode=remember_episode, max_steps=33, max_action_tokens=ACTION, max_episode_tokens=10_000
-    )
+    options = rollout_options(max_steps=33, max_episode_tokens=10_000)
+    format = plain_policy(endless_format(), remember_episode=remember_episode, max_action_tokens=ACTION)
     ratios = []
     for _ in range(repeats):
         at: list[float] = []
-        rollout = Rollout(engine, endless_format(), Scripted(), "real", options)
+        rollout = Rollout(engine, format, Scripted(), "real", options)
         rollout.play(tasks()[: num_tasks * GROUP], lambda _, at=at: at.append(time.perf_counter()))
         steps = [after - before for before, after in pairwise(at)]
         ratios.append(statistics.median(steps[-3:]) / statistics.median(steps[:3]))

@@ -61,7 +61,7 @@ def ours() -> list[float]:
     from models.generation.torch_engine import TorchEngine, engine_weights
     from models.rollout.rollouts import Rollout
     from schemas.recipes.networks import ExperienceRecipe
-    from tests.rollouts import rollout_options
+    from tests.rollouts import plain_policy, rollout_options
     from tests.training import rl, scoring, trainer_of
 
     policy, reference, model = network(_SURENESS), network(_SURENESS), network()
@@ -72,11 +72,12 @@ def ours() -> list[float]:
     predictor = LocalPredictor(TorchEngine(engine_weights(model), 0), format, WRITTEN)
     dreaming = ExperienceModel(predictor, index, ExperienceRecipe(num_retries=0), 1)
     trainer = trainer_of(policy, reference, options, dtype=matmul_dtype("cpu"))
-    played = rollout_options(remember_episode=False, max_steps=NUM_TURNS, max_action_tokens=ACTION)
+    played = rollout_options(max_steps=NUM_TURNS)
+    acting = plain_policy(format, remember_episode=False, max_action_tokens=ACTION)
 
     def work() -> None:
         dream = _Dream(dreaming)
-        episodes = Rollout(TorchEngine(engine_weights(policy), 0), format, dream, "dream", played).play(tasks())
+        episodes = Rollout(TorchEngine(engine_weights(policy), 0), acting, dream, "dream", played).play(tasks())
         named = [replace(one, group_id=str(number // GROUP)) for number, one in enumerate(episodes)]
         groups, _ = scoring().informative_groups(named)
         trainer.train(groups)

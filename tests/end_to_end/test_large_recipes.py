@@ -1,35 +1,23 @@
 """Recipes of models too large for this machine, with a small random one of the same architecture in their place."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
 
 from models.network.language_model import LanguageModel
 from models.text.prompts import PromptFormat
 from tests.alfworld import require_games
-from tests.command_line import LENIENT_GATE, SMALLER, TOY, lineage_of
+from tests.chat import byte_level_tokenizer, chat_tokenizer
+from tests.command_line import LENIENT_GATE, SMALLER, TOY, dreamgym_here, lineage_of
 from tests.integration.shop_server import shop
 from tests.unit.tiny import tiny_network
 
-CORPUS = ["- fridge: closed, in the kitchen\n- you: carry nothing\n open fridge [state] [action] continue success"]
 
-
-def byte_level_tokenizer() -> PreTrainedTokenizerFast:
-    """Return a tokenizer that knows none of our markers, as a pretrained model's does."""
-    words = Tokenizer(models.BPE())
-    words.pre_tokenizer, words.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    words.train_from_iterator(
-        CORPUS, trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, special_tokens=["<|end|>"])
-    )
-    return PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<|end|>", pad_token="<|end|>")
-
-
-def in_its_place(folder: Path, kind: str) -> tuple[str, ...]:
+def in_its_place(folder: Path, kind: str, tokenizer: Any = None) -> tuple[str, ...]:
     """Return changes that put a small random network of an architecture in place of a recipe's."""
-    tokenizer = byte_level_tokenizer()
+    tokenizer = tokenizer or byte_level_tokenizer()
     network = tiny_network(kind=kind, vocab_size=len(tokenizer) + 8)  # Qwen2's tokenizer adds a token of its own
     LanguageModel(network, tokenizer, PromptFormat(tokenizer)).save(folder / kind)
     model = (f"backbone.model={folder / kind}", "backbone.random_init=true", "engine.name=torch")
@@ -42,6 +30,24 @@ def test_qwen3_with_adapters_goes_through_a_whole_cycle(tmp_path):
     changes = (*in_its_place(tmp_path, "qwen3"), *SMALLER, "environment.max_steps=12")
     made = lineage_of(tmp_path, "qwen3-0.6b-lora-1gpu", changes)
     assert made >= {"start", "experience_model", "dream", "sim_to_real"}
+
+
+@pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
+def test_a_chat_policy_that_thinks_goes_through_a_whole_cycle(tmp_path):
+    asked = (
+        "policy.template=chat",
+        "policy.think=short",
+        "policy.max_thought_tokens=24",
+        "policy.max_action_tokens=24",
+    )
+    limits = ("policy.max_prompt_tokens=500", "policy.max_episode_tokens=640", "rl.format_penalty=0.1")
+    changes = (*in_its_place(tmp_path, "llama", chat_tokenizer()), *SMALLER, *asked, *limits, "environment.max_steps=6")
+    made = lineage_of(tmp_path, "qwen3-0.6b-lora-1gpu", changes)
+    assert made >= {"start", "experience_model", "dream", "sim_to_real"}
+    summary = json.loads(dreamgym_here(tmp_path, "show", "--json").stdout)
+    met = {kind for limits in summary["stage_limits"].values() for kind in limits}
+    assert "answers longer than 80 tokens" in met or "answers without a thought and an action" in met
 
 
 @pytest.mark.e2e

@@ -85,5 +85,7 @@ def test_dreamt_wins_may_be_trusted_as_they_are(won):
 def test_wins_are_cloned_beside_the_demonstrations_however_many_these_are(won, policy):
     start = RECIPE.start.model_copy(update={"num_demonstrations": 1})
     logs, wins = put_trajectories(won[:2]), put_trajectories([longer(won[0]), won[2], won[3]])
-    cloned = clone_policy.__wrapped__(policy, [logs], start, RECIPE.training, RECIPE.environment, 0, [wins])
+    cloned = clone_policy.__wrapped__(
+        policy, [logs], start, RECIPE.policy, RECIPE.training, RECIPE.environment, 0, [wins]
+    )
     assert cloned.notes["num_demonstrations"] == 3, "the first log, and two more tasks"

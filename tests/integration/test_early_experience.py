@@ -26,7 +26,7 @@ def logs(in_a_cycle):
 
 
 def cloned(policy, logs, *alternatives):
-    asked = (RECIPE.start, RECIPE.training, RECIPE.environment, 0, (), alternatives)
+    asked = (RECIPE.start, RECIPE.policy, RECIPE.training, RECIPE.environment, 0, (), alternatives)
     return clone_policy.__wrapped__(policy, [logs], *asked)
 
 

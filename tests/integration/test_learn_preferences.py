@@ -11,6 +11,7 @@ from schemas.recipes.recipe import Recipe
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from tasks.learning.learn_preferences import learn_preferences
 from tasks.running.artifacts import get_frozen_model, put_trajectories
+from tests.rollouts import plain_policy
 
 pytestmark = pytest.mark.integration
 TASK = AgentTask("t", "recipe: carrot fried diced", "train", "one")
@@ -25,16 +26,22 @@ def trained(policy, episodes, **settings):
     asked = {"pairs_per_task": 8, "learning_rate": 1e-3, **settings}
     recipe = Recipe(name="rated", start={"preferences": asked})
     return learn_preferences.__wrapped__(
-        policy, [put_trajectories(episodes)], recipe.start, recipe.start.preferences.updates, recipe.training, 0
+        policy,
+        [put_trajectories(episodes)],
+        recipe.start,
+        recipe.policy,
+        recipe.start.preferences.updates,
+        recipe.training,
+        0,
     )
 
 
 def margin(policy) -> float:
     """Return how much likelier frying is than eating."""
-    model, start = get_frozen_model(policy), Recipe(name="r").start
+    model = get_frozen_model(policy)
     losses = []
     for action in ("cook carrot with stove", "eat carrot"):
-        (example,) = policy_examples(model.format, logged(action, 1), start.history_length, remember_episode=False)
+        (example,) = policy_examples(plain_policy(model.format, remember_episode=False), logged(action, 1))
         losses.append(sft_loss(model.network, [example], next(model.network.parameters()).dtype).item())
     return losses[1] - losses[0]
 
@@ -54,11 +61,11 @@ def test_without_a_better_and_a_worse_episode_of_one_task_nothing_is_learnt(poli
 
 
 def test_a_group_has_the_streams_that_the_policy_would_see(policy):
-    model, start = get_frozen_model(policy), Recipe(name="r").start
+    format = plain_policy(get_frozen_model(policy).format, remember_episode=False)
     episodes = [logged("cook carrot with stove", 1), logged("eat carrot", 0)]
-    group = preference_group(model.format, differing(episodes)["t"], start, "t/0")
+    group = preference_group(format, differing(episodes)["t"], "t/0")
     assert group.returns == [1, 0]
     assert [stream.episode for stream in group.streams] == [0, 1]
-    (example,) = policy_examples(model.format, episodes[0], start.history_length, remember_episode=False)
+    (example,) = policy_examples(format, episodes[0])
     assert group.streams[0].tokens.ids == example.ids
     assert group.streams[0].tokens.is_action == example.is_target

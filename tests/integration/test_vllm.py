@@ -29,7 +29,7 @@ from schemas.sampling import Sampling
 from tasks.running.pins import SHIPPED
 from tests.command_line import COMMAND, TOY, changed, environment
 from tests.distributions import likelihood_of_draws, nucleus_of
-from tests.rollouts import rollout_options
+from tests.rollouts import plain_policy, rollout_options
 
 pytestmark = [
     pytest.mark.integration,
@@ -109,10 +109,10 @@ def test_greedy_episodes_are_those_of_the_torch_engine_but_where_two_tokens_are_
         open_environment(CookingRecipe()),
         TorchEngine(weights_of(shipped.network, torch.float32), 0),
     )
-    options, tasks = rollout_options(remember_episode=False, temperature=0.0, max_steps=6), cooking.tasks("train", 24)
+    options, tasks = rollout_options(temperature=0.0, max_steps=6), cooking.tasks("train", 24)
+    format = plain_policy(shipped.format, remember_episode=False)
     ours, theirs = (
-        Rollout(engine, shipped.format, cooking, "real", options).play(tasks)
-        for engine in (torch_engine, VllmEngine(served))
+        Rollout(engine, format, cooking, "real", options).play(tasks) for engine in (torch_engine, VllmEngine(served))
     )
     differences = [one for pair in zip(ours, theirs, strict=True) if (one := first_difference(*pair))]
     assert len(differences) <= 2

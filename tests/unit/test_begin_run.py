@@ -18,8 +18,7 @@ from infra.storage.blobs import FolderBlobs
 from infra.storage.run_records import records, save_record
 from infra.storage.table_migration import migrate
 from schemas.errors import InputError, StorageError
-from schemas.recipes.recipe import Recipe
-from schemas.recipes.stored_recipes import stored_recipe
+from schemas.recipes.recipe import Recipe, stored_recipe
 from schemas.runs import RunKey, Status, Trigger
 from tests.fresh import use_home
 

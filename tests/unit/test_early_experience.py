@@ -15,10 +15,10 @@ from models.network.language_model import load_model
 from models.rollout.alternatives import forks, taken_for_real, taken_in_a_dream
 from models.rollout.behaviour_policies import collect
 from models.rollout.proposals import other_actions, proposed_by_environment, proposed_by_policy
-from schemas.recipes.learning import StartRecipe
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from tasks.data.annotate import with_reasoning
 from tasks.running.pins import SHIPPED
+from tests.rollouts import plain_policy
 
 RULES = {"recipe": 1, "take": 1, "go": 1, "open": False, "cook": True, "cut": True}
 K = 4
@@ -125,7 +125,9 @@ def test_a_dream_predicts_the_last_step_alone_and_marks_it(demonstrations):
 
 def test_a_policy_proposes_other_actions_than_the_demonstrated_ones(model, demonstrations):
     engine = TorchEngine(engine_weights(model.network), 0)
-    proposals = proposed_by_policy(demonstrations, engine, model.format, StartRecipe(), 2, random.Random(0))
+    proposals = proposed_by_policy(
+        demonstrations, engine, plain_policy(model.format, remember_episode=False), 2, random.Random(0)
+    )
     for one, of_turns in zip(demonstrations, proposals, strict=True):
         for turn, actions in zip(one.turns, of_turns, strict=True):
             assert len(actions) <= 2
@@ -157,8 +159,8 @@ RIGHT = Turn(STATE, "cook carrot with stove", Step(AFTER, 0.0, False, False))
 @pytest.mark.parametrize("remember_episode", [False, True])
 def test_a_reflection_says_why_and_then_acts(model, remember_episode):
     other = Turn(STATE, "open carrot", Step(STATE, 0.0, False, False))
-    start = StartRecipe(remember_episode=remember_episode)
-    example = reflection_example(model.format, explained(RIGHT), explained(other), start)
+    format = plain_policy(model.format, remember_episode=remember_episode)
+    example = reflection_example(format, explained(RIGHT), explained(other))
     assert example
     place = example.is_target.index(True)
     assert model.format.decode(example.ids[:place]) == f"[task] recipe: carrot fried diced[state]\n{STATE}[think]"
@@ -174,4 +176,4 @@ def test_nothing_speaks_against_an_action_that_wins_or_belongs_elsewhere(model):
     winning = Turn(STATE, "eat meal", Step("- you: full", 1.0, True, True))
     elsewhere = Turn("- you: garden", "eat meal", Step("- you: garden", 0.0, False, False))
     for other in (winning, elsewhere):
-        assert reflection_example(model.format, explained(RIGHT), explained(other), StartRecipe()) is None
+        assert reflection_example(plain_policy(model.format), explained(RIGHT), explained(other)) is None

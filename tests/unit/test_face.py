@@ -11,11 +11,11 @@ from infra.serving.single_player import SinglePlayerEnvironment
 from models.generation.torch_engine import TorchEngine, engine_weights
 from models.network.language_model import load_model
 from models.rollout.agent import Agent
-from models.rollout.rollouts import Rollout, RolloutOptions
+from models.rollout.rollouts import Rollout
 from schemas.errors import InputError
 from schemas.recipes.environments import CookingRecipe, PluginRecipe
-from schemas.recipes.learning import StartRecipe
 from tasks.running.pins import SHIPPED
+from tests.rollouts import plain_policy, rollout_options
 
 _IMPORTED = """
 import json, os, signal, sys
@@ -38,11 +38,13 @@ def test_importing_it_is_light_silent_and_changes_nothing():
 @pytest.mark.parametrize("remember_episode", [True, False])
 def test_a_policy_acts_as_in_its_rollouts(remember_episode):
     model, environment = load_model(SHIPPED / "textworld-tiny"), open_environment(CookingRecipe())
-    options = RolloutOptions(remember_episode, history_length=2, temperature=0.0, max_steps=4)
+    options, format = (
+        rollout_options(temperature=0.0, max_steps=4),
+        plain_policy(model.format, remember_episode=remember_episode),
+    )
     weights, tasks = engine_weights(model.network), environment.tasks("train", 2)
-    episodes = Rollout(TorchEngine(weights, 0), model.format, environment, "real", options).play(tasks)
-    start = StartRecipe(remember_episode=remember_episode, history_length=2)
-    agent = Agent(TorchEngine(weights, 0), model.format, start)
+    episodes = Rollout(TorchEngine(weights, 0), format, environment, "real", options).play(tasks)
+    agent = Agent(TorchEngine(weights, 0), format)
     for episode in episodes:
         turns = [(turn.state, turn.action) for turn in episode.turns]
         assert [agent.act(episode.task, state, turns[:i]) for i, (state, _) in enumerate(turns)] == episode.actions

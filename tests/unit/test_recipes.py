@@ -9,7 +9,7 @@ from flows.planning.plan import plan_of
 from flows.planning.require_methods import require_methods
 from flows.try_methods import ASKED, comparisons, stored_rows
 from schemas.errors import RecipeError
-from schemas.recipes.stored_recipes import stored_recipe
+from schemas.recipes.recipe import stored_recipe
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.toml")))

@@ -11,7 +11,7 @@ from models.text.renaming import EntityRenaming
 from schemas.recipes.environments import CookingRecipe
 from schemas.sampling import Sampled
 from tasks.running.pins import SHIPPED
-from tests.rollouts import rollout_options
+from tests.rollouts import plain_policy, rollout_options
 
 
 @pytest.fixture(scope="module")
@@ -19,19 +19,19 @@ def model():
     return load_model(SHIPPED / "textworld-tiny")
 
 
-def play(model, num_tasks: int, options: RolloutOptions, renamings=None):
+def play(model, num_tasks: int, options: RolloutOptions, renamings=None, **shown):
     environment = open_environment(CookingRecipe())
     tasks = environment.tasks("train", num_tasks)
     engine = TorchEngine(engine_weights(model.network), seed=0)
-    rollout = Rollout(engine, model.format, environment, "real", options, renamings or {})
+    rollout = Rollout(engine, plain_policy(model.format, **shown), environment, "real", options, renamings or {})
     return tasks, rollout.play(tasks)
 
 
 @pytest.mark.parametrize("history_length", [0, 2])
 def test_a_policy_is_cloned_from_what_it_will_see_when_it_plays(model, history_length):
-    options = rollout_options(remember_episode=False, history_length=history_length, max_steps=4)
-    _, (episode,) = play(model, 1, options)
-    examples = policy_examples(model.format, episode, history_length, remember_episode=False)
+    shown = {"remember_episode": False, "history_length": history_length}
+    _, (episode,) = play(model, 1, rollout_options(max_steps=4), **shown)
+    examples = policy_examples(plain_policy(model.format, **shown), episode)
     assert len(examples) == len(episode.turns) == len(episode.tokens)
     for example, stream in zip(examples, episode.tokens, strict=True):
         first_target, first_action = example.is_target.index(True), stream.is_action.index(True)
@@ -39,7 +39,7 @@ def test_a_policy_is_cloned_from_what_it_will_see_when_it_plays(model, history_l
 
 
 def test_a_policy_that_remembers_sees_one_stream(model):
-    _, (episode,) = play(model, 1, rollout_options(remember_episode=True, max_steps=3))
+    _, (episode,) = play(model, 1, rollout_options(max_steps=3), remember_episode=True)
     (stream,) = episode.tokens
     shown = [id for id, is_action in zip(stream.ids, stream.is_action, strict=True) if not is_action]
     expected = model.format.task(episode.task)
@@ -49,7 +49,7 @@ def test_a_policy_that_remembers_sees_one_stream(model):
 
 
 def test_episodes_come_back_in_the_order_of_their_tasks_whatever_the_slots(model):
-    tasks, episodes = play(model, 5, rollout_options(remember_episode=False, max_steps=3, num_slots=2))
+    tasks, episodes = play(model, 5, rollout_options(max_steps=3, num_slots=2), remember_episode=False)
     assert [episode.task.task_id for episode in episodes] == [task.task_id for task in tasks]
     assert all(episode.truncated or episode.turns[-1].step.done for episode in episodes)
 
@@ -59,8 +59,8 @@ def test_under_aliases_only_the_policy_hears_other_names(model, remember_episode
     environment = open_environment(CookingRecipe())
     (task,) = environment.tasks("train", 1)
     renamings = EntityRenaming({name: f"zan {i}" for i, name in enumerate(environment.names(task))})
-    options = rollout_options(remember_episode=remember_episode, max_steps=4)
-    _, (episode,) = play(model, 1, options, {task.task_id: renamings})
+    options, names = rollout_options(max_steps=4), {task.task_id: renamings}
+    _, (episode,) = play(model, 1, options, names, remember_episode=remember_episode)
     seen = " ".join(model.format.decode(stream.ids) for stream in episode.tokens)
     assert "zan 0" in seen
     assert not any(name in seen for name in environment.names(task))
@@ -99,7 +99,7 @@ def test_what_a_policy_says_under_an_alias_is_done_to_the_thing_itself(model):
     assert said != action
     engine = Speaker(model.format.action(said))
     rollout = Rollout(
-        engine, model.format, environment, "real", rollout_options(max_steps=1), {task.task_id: renamings}
+        engine, plain_policy(model.format), environment, "real", rollout_options(max_steps=1), {task.task_id: renamings}
     )
     (episode,) = rollout.play([task])
     (turn,) = episode.turns

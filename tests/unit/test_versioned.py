@@ -13,9 +13,10 @@ from schemas.errors import DreamGymError
 from schemas.plain import plain, references_in, restored
 from schemas.recipes import digests
 from schemas.recipes.digests import digest_of
-from schemas.recipes.learning import RlRecipe, StartRecipe
+from schemas.recipes.learning import RlRecipe
 from schemas.recipes.methods import JudgeRecipe
 from schemas.recipes.networks import ExperienceRecipe
+from schemas.recipes.policy import PolicyRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from tasks.running import cache_key, device, import_closure
@@ -215,5 +216,5 @@ def test_real_episodes_are_not_played_anew_because_the_experience_model_is_fitte
     longer = recipe.model_copy(update={"experience": ExperienceRecipe(judge=JudgeRecipe(num_votes=3))})
     assert longer.real_play == recipe.real_play
     assert longer.play != recipe.play
-    otherwise = recipe.model_copy(update={"start": StartRecipe(history_length=5)})
+    otherwise = recipe.model_copy(update={"policy": PolicyRecipe(history_length=5)})
     assert otherwise.real_play != recipe.real_play

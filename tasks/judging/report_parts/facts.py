@@ -48,14 +48,14 @@ def time_chart(stage_seconds: Mapping[str, float]) -> Markup:
 
 
 def stage_rows(record: Record) -> list[list[str]]:
-    """Return one row per stage: time, tokens, and episodes without an outcome with their reasons."""
-    failures = record.get("stage_failures", {})  # absent in records of older runs
+    """Return one row per stage: time, tokens, episodes without an outcome with their reasons, and limits that were met."""
+    counts = [record.get(name, {}) for name in ("stage_failures", "stage_limits")]  # absent in records of older runs
     return [
         [
             stage_label(stage),
             f"{seconds:,.1f} s",
             count(record["stage_tokens"][stage]) if stage in record["stage_tokens"] else "",
-            "; ".join(f"{number:,}: {reason}" for reason, number in failures.get(stage, {}).items()),
+            *("; ".join(f"{number:,}: {what}" for what, number in one.get(stage, {}).items()) for one in counts),
         ]
         for stage, seconds in record["stage_seconds"].items()
     ]

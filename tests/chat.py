@@ -1,0 +1,32 @@
+"""A tokenizer with a chat template, as that of a small instruct model."""
+
+from collections.abc import Sequence
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+CHATML = (
+    "<|begin|>{% for one in messages %}<|im_start|>{{ one['role'] }}\n{{ one['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+CORPUS = ["- fridge: closed, in the kitchen\n- you: carry nothing\n open fridge [state] [action] continue success"]
+
+
+def byte_level_tokenizer(special_tokens: Sequence[str] = ("<|end|>",), template: str = "") -> PreTrainedTokenizerFast:
+    """Return a tokenizer that knows none of our markers, as a pretrained model's does; its texts end with the first token."""
+    words = Tokenizer(models.BPE())
+    words.pre_tokenizer, words.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    words.train_from_iterator(
+        CORPUS, trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, special_tokens=list(special_tokens))
+    )
+    end = special_tokens[0]
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token=end, pad_token=end)
+    if template:
+        tokenizer.chat_template = template
+    return tokenizer
+
+
+def chat_tokenizer(template: str = CHATML) -> PreTrainedTokenizerFast:
+    """Return a tokenizer with this chat template, whose answers end with a token of their own."""
+    return byte_level_tokenizer(("<|end|>", "<|begin|>", "<|im_start|>", "<|im_end|>"), template)
