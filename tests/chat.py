@@ -29,4 +29,4 @@ def byte_level_tokenizer(special_tokens: Sequence[str] = ("<|end|>",), template:
 
 def chat_tokenizer(template: str = CHATML) -> PreTrainedTokenizerFast:
     """Return a tokenizer with this chat template, whose answers end with a token of their own."""
-    return byte_level_tokenizer(("<|end|>", "<|begin|>", "<|im_start|>", "<|im_end|>"), template)
+    return byte_level_tokenizer(("<|endoftext|>", "<|begin|>", "<|im_start|>", "<|im_end|>"), template)

@@ -7,7 +7,7 @@ from models.experience.experience_model import parse_prediction
 from models.network.language_model import load_model
 from schemas.records import Trajectory
 from schemas.state_text import changes_between, lines_of
-from tasks.running.pins import SHIPPED
+from tasks.backbones.find_backbone import SHIPPED
 
 
 def require_predictable(episodes: Sequence[Trajectory]) -> None:

@@ -9,6 +9,7 @@ from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from tasks.backbones.backbone_from_logs import backbone_from_logs
 from tasks.backbones.fetch_backbone import fetch_backbone
+from tasks.backbones.find_backbone import folder_digest
 from tasks.data.annotate import annotate
 from tasks.data.ingest import ingest
 from tasks.data.recall import recall
@@ -19,7 +20,6 @@ from tasks.learning.fit_experience_model import cut_off, fit_experience_model
 from tasks.learning.learn_preferences import learn_preferences
 from tasks.logs.files import log_files
 from tasks.playing.play_policy import play_policy
-from tasks.running.pins import folder_digest
 
 
 def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:

@@ -12,7 +12,7 @@ from models.network.language_model import load_architecture
 from models.text.policy_formats import open_policy_format
 from schemas.errors import DreamGymError
 from schemas.recipes.recipe import Recipe
-from tasks.running.pins import backbone_folder
+from tasks.backbones.find_backbone import backbone_folder
 
 
 def missing(recipe: Recipe) -> list[str]:

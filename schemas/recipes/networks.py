@@ -47,7 +47,8 @@ class BackboneRecipe(Section):
     """The network that policy and experience model start from."""
 
     model: str = "textworld-tiny"
-    """Name of a shipped backbone, a folder, or a hub id."""
+    """Name of a shipped backbone, a folder, a GGUF file or a folder with one, "smollm2-135m" (which comes in a Python
+    package), or a hub id."""
     revision: str | None = None
     """Commit of a hub model; required for hub models."""
     random_init: bool = False

@@ -8,8 +8,8 @@ from infra.context import run_context
 from models.network.language_model import load_model
 from schemas.recipes.networks import BackboneRecipe
 from schemas.records import Reference
+from tasks.backbones.find_backbone import backbone_folder
 from tasks.running.artifacts import put_model
-from tasks.running.pins import backbone_folder
 from tasks.running.versioned import versioned_task
 
 

@@ -15,10 +15,10 @@ from models.network.precision import matmul_dtype
 from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampling, of_update
 from schemas.errors import InputError
 from schemas.recipes.recipe import Recipe
+from tasks.backbones.find_backbone import backbone_folder
 from tasks.planning.estimate_time import least_seconds
 from tasks.planning.token_lengths import Lengths, lengths
 from tasks.running.device import device
-from tasks.running.pins import backbone_folder
 
 _NUM_KEPT = 3
 """Number of models in memory besides the trained one: the previous policy, the start, the experience model."""

@@ -20,7 +20,7 @@ from mlflow import MlflowClient
 from infra.settings import Settings
 from infra.storage.replay_store import ReplayStore
 from schemas.tables import SCHEMA_VERSION
-from tasks.running.pins import SHIPPED
+from tasks.backbones.find_backbone import SHIPPED
 from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, dreamgym_here, environment
 from tests.free_ports import free_ports
 from tests.left_processes import processes_on

@@ -11,7 +11,7 @@ from trl.trainer import grpo_trainer
 
 from flows.services.serve_experience_model import gymnasium_dream
 from models.network.language_model import load_model
-from tasks.running.pins import SHIPPED
+from tasks.backbones.find_backbone import SHIPPED
 
 STATES: list[str] = []
 _TEMPLATE = (

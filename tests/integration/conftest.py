@@ -10,8 +10,8 @@ from infra.settings import settings
 from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from models.network.language_model import load_model
+from tasks.backbones.find_backbone import SHIPPED
 from tasks.running.artifacts import forget, put_model
-from tasks.running.pins import SHIPPED
 from tests.fresh import use_home
 
 

@@ -10,9 +10,9 @@ from infra.tracking.worker_metrics import Notes
 from models.network.language_model import load_model
 from models.training.sft import Example
 from schemas.recipes.networks import SftRecipe, TrainingRecipe
+from tasks.backbones.find_backbone import SHIPPED
 from tasks.learning.run_training import fine_tuned
 from tasks.running.artifacts import put_model
-from tasks.running.pins import SHIPPED
 
 NUM_UPDATES = 90
 

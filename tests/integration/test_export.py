@@ -26,8 +26,8 @@ from schemas.recipes.networks import TrainingRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.records import AgentTask
 from schemas.sampling import Sampling
+from tasks.backbones.find_backbone import SHIPPED
 from tasks.running.artifacts import forget, get_frozen_model, get_model, put_model
-from tasks.running.pins import SHIPPED
 from tests.stored_runs import finished_run
 
 pytestmark = pytest.mark.integration

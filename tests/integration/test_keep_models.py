@@ -8,8 +8,8 @@ import torch
 from infra.context import objects
 from models.network.language_model import load_model
 from schemas.recipes.networks import TrainingRecipe
+from tasks.backbones.find_backbone import SHIPPED
 from tasks.running.artifacts import fetch_merged_model, forget, get_frozen_model, get_model, put_model
-from tasks.running.pins import SHIPPED
 
 pytestmark = pytest.mark.integration
 LORA = TrainingRecipe(lora_rank=4, lora_alpha=8)

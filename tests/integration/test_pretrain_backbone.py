@@ -10,8 +10,8 @@ from models.network.language_model import load_model
 from models.training.sft import sft_loss
 from schemas.errors import IntegrityError
 from schemas.recipes.networks import BackboneRecipe
+from tasks.backbones.find_backbone import folder_digest
 from tasks.backbones.pretrain_backbone import BackbonePlan, Leg, batch_stream, pretrain
-from tasks.running.pins import folder_digest
 
 LEG = Leg(num_updates=60, learning_rate=5e-3, names_from_vocabulary=False, seed=0)
 PLAN = BackbonePlan(hidden_size=32, num_layers=1, num_heads=2, vocab_size=512, legs=(LEG,))

@@ -13,8 +13,8 @@ from infra.context import ledger, objects, registry
 from models.network.language_model import load_model
 from schemas.ledger import Decision, Entry
 from schemas.recipes.networks import TrainingRecipe
+from tasks.backbones.find_backbone import SHIPPED
 from tasks.running.artifacts import forget, get_frozen_model, get_model, put_model
-from tasks.running.pins import SHIPPED
 from tests.free_ports import free_port
 from tests.fresh import reset_context
 from tests.integration.tracking_server import mlflow_server

@@ -26,7 +26,7 @@ from schemas.errors import EngineError
 from schemas.recipes.environments import CookingRecipe
 from schemas.records import Trajectory
 from schemas.sampling import Sampling
-from tasks.running.pins import SHIPPED
+from tasks.backbones.find_backbone import SHIPPED
 from tests.command_line import COMMAND, TOY, changed, environment
 from tests.distributions import likelihood_of_draws, nucleus_of
 from tests.rollouts import plain_policy, rollout_options
@@ -181,7 +181,7 @@ def test_a_server_that_cannot_start_says_why(tmp_path):
 def test_the_server_ends_with_its_parent_however_that_ends(tmp_path):
     script = (
         "import os, signal; from pathlib import Path; from infra.engines.vllm_server import VllmServer;"
-        "from infra.settings import settings; from models.network.language_model import load_model; from tasks.running.pins import SHIPPED;"
+        "from infra.settings import settings; from models.network.language_model import load_model; from tasks.backbones.find_backbone import SHIPPED;"
         "server = VllmServer(settings(), 'test', 'shipped', load_model(SHIPPED / 'textworld-tiny').save);"
         "print(server._folder.name, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )

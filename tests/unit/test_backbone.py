@@ -5,7 +5,7 @@ from transformers import AutoTokenizer
 
 from models.network.language_model import load_architecture, load_model
 from schemas.errors import InputError
-from tasks.running.pins import SHIPPED
+from tasks.backbones.find_backbone import SHIPPED
 from tests.unit.tiny import tiny_network
 
 

@@ -16,8 +16,8 @@ from models.rollout.alternatives import forks, taken_for_real, taken_in_a_dream
 from models.rollout.behaviour_policies import collect
 from models.rollout.proposals import other_actions, proposed_by_environment, proposed_by_policy
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
+from tasks.backbones.find_backbone import SHIPPED
 from tasks.data.annotate import with_reasoning
-from tasks.running.pins import SHIPPED
 from tests.rollouts import plain_policy
 
 RULES = {"recipe": 1, "take": 1, "go": 1, "open": False, "cook": True, "cut": True}

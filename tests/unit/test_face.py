@@ -14,7 +14,7 @@ from models.rollout.agent import Agent
 from models.rollout.rollouts import Rollout
 from schemas.errors import InputError
 from schemas.recipes.environments import CookingRecipe, PluginRecipe
-from tasks.running.pins import SHIPPED
+from tasks.backbones.find_backbone import SHIPPED
 from tests.rollouts import plain_policy, rollout_options
 
 _IMPORTED = """

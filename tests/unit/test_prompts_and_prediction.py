@@ -12,7 +12,7 @@ from models.network.language_model import load_model
 from models.text.prompts import PromptFormat, TransitionQuery, without_markers
 from schemas.recipes.networks import ExperienceRecipe
 from schemas.records import AgentTask, Failure, Step
-from tasks.running.pins import SHIPPED
+from tasks.backbones.find_backbone import SHIPPED
 
 TASK = AgentTask("t", "recipe: carrot fried diced", "train", "f")
 SITUATION = TransitionQuery(TASK, "- you: kitchen\n- carrot: counter raw uncut", "take carrot from counter")

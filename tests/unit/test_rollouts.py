@@ -10,7 +10,7 @@ from models.rollout.rollouts import Rollout, RolloutOptions
 from models.text.renaming import EntityRenaming
 from schemas.recipes.environments import CookingRecipe
 from schemas.sampling import Sampled
-from tasks.running.pins import SHIPPED
+from tasks.backbones.find_backbone import SHIPPED
 from tests.rollouts import plain_policy, rollout_options
 
 

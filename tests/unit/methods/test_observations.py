@@ -15,7 +15,7 @@ from models.methods.streams import TrainingGroup, TrainingStream
 from models.network.language_model import load_model
 from schemas.errors import RecipeError
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
-from tasks.running.pins import SHIPPED
+from tasks.backbones.find_backbone import SHIPPED
 from tests.training import group_of, rl, scoring, trainer_of
 from tests.unit.methods.streams import tokens
 from tests.unit.tiny import tiny_network

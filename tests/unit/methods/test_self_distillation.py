@@ -13,7 +13,7 @@ from models.rollout.wins import most_similar
 from models.training import trained_logprobs
 from models.training.demonstrated_policy import DemonstratedPolicy
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
-from tasks.running.pins import SHIPPED
+from tasks.backbones.find_backbone import SHIPPED
 from tests.training import group_of, rl, scoring, trainer_of
 from tests.unit.methods.streams import tokens
 from tests.unit.tiny import tiny_network

@@ -16,7 +16,7 @@ from models.training import trained_logprobs
 from models.training.trained_logprobs import logprobs_by_group
 from schemas.errors import RecipeError
 from schemas.records import AgentTask
-from tasks.running.pins import SHIPPED
+from tasks.backbones.find_backbone import SHIPPED
 
 MODEL = load_model(SHIPPED / "textworld-tiny")
 STATES = [ValuedState("t", "cook", "- a: b", 0.75), ValuedState("t", "cook", "- a: c", 0.0)]

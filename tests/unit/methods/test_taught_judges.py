@@ -15,7 +15,7 @@ from models.text.prompts import TransitionQuery
 from schemas.recipes.methods import JudgeRecipe
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from schemas.sampling import Sampled
-from tasks.running.pins import SHIPPED
+from tasks.backbones.find_backbone import SHIPPED
 from tests.training import rl, trainer_of
 from tests.unit.tiny import tiny_network
 
