@@ -1,5 +1,6 @@
 """Commands that plan and run recipes."""
 
+import json
 import shlex
 from typing import Annotated, Any
 
@@ -85,6 +86,32 @@ def check(
 
 def _as_typed(changes: list[str] | None) -> list[str]:
     return [part for change in changes or [] for part in ("--set", change)]
+
+
+@app.command(epilog=examples("dreamgym evaluate textworld-tiny --model smollm2-135m --set policy.template=chat"))
+def evaluate(
+    recipe: RecipeName,
+    model: Annotated[str, typer.Option(help="A folder, a GGUF file, a shipped name, or a hub id.")],
+    against: Annotated[
+        str | None, typer.Option(help="A run: dream in its experience model, compare with its policies.", metavar="RUN")
+    ] = None,
+    changes: Changes = None,
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate any model, as it is, on the pinned test tasks of a recipe: for real, and in the dream of a run.
+
+    A hub id needs its commit: --set backbone.revision=...
+    """
+    from flows.planning.load_recipe import load_recipe
+
+    chosen = [*(changes or []), "evaluation.panel=pinned", f"backbone.model={json.dumps(model)}"]
+    loaded = load_recipe(recipe, chosen)  # before the slow imports: report mistakes at once
+    from flows.reports.show_evaluation import print_evaluation
+    from flows.running.run_in_process import evaluate_in_process
+    from flows.runs.find_run import find_run
+
+    found = evaluate_in_process(loaded, find_run(against) if against else None)
+    print_json(found) if as_json else print_evaluation(found)
 
 
 @app.command()

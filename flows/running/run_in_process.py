@@ -1,8 +1,8 @@
-"""Run a recipe in this process, for the command line and for Python; slow imports wait until the recipe is checked."""
+"""Run a recipe, or evaluate a model, in this process; slow imports wait until the recipe is checked."""
 
 import sys
 from contextlib import redirect_stdout
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flows.planning.check_services import require_services
 from flows.stage import Stage
@@ -43,3 +43,19 @@ def run_in_process(recipe: Recipe, until: Stage, display: "Display | None" = Non
         from flows.running.run_recipe import work_on
 
         return work_on(begun, until, display)
+
+
+def evaluate_in_process(recipe: Recipe, against: Record | None) -> dict[str, Any]:
+    """Evaluate a recipe's backbone as it is; see `evaluate_model`.
+
+    Raises:
+        InputError: the model cannot be used, or the run was evaluated on other tasks.
+        StorageError: a store or a server cannot be used.
+    """
+    require_services(recipe)
+    with restored_interrupts(), redirect_stdout(sys.stderr):
+        open_prefect()
+        from flows.running.evaluate_model import evaluate_model
+        from infra.tracking.progress import Display
+
+        return evaluate_model(recipe, against, Display())

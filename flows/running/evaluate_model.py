@@ -1,0 +1,92 @@
+"""Evaluate any model as the policy of a recipe: on its pinned test tasks, beside the policies of a run."""
+
+from collections import defaultdict
+from dataclasses import asdict
+from statistics import fmean
+from typing import Any
+
+from prefect import flow
+
+from flows.loop.evaluate_and_judge import held_out
+from flows.loop.lineage import Lineage
+from flows.loop.run_session import run_session
+from flows.reports.compare_runs import successes_of
+from infra.tracking.progress import Display
+from models.measurement.intervals import paired_gain
+from schemas.errors import InputError
+from schemas.plain import restored
+from schemas.recipes.recipe import Recipe
+from schemas.runs import Evaluation, Record
+from tasks.backbones.fetch_backbone import fetch_backbone
+from tasks.backbones.find_backbone import folder_digest
+from tasks.running.pins import with_encoder_pinned
+
+_SHOWN = ("real_success", "interval_low", "interval_high", "num_failed", "dream_success", "outcome_agreement")
+
+
+def evaluate_model(recipe: Recipe, against: Record | None, display: Display) -> dict[str, Any]:
+    """Play a recipe's pinned test tasks with its backbone as the policy, and return what came of it.
+
+    Args:
+        recipe: Recipe with the model as its backbone, and evaluation.panel = "pinned".
+        against: Record of a run, in whose dream the tasks are played, too, and whose policies it is compared with.
+        display: Shows progress.
+
+    Returns:
+        Real success with its interval, that of families, and the paired gain over each policy of the run; with a run,
+        success in its dream and the share of dreamt outcomes that hold, too.
+
+    Raises:
+        InputError: the model cannot be used, or the run was evaluated on other tasks.
+    """
+    run_id = f"evaluate-{recipe.name}-{recipe.digest[:8]}"
+    with run_session(recipe, run_id, display):
+        evaluation = model_evaluation.with_options(flow_run_name=run_id)
+        measured = evaluation(recipe, restored(against["lineage"]) if against else {})
+    others = successes_of(against) if against else {}
+    successes = measured["successes"]
+    return {
+        "run_id": run_id,
+        "model": recipe.backbone.model,
+        "num_tasks": len(successes),
+        **{name: measured[name] for name in _SHOWN if name in measured},
+        "families": _by_family(successes, measured["families"]),
+        "gains": {name: _gain(successes, theirs) for name, theirs in others.items()},
+    }
+
+
+@flow(name="model-evaluation", validate_parameters=False)
+def model_evaluation(recipe: Recipe, references: dict[str, Any]) -> Evaluation:
+    """Evaluate a recipe's backbone on its pinned test tasks.
+
+    Args:
+        recipe: Recipe, which names a model.
+        references: Lineage of a run in whose dream it is evaluated, too; empty: for real only.
+    """
+    recipe, made = with_encoder_pinned(recipe), Lineage.of_finished(references)
+    if not references:
+        made.artifacts.experience = []
+    model = fetch_backbone(recipe.backbone, folder_digest(recipe.backbone))
+    return held_out(recipe, made, "model", model, 0)
+
+
+def _gain(successes: dict[str, float], theirs: dict[str, float]) -> dict[str, float]:
+    """Return the paired gain over a policy of a run.
+
+    Raises:
+        InputError: it was evaluated on other tasks.
+    """
+    if successes.keys() != theirs.keys():
+        shared = len(successes.keys() & theirs.keys())
+        raise InputError(
+            f"the run was evaluated on other tasks, of which {shared} are among these {len(successes)}: compare with a run that "
+            "has evaluation.panel = 'pinned' and as many test tasks"
+        )
+    return asdict(paired_gain([successes[task] for task in successes], [theirs[task] for task in successes]))
+
+
+def _by_family(successes: dict[str, float], families: dict[str, str]) -> dict[str, dict[str, float]]:
+    by_family: dict[str, list[float]] = defaultdict(list)
+    for task, success in successes.items():
+        by_family[families[task]].append(success)
+    return {name: {"num_tasks": len(some), "real_success": fmean(some)} for name, some in by_family.items()}
