@@ -1,8 +1,8 @@
-"""Questions to a chat model, and the port of models that answer them."""
+"""Questions to a chat model, conversations, and the ports of models that answer them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,5 +35,39 @@ class ChatModel(Protocol):
             questions: Questions, sent concurrently.
             is_fine: Returns whether an answer is usable; only usable answers are cached.
             num_attempts: Maximum number of attempts per question.
+        """
+        ...
+
+
+Messages = Sequence[Mapping[str, str]]
+"""A conversation, oldest message first: each has a role and a content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The next words of an answer."""
+
+    text: str
+    num_tokens: int
+    """Tokens that were sampled for it."""
+    num_prompt_tokens: int
+    """Tokens of the conversation that is answered."""
+    finish_reason: Literal["", "stop", "length"] = ""
+    """Empty unless it is the last piece: the answer has ended, or met its limit."""
+
+
+class Conversationalist(Protocol):
+    """A model that continues conversations."""
+
+    def answer(self, messages: Messages, max_new_tokens: int | None, temperature: float) -> Iterator[Piece]:
+        """Yield an answer piece by piece.
+
+        Args:
+            messages: Conversation.
+            max_new_tokens: Maximum number of tokens; None: as many as the model has room for.
+            temperature: Sampling temperature; 0 is greedy.
+
+        Raises:
+            InputError: the model cannot read these messages, or they leave no room for an answer.
         """
         ...

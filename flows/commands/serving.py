@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from flows.commands.application import AsJson, Changes, RecipeName, app, embed_prefect_here, examples, print_json
+from schemas.errors import InputError
 
 
 @app.command()
@@ -21,7 +22,7 @@ def ui(
     serve_ui(mlflow_port, prefect_port, print_json if as_json else print_pages)
 
 
-@app.command(epilog=examples("dreamgym serve @latest --port 9000"))
+@app.command(epilog=examples("dreamgym serve @latest --port 9000", "dreamgym serve --policy champion"))
 def serve(
     name: Annotated[
         str | None,
@@ -30,20 +31,39 @@ def serve(
             metavar="MODEL_OR_RUN",
         ),
     ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="Serve the policy of a run instead, by OpenAI's chat completions.", metavar="RUN|champion"),
+    ] = None,
     host: Annotated[str, typer.Option(help="Others than loopback need a token in DREAMGYM_SERVE_TOKEN.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Of the server.", min=1, max=65_535)] = 8_000,
     max_sessions: Annotated[int, typer.Option(help="How many may play at a time.", min=1)] = 128,
     as_json: AsJson = False,
 ) -> None:
-    """Serve an experience model as an environment that others train in (OpenEnv), until Ctrl-C."""
+    """Serve an experience model as an environment that others train in (OpenEnv), or a policy, until Ctrl-C."""
     from flows.planning.check_serving import find_dream, require_place
 
-    summary = find_dream(name)
+    if policy and name:
+        raise InputError("serve an experience model or a policy, not both: leave out MODEL_OR_RUN or --policy")
     require_place(host, port)
+    if policy:
+        _serve_policy(policy, host, port, as_json=as_json)
+        return
+    summary = find_dream(name)
     embed_prefect_here()
     from flows.services.serve_experience_model import serve as serve_dream
 
     serve_dream(summary, host, port, max_sessions, print_json if as_json else None)
+
+
+def _serve_policy(policy: str, host: str, port: int, *, as_json: bool) -> None:
+    from flows.runs.find_policy import find_policy
+
+    found = find_policy(policy)
+    embed_prefect_here()
+    from flows.services.serve_policy import serve_policy
+
+    serve_policy(found, host, port, print_json if as_json else None)
 
 
 @app.command()

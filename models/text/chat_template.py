@@ -1,5 +1,6 @@
 """A model's own chat template: the tokens around what a user says, and the token that ends an answer."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,22 +34,43 @@ class ChatTemplate:
                 'the model\'s tokenizer has no chat template, which policy.template = "chat" needs: take the instruct '
                 'version of the model, or policy.template = "plain"'
             )
-        before, between = _parted(_rendered(tokenizer, answered=False), _SAID)
-        _, after = _parted(_rendered(tokenizer, answered=True), _ANSWERED)
+        question, answer = {"role": "user", "content": _SAID}, {"role": "assistant", "content": _ANSWERED}
+        before, between = _parted(_rendered(tokenizer, [question], answered=False), _SAID)
+        _, after = _parted(_rendered(tokenizer, [question, answer], answered=True), _ANSWERED)
         ends = _encoded(tokenizer, after)
         if not ends or ends[0] not in tokenizer.added_tokens_decoder:
             raise InputError(f"the model's chat template ends an answer with {after[:40]!r}, which is no special token")
         return cls(_encoded(tokenizer, before), _encoded(tokenizer, between), ends[0])
 
 
-def _rendered(tokenizer: Any, *, answered: bool) -> str:
-    """Return the text of a conversation with or without the model's answer."""
+def conversation_ids(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> list[int]:
+    """Return a conversation in the tokens of the model's template, up to where its answer begins.
+
+    Contents are encoded without special tokens, so that none can end its message.
+
+    Args:
+        tokenizer: Tokenizer with a chat template.
+        messages: Messages with role and content, oldest first.
+
+    Raises:
+        InputError: the template refuses these messages, or does not show each of them once.
+    """
+    places = [f"{_SAID}-{number}-" for number in range(len(messages))]
+    marked = [{**one, "content": place} for one, place in zip(messages, places, strict=True)]
+    rest, ids = _rendered(tokenizer, marked, answered=False), list[int]()
+    for one, place in zip(messages, places, strict=True):
+        before, rest = _parted(rest, place)
+        ids += [*_encoded(tokenizer, before), *_encoded(tokenizer, one["content"], split_special_tokens=True)]
+    return [*ids, *_encoded(tokenizer, rest)]
+
+
+def _rendered(tokenizer: Any, messages: Sequence[Mapping[str, str]], *, answered: bool) -> str:
+    """Return the text of a conversation; if it is not answered, up to where the answer begins."""
     from jinja2 import TemplateError
 
-    messages = [{"role": "user", "content": _SAID}, {"role": "assistant", "content": _ANSWERED}]
     try:
         return tokenizer.apply_chat_template(
-            messages if answered else messages[:1],
+            messages,
             tokenize=False,
             add_generation_prompt=not answered,
             date_string=_DATE,
@@ -65,5 +87,5 @@ def _parted(text: str, said: str) -> tuple[str, str]:
     return before, after
 
 
-def _encoded(tokenizer: Any, text: str) -> tuple[int, ...]:
-    return tuple(tokenizer.encode(text, add_special_tokens=False))
+def _encoded(tokenizer: Any, text: str, *, split_special_tokens: bool = False) -> tuple[int, ...]:
+    return tuple(tokenizer.encode(text, add_special_tokens=False, split_special_tokens=split_special_tokens))

@@ -1,9 +1,11 @@
 """Recipes of models too large for this machine, with a small random one of the same architecture in their place."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 
 from models.network.language_model import LanguageModel
@@ -11,6 +13,7 @@ from models.text.prompts import PromptFormat
 from tests.alfworld import require_games
 from tests.chat import byte_level_tokenizer, chat_tokenizer
 from tests.command_line import LENIENT_GATE, SMALLER, TOY, dreamgym_here, lineage_of
+from tests.end_to_end.test_dream_out import serving
 from tests.integration.shop_server import shop
 from tests.unit.tiny import tiny_network
 
@@ -48,6 +51,27 @@ def test_a_chat_policy_that_thinks_goes_through_a_whole_cycle(tmp_path):
     summary = json.loads(dreamgym_here(tmp_path, "show", "--json").stdout)
     met = {kind for limits in summary["stage_limits"].values() for kind in limits}
     assert "answers longer than 80 tokens" in met or "answers without a thought and an action" in met
+    assert "max_new_tokens=80" in _model_card(tmp_path)
+    with serving(tmp_path, "", "--policy", "@latest") as url:
+        client = openai.OpenAI(base_url=f"{url.replace('ws', 'http')}/v1", api_key="none", max_retries=0)
+        answer = _once_it_listens(client, model="policy", messages=[{"role": "user", "content": "Act."}], max_tokens=8)
+    assert answer.usage.completion_tokens <= 8
+
+
+def _model_card(home: Path) -> str:
+    done = dreamgym_here(home, "export", "@latest", str(home / "exported"))
+    assert done.returncode == 0, done.stderr
+    return (home / "exported" / "README.md").read_text()
+
+
+def _once_it_listens(client: openai.OpenAI, **asked: Any) -> Any:
+    """Return the answer of a server that is starting."""
+    for _ in range(300):
+        try:
+            return client.chat.completions.create(**asked)
+        except openai.APIConnectionError:
+            time.sleep(0.2)
+    raise TimeoutError
 
 
 @pytest.mark.e2e
