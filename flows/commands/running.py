@@ -104,7 +104,12 @@ def evaluate(
     """
     from flows.planning.load_recipe import load_recipe
 
-    chosen = [*(changes or []), "evaluation.panel=pinned", f"backbone.model={json.dumps(model)}"]
+    chosen = [
+        *(changes or []),
+        "evaluation.panel=pinned",
+        f"backbone.model={json.dumps(model)}",
+        "backbone.scratch=false",
+    ]
     loaded = load_recipe(recipe, chosen)  # before the slow imports: report mistakes at once
     from flows.reports.show_evaluation import print_evaluation
     from flows.running.run_in_process import evaluate_in_process

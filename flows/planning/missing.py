@@ -8,7 +8,8 @@ from huggingface_hub import logging
 from infra.engines.endpoint import require_endpoint
 from infra.environments.by_name import open_environment
 from infra.settings import settings
-from models.network.language_model import load_architecture
+from models.network.language_model import load_architecture, require_computable
+from models.network.lora import require_peft
 from models.text.policy_formats import open_policy_format
 from schemas.errors import DreamGymError
 from schemas.recipes.recipe import Recipe
@@ -34,12 +35,19 @@ def _others(recipe: Recipe) -> Iterator[str]:
         backbone = recipe.backbone
         logging.set_verbosity_error()  # the hub's client reports each of its attempts
         if not backbone.scratch:
-            _, format = load_architecture(backbone_folder(backbone) or backbone.model, revision=backbone.revision)
+            found = backbone_folder(backbone) or backbone.model
+            config, format = load_architecture(found, revision=backbone.revision)
+            require_computable(config)
             open_policy_format(format, recipe.policy)
+
+    def adapters() -> None:
+        if recipe.training.lora_rank:
+            require_peft()
 
     requirements = {
         f"the environment {recipe.environment.name}": lambda: open_environment(recipe.environment).tasks("train", 1),
         "the backbone": model,
+        "adapters": adapters,
         "the endpoint": lambda: require_endpoint(settings(), recipe.endpoint_models),
     }
     for name, require in requirements.items():

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from models.network.transformer import weights_of
 from models.text.prompts import PromptFormat
 from schemas.errors import InputError
 
@@ -77,6 +78,22 @@ def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) 
         tokenizer = AutoTokenizer.from_pretrained(folder_or_id, **arguments)
     _require_match(folder_or_id, tokenizer, config)
     return config, PromptFormat(tokenizer, _end_ids(config))
+
+
+def require_computable(config: Any) -> None:
+    """Refuse a network that cannot be computed here, before its weights are loaded.
+
+    Raises:
+        InputError: no causal LM, or an architecture that `weights_of` does not know.
+    """
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"):
+        try:
+            network = AutoModelForCausalLM.from_config(config)
+        except ValueError as error:
+            raise InputError(f"{config.model_type!r} is no causal language model: {error}") from error
+    weights_of(network, torch.float32)
 
 
 def _end_ids(settings: Any) -> list[int]:

@@ -43,12 +43,23 @@ def add_adapters(network: Any, rank: int, alpha: int, seed: int) -> None:
     Raises:
         InputError: peft is not installed.
     """
-    try:
-        from peft import LoraConfig
-    except ImportError as error:
-        raise InputError("training.lora_rank needs peft: pip install 'dreamgym[lora]'") from error
+    require_peft()
+    from peft import LoraConfig
+
     torch.manual_seed(seed)
     network.add_adapter(LoraConfig(r=rank, lora_alpha=alpha, target_modules=_PROJECTIONS), _NAME)
+
+
+def require_peft() -> None:
+    """Refuse adapters where their package is missing.
+
+    Raises:
+        InputError: peft is not installed.
+    """
+    try:
+        import peft  # noqa: F401
+    except ImportError as error:
+        raise InputError("training.lora_rank needs peft: pip install 'dreamgym[lora]'") from error
 
 
 def adapter_of(linears: Sequence[Any]) -> tuple[Tensor, Tensor]:

@@ -43,6 +43,32 @@ def logprobs_by_group(
     return found
 
 
+def divergence(network: Any, groups: Sequence[TrainingGroup], temperature: float, tokens_per_batch: int) -> float:
+    """Return the KL divergence per token from the policy that sampled these groups to a network.
+
+    It is estimated on the sampled tokens as r - 1 - log r, where r is the ratio of the new to the old probability:
+    Schulman's k3 (joschu.net/blog/kl-approx.html).
+
+    Args:
+        network: Network to compare.
+        groups: Groups of streams, with the log-probabilities that they were sampled with.
+        temperature: Temperature of sampling.
+        tokens_per_batch: Maximum number of tokens computed at a time.
+    """
+    total, count = 0.0, 0
+    for group, logprobs in logprobs_by_group(network, groups, temperature, tokens_per_batch):
+        sampled = [
+            old
+            for stream in group.streams
+            for old, acts in zip(stream.tokens.logprobs, stream.tokens.is_action, strict=True)
+            if acts
+        ]
+        log_ratios_M = torch.tensor(logprobs, dtype=torch.float64) - torch.tensor(sampled, dtype=torch.float64)
+        total += float((log_ratios_M.exp() - 1 - log_ratios_M).sum())
+        count += len(sampled)
+    return total / max(1, count)
+
+
 def logprobs_and_hidden(weights: Weights, groups: Sequence[TrainingGroup], temperature: float) -> tuple[Tensor, Tensor]:
     """Return log-probabilities of all trained tokens, [M], and the hidden states they are predicted from, [M, hidden]."""
     prefixes = [group.streams[0].tokens.ids[: group.prefix_length] for group in groups]

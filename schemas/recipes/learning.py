@@ -133,6 +133,9 @@ class RlRecipe(RolloutRecipe):
     clipping of the loss bounds (PPO, arXiv 1707.06347)."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """Maximum norm of the gradients; longer ones are scaled down."""
+    max_kl: float | None = Field(default=None, gt=0)
+    """Maximum KL divergence per sampled token from the policy before a round to the one after it. A round that goes further
+    is undone. It takes another forward pass; None: it is not measured."""
 
     @property
     def rollouts(self) -> RolloutRecipe:

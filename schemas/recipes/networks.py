@@ -1,8 +1,8 @@
 """Networks of a recipe: backbone, fine-tuning, inference engine, experience model."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from schemas.recipes.methods import JudgeRecipe
 from schemas.recipes.section import Section
@@ -54,10 +54,24 @@ class BackboneRecipe(Section):
     random_init: bool = False
     """Load architecture and tokenizer only and initialise weights at random, to try a recipe without its weights."""
     scratch: ScratchRecipe | None = None
-    """Train a backbone from scratch on the logs instead of loading `model`."""
+    """Train a backbone from scratch on the logs instead of loading `model`; false: load it."""
     learn_transitions: bool = False
     """Fit the backbone to the logs' transitions first, like the experience model, so that the policy knows what actions
     do before it learns which to take: implicit world modelling (Early Experience, arXiv 2510.08558)."""
+
+    @field_validator("scratch", mode="before")
+    @classmethod
+    def _false_is_none(cls, given: Any) -> Any:
+        return None if given is False else given
+
+    @model_validator(mode="after")
+    def _it_comes_from_one_place(self) -> Self:
+        if self.scratch and self.model != BackboneRecipe.model_fields["model"].default:
+            raise ValueError(
+                f"backbone.scratch makes a network of the logs, and backbone.model names {self.model!r}: leave out one of them, "
+                "for example with --set backbone.scratch=false"
+            )
+        return self
 
 
 class TrainingRecipe(Section):

@@ -10,6 +10,7 @@ from models.methods.scoring import Scoring, interleaved
 from models.rollout.wins import shortest_successes
 from models.training.demonstrated_policy import DemonstratedPolicy
 from models.training.jobs import PolicyUpdateJob
+from models.training.trained_logprobs import divergence
 from schemas.recipes.learning import RlRecipe
 from schemas.recipes.networks import TrainingRecipe
 from schemas.recipes.recipe import EnvironmentRecipe
@@ -68,7 +69,16 @@ def train_policy(
     num_tokens = sum(len(stream.tokens.ids) for group in scored for stream in group.streams)
     # Not display.used: a round in which few groups teach anything computes few tokens, and is not slow for that.
     run_context().display.time.used(f"train {stage}", num_tokens)
-    return {"policy": put_model(trained, policy, state, round=round), "metrics": metrics | learnt}
+    metrics |= learnt
+    if recipe.max_kl is not None:
+        metrics["kl_of_round"] = divergence(trained.network, fresh, recipe.temperature, training.tokens_per_batch)
+        if not metrics["kl_of_round"] <= recipe.max_kl:
+            run_context().display.say(
+                f"undone: {stage} round {round + 1} took the policy {metrics['kl_of_round']:.3g} of KL a token away, more than "
+                f"rl.max_kl = {recipe.max_kl:g}; lower rl.learning_rate"
+            )
+            return {"policy": policy, "metrics": metrics | {"undone": 1.0}}
+    return {"policy": put_model(trained, policy, state, round=round), "metrics": metrics}
 
 
 def _wins_of(demonstrations: Sequence[Reference]) -> list[Trajectory]:

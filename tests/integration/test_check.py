@@ -1,11 +1,15 @@
 """`check` and `recipes`: few lines that answer, and a refusal of what is missing here."""
 
 import json
+import sys
 
 import pytest
 import torch
+from transformers import Gemma3TextConfig
 
+from tests.chat import byte_level_tokenizer, chat_tokenizer
 from tests.command_line import changed, dreamgym_here
+from tests.unit.tiny import tiny_network
 
 pytestmark = pytest.mark.integration
 
@@ -41,6 +45,47 @@ def test_an_environment_without_its_data_is_missing(tmp_path, monkeypatch):
     done = dreamgym_here(tmp_path, "check", "alfworld-tiny", ALFWORLD_DATA=str(tmp_path / "nowhere"))
     assert done.returncode == 2
     assert "the environment alfworld" in done.stderr
+
+
+def refused(home, recipe: str, *changes: str) -> str:
+    """Return what is said of a recipe that cannot run here."""
+    done = dreamgym_here(home, "check", recipe, *changed(*changes))
+    assert done.returncode == 2, done.stdout
+    return " ".join(done.stderr.split())
+
+
+def test_a_network_that_would_stop_a_run_is_refused_before_it_begins(tmp_path):
+    config = Gemma3TextConfig(vocab_size=400, hidden_size=32, intermediate_size=64, num_hidden_layers=1, head_dim=8)
+    config.save_pretrained(tmp_path / "gemma")
+    byte_level_tokenizer().save_pretrained(tmp_path / "gemma")
+    told = refused(tmp_path, "textworld-tiny", f"backbone.model={tmp_path / 'gemma'}")
+    assert "the backbone: architecture 'gemma3_text' is not supported" in told
+
+
+def test_a_model_without_a_chat_template_is_no_chat_policy(tmp_path):
+    assert "no chat template" in refused(tmp_path, "textworld-tiny", "policy.template=chat")
+    said = 'policy.prompt="Do $task."'
+    (tmp_path / "chat").mkdir()
+    tiny_network(kind="llama", vocab_size=400).config.save_pretrained(tmp_path / "chat")
+    chat_tokenizer().save_pretrained(tmp_path / "chat")
+    model = f"backbone.model={tmp_path / 'chat'}"
+    assert "policy.prompt has the fields $task" in refused(
+        tmp_path, "textworld-tiny", model, "policy.template=chat", said
+    )
+    auxiliary = ("policy.template=chat", "rl.auxiliary.name=self-distillation")
+    assert 'needs policy.template = "plain"' in refused(tmp_path, "textworld-tiny", model, *auxiliary)
+
+
+def test_adapters_without_their_package_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "peft", None)
+    assert "pip install 'dreamgym[lora]'" in refused(tmp_path, "textworld-tiny", "training.lora_rank=4")
+
+
+def test_a_backbone_comes_from_one_place_and_scratch_can_be_switched_off(tmp_path):
+    both = ("backbone.scratch={}", "backbone.model=smollm2-135m")
+    assert "leave out one of them" in refused(tmp_path, "textworld-tiny", *both)
+    off = changed("backbone.scratch={}", "backbone.scratch=false")
+    assert dreamgym_here(tmp_path, "check", "textworld-tiny", *off).returncode == 0
 
 
 def test_every_shipped_recipe_is_listed_with_hardware_and_time(tmp_path):
