@@ -64,12 +64,12 @@ class ChatPolicy:
         """Find the action; an answer that was cut, or has another form, is refused as a whole."""
         text = self._format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids).strip()
         if not sampled.ended:
-            return _malformed(text, f"answers longer than {self._recipe.max_answer_tokens} tokens")
+            return _malformed(f"answers longer than {self._recipe.max_answer_tokens} tokens")
         if self._recipe.think == "off":
-            return Answer(text) if text and not _TAGS.search(text) else _malformed(text, "answers without an action")
+            return Answer(text) if text and not _TAGS.search(text) else _malformed("answers without an action")
         found = _ANSWER.fullmatch(text)
         if not found or not found["action"].strip() or _TAGS.search(found["thought"] + found["action"]):
-            return _malformed(text, "answers without a thought and an action")
+            return _malformed("answers without a thought and an action")
         return Answer(found["action"].strip(), found["thought"].strip())
 
     def sampling(self, temperature: float) -> Sampling:
@@ -77,5 +77,6 @@ class ChatPolicy:
         return Sampling(self._recipe.max_answer_tokens, self._end_ids, temperature)
 
 
-def _malformed(text: str, why: str) -> Answer:
-    return Answer(f"{MALFORMED} {text}", limits=(why,))
+def _malformed(why: str) -> Answer:
+    """Return an answer without an action. Its text stays in its tokens: an environment might find an action in it."""
+    return Answer(MALFORMED, limits=(why,))

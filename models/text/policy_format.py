@@ -8,7 +8,7 @@ from schemas.records import AgentTask
 from schemas.sampling import Sampled, Sampling
 
 MALFORMED = "<format error>"
-"""Begins the action of an answer that has none. Environments know no such action, so they refuse it."""
+"""Action of an answer that has none. Environments know no such action, so they refuse it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,4 +64,4 @@ class PolicyFormat(Protocol):
 
 def is_malformed(action: str) -> bool:
     """Return whether an action stands for an answer that has none."""
-    return action.startswith(MALFORMED)
+    return action == MALFORMED

@@ -40,7 +40,7 @@ from models.network.trained_parameters import trainable_copy
 from models.rollout.behaviour_policies import collect
 from models.rollout.rollouts import Rollout, RolloutOptions
 from models.rollout.wins import shortest_successes
-from models.text.plain_policy import PlainPolicy
+from models.text.policy_formats import open_policy_format
 from models.text.renaming import name_pieces, renamed, to_invented_names
 from models.training.checkpoints import Checkpoints, optimizer_state
 from models.training.jobs import PolicyUpdateJob, SftJob
@@ -116,7 +116,9 @@ class Loop:
         """Return the base, trained to act like these episodes, with renamed copies."""
         start = self.recipe.start
         shown = [*episodes, *(copy for one in episodes for copy in self.copies(base, one, start.renamed_copies))]
-        examples = [e for one in shown for e in policy_examples(PlainPolicy(base.format, self.recipe.policy), one)]
+        examples = [
+            e for one in shown for e in policy_examples(open_policy_format(base.format, self.recipe.policy), one)
+        ]
         return self.tuned(base, examples, sft)
 
     def copies(self, base: LanguageModel, episode: Trajectory, count: int) -> list[Trajectory]:
@@ -171,7 +173,7 @@ class Loop:
         """Play one episode per task."""
         engine = TorchEngine(engine_weights(policy.network), seed)
         options = RolloutOptions(temperature, self.recipe.environment.max_steps, num_slots=256)
-        format = PlainPolicy(policy.format, self.recipe.policy)
+        format = open_policy_format(policy.format, self.recipe.policy)
         return Rollout(engine, format, environment, origin, options).play(tasks)
 
     def dream_of(self, model: LanguageModel) -> Dream:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from infra.environments.by_name import open_environment
 from models.experience.experience_model import ExperienceModel
 from models.rollout.rollouts import Rollout
 from models.text.budgets import LEFT_OUT, MIDDLE_OF_STATE, OLDEST_HISTORY, within_budget
@@ -12,6 +13,7 @@ from models.text.chat_policy import ChatPolicy
 from models.text.policy_format import MALFORMED, is_malformed
 from models.text.prompts import PromptFormat, TransitionQuery
 from schemas.errors import InputError
+from schemas.recipes.environments import CookingRecipe
 from schemas.recipes.networks import ExperienceRecipe
 from schemas.recipes.policy import PolicyRecipe
 from schemas.records import AgentTask, Step, Tokens, Trajectory, Turn
@@ -97,7 +99,7 @@ def test_an_answer_is_read_as_it_was_written(thought, action):
 def test_an_answer_of_another_form_is_refused_as_a_whole(text):
     policy = chat(think="short")
     answer = policy.read(written(policy, text))
-    assert answer.action == f"{MALFORMED} {text}"
+    assert answer.action == MALFORMED
     assert answer.limits == ("answers without a thought and an action",)
 
 
@@ -195,7 +197,7 @@ def episode(*actions: str, won: bool) -> Trajectory:
 
 
 def test_an_answer_without_an_action_costs_its_penalty():
-    group = [episode(f"{MALFORMED} hm", "cook", won=True), episode("look", "look", won=False)]
+    group = [episode(MALFORMED, "cook", won=True), episode("look", "look", won=False)]
     (scored,), _ = scoring(format_penalty=0.1).informative_groups(group)
     assert scored.returns == pytest.approx([0.9, 0.0])
     (free,), _ = scoring().informative_groups(group)
@@ -208,7 +210,7 @@ def test_a_dream_refuses_it_without_a_prediction():
             raise AssertionError("asked")
 
     model = ExperienceModel(Silent(), None, ExperienceRecipe())
-    (step,) = model.predict([TransitionQuery(TASK, STATE, f"{MALFORMED} hm")])
+    (step,) = model.predict([TransitionQuery(TASK, STATE, MALFORMED)])
     assert (step.state, step.reward, step.done, step.failure) == (STATE, 0.0, False, None)
 
 
@@ -247,8 +249,14 @@ def test_limits_are_counted_and_thoughts_are_no_actions():
     both = Chatting([written(policy, text, ended=number < 2) for number, text in enumerate(answers)])
     rollout = Rollout(both, policy, both, "real", rollout_options(max_steps=3))
     (played,) = rollout.play([TASK])
-    assert (
-        played.actions == both.actions == ["open fridge", f"{MALFORMED} open fridge", f"{MALFORMED} <think>and so on"]
-    )
+    assert played.actions == both.actions == ["open fridge", MALFORMED, MALFORMED]
     assert rollout.limits == {"answers without a thought and an action": 1, "answers longer than 312 tokens": 1}
     assert len(played.tokens) == 3
+
+
+def test_a_real_environment_refuses_an_answer_without_an_action():
+    environment = open_environment(CookingRecipe())
+    (task,) = environment.tasks("train", 1)
+    first = environment.reset({0: task})[0]
+    step = environment.step({0: MALFORMED})[0]
+    assert (step.state, step.reward, step.done, step.failure) == (first, 0.0, False, None)
