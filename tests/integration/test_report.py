@@ -129,7 +129,7 @@ def test_the_report_answers_first_what_was_gained():
         "Real success rose from 50.0% to 90.0% by training in the dream: +40.0 points (+30.0 to +50.0) on 80 test tasks",
         "By task family",
         "Can the dream be trusted?",
-        "Of 100 dreamt episodes, 95 end for real as they were dreamt.",
+        "Share of dreamt episodes that end for real as they were dreamt.",
         'id="verdict"',
         "after dream training</b>: the champion now",
         'id="cost"',

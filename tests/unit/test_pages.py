@@ -170,7 +170,7 @@ def test_trust_is_told_with_the_bounds_of_the_gate():
     }
     checks = {one.measure: one for one in trust_checks(measured, {"thresholds": thresholds})}
     assert [one.holds for one in checks.values()] == [True, False, False, True]
-    assert checks["outcomes agree"].meaning == "Of 100 dreamt episodes, 99 end for real as they were dreamt."
+    assert checks["outcomes agree"].meaning == "Share of dreamt episodes that end for real as they were dreamt."
     assert checks["dream minus real"].bound == "within ±10.0"
     assert "harsher than the real environment by 12.0 points" in checks["dream minus real"].meaning
 

@@ -62,7 +62,7 @@ def trust_checks(evaluation: Mapping[str, Any], gate: Mapping[str, Any]) -> list
 
 
 def _agreement(value: float, least: float) -> Check:
-    meaning = f"Of 100 dreamt episodes, {100 * value:.0f} end for real as they were dreamt."
+    meaning = "Share of dreamt episodes that end for real as they were dreamt."
     return Check("outcomes agree", percent(value), f"at least {percent(least)}", value >= least, meaning)
 
 
