@@ -73,6 +73,8 @@ class Turn:
     step: Step
     weight_version: str = ""
     """Digest of the weights that sampled every token of the action; empty if no weights did."""
+    thought: str = ""
+    """Words of the agent before the action; empty if it does not think."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from models.text.policy_format import PolicyFormat
+from models.text.policy_format import PolicyFormat, is_malformed
 from models.text.prompts import PromptFormat, TransitionQuery, last_actions
 from models.training.sft import Example
 from schemas.records import AgentTask, Trajectory
@@ -32,20 +32,27 @@ def experience_example(
 def policy_examples(format: PolicyFormat, trajectory: Trajectory) -> list[Example]:
     """Return one episode as the policy sees it, in one stream or one per turn, with its answers as the target.
 
-    The thought of a policy that thinks is the reasoning trace of the turn.
+    A thought is the agent's own, or else the reasoning trace of the turn. Answers without an action are not learnt.
     """
-    task = trajectory.task
-    shown = [
-        format.next_state(turn.state).ids
-        if number and format.remembers_episode
-        else format.prompt(task, trajectory.history(number), turn.state).ids
+    turns = [
+        (
+            (_shown(format, trajectory, number), False),
+            (format.answer(turn.action, turn.thought or turn.step.reasoning), True),
+        )
         for number, turn in enumerate(trajectory.turns)
+        if not is_malformed(turn.action)
     ]
-    answers = [format.answer(turn.action, turn.step.reasoning) for turn in trajectory.turns]
-    pieces = [((prompt, False), (answer, True)) for prompt, answer in zip(shown, answers, strict=True)]
     if format.remembers_episode:
-        return [Example.of(*(piece for turn in pieces for piece in turn))]
-    return [Example.of(*turn) for turn in pieces]
+        return [Example.of(*(piece for turn in turns for piece in turn))]
+    return [Example.of(*turn) for turn in turns]
+
+
+def _shown(format: PolicyFormat, trajectory: Trajectory, number: int) -> list[int]:
+    """Return what the policy is shown in a turn, after what it has in its stream."""
+    state = trajectory.turns[number].state
+    if number and format.remembers_episode:
+        return format.next_state(state).ids
+    return format.prompt(trajectory.task, trajectory.history(number), state).ids
 
 
 def _episode_example(format: PromptFormat, trajectory: Trajectory) -> Example:

@@ -67,7 +67,10 @@ def _replayed(dreamt: Sequence[Trajectory], environment: Environment) -> list[li
 def as_episode(dreamt: Trajectory, steps: Sequence[Step]) -> Trajectory:
     """Return the real steps that dreamt actions lead to, as an episode."""
     states = [dreamt.turns[0].state, *(step.state for step in steps)]
-    turns = [Turn(state, action, step) for state, action, step in zip(states, dreamt.actions, steps, strict=False)]
+    turns = [
+        Turn(state, turn.action, step, thought=turn.thought)
+        for state, turn, step in zip(states, dreamt.turns, steps, strict=False)
+    ]
     source = "replay of dreamt actions"
     return Trajectory(dreamt.task, "real", turns, failure=steps[-1].failure, truncated=dreamt.truncated, source=source)
 

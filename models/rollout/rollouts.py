@@ -5,10 +5,10 @@ repeat: fill free slots -> states into the cache -> sample actions -> environmen
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from models.text.policy_format import PolicyFormat
+from models.text.policy_format import Answer, PolicyFormat
 from models.text.renaming import EntityRenaming, renamed_task
 from schemas.ports import Engine, Environment, TokenStreams
 from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
@@ -141,9 +141,9 @@ class Rollout:
         seen = [self._look(slots[row], row, sessions) for row in rows]
         sessions.extend(rows, seen)
         sampled = sessions.generate(rows, self._format.sampling(self._options.temperature))
-        actions = {row: self._act(slots[row], one) for row, one in zip(rows, sampled, strict=True)}
-        steps = self._environment.step(actions)
-        return self._finish(slots, actions, steps, sessions)
+        answers = {row: self._read(slots[row], one) for row, one in zip(rows, sampled, strict=True)}
+        steps = self._environment.step({row: answer.action for row, answer in answers.items()})
+        return self._finish(slots, answers, steps, sessions)
 
     def _look(self, slot: _Slot, row: int, sessions: TokenStreams) -> list[int]:
         """Return the tokens that the policy is shown now, and record them in the slot."""
@@ -159,22 +159,22 @@ class Rollout:
         self.limits.update(seen.limits)
         return seen.ids
 
-    def _act(self, slot: _Slot, sampled: Sampled) -> str:
-        """Return the action in what the policy wrote, with the task's own names."""
+    def _read(self, slot: _Slot, sampled: Sampled) -> Answer:
+        """Return what the policy wrote, with the task's own names."""
         slot.append_action(sampled)
-        answer = self._format.read(sampled)
+        answer, named = self._format.read(sampled), slot.renamings.to_original
         self.limits.update(answer.limits)
-        return slot.renamings.to_original(answer.action)
+        return replace(answer, action=named(answer.action), thought=named(answer.thought))
 
     def _finish(
-        self, slots: dict[int, _Slot], actions: dict[int, str], steps: dict[int, Step], sessions: TokenStreams
+        self, slots: dict[int, _Slot], answers: dict[int, Answer], steps: dict[int, Step], sessions: TokenStreams
     ) -> dict[int, Trajectory]:
         """Record the turn in every slot; remove and return the episodes that it ended."""
         ended: dict[int, Trajectory] = {}
         for row, step in steps.items():
-            slot = slots[row]
-            slot.turns.append(Turn(slot.state, actions[row], step, slot.weight_version))
-            slot.history.append((slot.shown_state, slot.renamings.to_renamed(actions[row])))
+            slot, answer = slots[row], answers[row]
+            slot.turns.append(Turn(slot.state, answer.action, step, slot.weight_version, answer.thought))
+            slot.history.append((slot.shown_state, slot.renamings.to_renamed(answer.action)))
             slot.state = step.state
             full = sessions.length(row) > self._options.max_episode_tokens
             failure = step.failure or (Failure.TOO_LONG if full and not step.done else None)

@@ -1,7 +1,7 @@
 """Port of what a policy reads and writes: prompts in tokens, and actions found in what it wrote."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from schemas.records import AgentTask
@@ -25,7 +25,7 @@ class Answer:
 
     action: str
     thought: str = ""
-    limits: Sequence[str] = field(default=())
+    limits: Sequence[str] = ()
     """Limits that it met, and errors of its form."""
 
 

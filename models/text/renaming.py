@@ -120,12 +120,13 @@ class EntityRenaming:
 
 
 def renamed(trajectory: Trajectory, new: Renamer) -> Trajectory:
-    """Return the episode with other names in task, states, actions and reasoning."""
+    """Return the episode with other names in task, states, thoughts, actions and reasoning."""
     turns = [
         replace(
             turn,
             state=new(turn.state),
             action=new(turn.action),
+            thought=new(turn.thought),
             step=replace(turn.step, state=new(turn.step.state), reasoning=new(turn.step.reasoning)),
         )
         for turn in trajectory.turns

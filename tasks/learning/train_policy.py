@@ -72,10 +72,10 @@ def train_policy(
     metrics |= learnt
     if recipe.max_kl is not None:
         metrics["kl_of_round"] = divergence(trained.network, fresh, recipe.temperature, training.tokens_per_batch)
-        if not metrics["kl_of_round"] <= recipe.max_kl:
+        if not metrics["kl_of_round"] <= recipe.max_kl:  # also if it is not finite
             run_context().display.say(
-                f"undone: {stage} round {round + 1} took the policy {metrics['kl_of_round']:.3g} of KL a token away, more than "
-                f"rl.max_kl = {recipe.max_kl:g}; lower rl.learning_rate"
+                f"undone: after {stage} round {round + 1} the KL to the policy before it is {metrics['kl_of_round']:.3g} per "
+                f"token, and rl.max_kl is {recipe.max_kl:g}; a lower rl.learning_rate goes less far"
             )
             return {"policy": policy, "metrics": metrics | {"undone": 1.0}}
     return {"policy": put_model(trained, policy, state, round=round), "metrics": metrics}

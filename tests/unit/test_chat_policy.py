@@ -1,17 +1,22 @@
 """Prompts and answers of an instruct model that is a policy."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from infra.environments.by_name import open_environment
+from models.examples.supervised import policy_examples
 from models.experience.experience_model import ExperienceModel
+from models.measurement.calibration import as_episode
 from models.rollout.rollouts import Rollout
 from models.text.budgets import LEFT_OUT, MIDDLE_OF_STATE, OLDEST_HISTORY, within_budget
 from models.text.chat_policy import ChatPolicy
 from models.text.policy_format import MALFORMED, is_malformed
 from models.text.prompts import PromptFormat, TransitionQuery
+from models.text.renaming import renamed
 from schemas.errors import InputError
 from schemas.recipes.environments import CookingRecipe
 from schemas.recipes.networks import ExperienceRecipe
@@ -250,6 +255,7 @@ def test_limits_are_counted_and_thoughts_are_no_actions():
     rollout = Rollout(both, policy, both, "real", rollout_options(max_steps=3))
     (played,) = rollout.play([TASK])
     assert played.actions == both.actions == ["open fridge", MALFORMED, MALFORMED]
+    assert [turn.thought for turn in played.turns] == ["cold", "", ""]
     assert rollout.limits == {"answers without a thought and an action": 1, "answers longer than 312 tokens": 1}
     assert len(played.tokens) == 3
 
@@ -260,3 +266,24 @@ def test_a_real_environment_refuses_an_answer_without_an_action():
     first = environment.reset({0: task})[0]
     step = environment.step({0: MALFORMED})[0]
     assert (step.state, step.reward, step.done, step.failure) == (first, 0.0, False, None)
+
+
+def test_a_policy_is_cloned_from_its_thoughts_and_not_from_answers_without_an_action():
+    policy = chat(think="short")
+    won = episode("open fridge", MALFORMED, "cook", won=True)
+    own = replace(won.turns[0], thought="cold")
+    traced = replace(won.turns[2], step=replace(won.turns[2].step, reasoning="raw: cook"))
+    first, last = policy_examples(policy, replace(won, turns=[own, won.turns[1], traced]))
+    for example, expected in ((first, ("open fridge", "cold")), (last, ("cook", "raw: cook"))):
+        place = example.is_target.index(True)
+        assert example.ids[place:] == policy.answer(*expected)
+    assert MALFORMED in FORMAT.decode(last.ids), "the history has it"
+
+
+def test_a_replayed_dream_keeps_its_thoughts():
+    dreamt = episode("open fridge", "cook", won=True)
+    thinking = replace(dreamt, turns=[replace(turn, thought=f"because {turn.action}") for turn in dreamt.turns])
+    real = as_episode(thinking, [turn.step for turn in dreamt.turns])
+    assert [turn.thought for turn in real.turns] == ["because open fridge", "because cook"]
+    shouted = renamed(real, lambda text: text.replace("fridge", "zan"))
+    assert shouted.turns[0].thought == "because open zan"
