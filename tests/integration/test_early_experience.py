@@ -37,7 +37,7 @@ def test_the_updates_of_world_model_and_reflections_are_those_of_cloning_alone(p
     assert tried.notes["num_episodes"] == 2 * in_all
     told = annotate.__wrapped__(tried, RECIPE.annotate, RECIPE.environment, RECIPE.retrieval, 0, store=False)
     knowing = learn_consequences.__wrapped__(
-        policy, [logs], tried, RECIPE.start, RECIPE.training, RECIPE.environment, 0
+        policy, [logs], tried, RECIPE.start, RECIPE.policy, RECIPE.training, RECIPE.environment, 0
     )
     alone, both = cloned(policy, logs), cloned(knowing, logs, told)
     taken = knowing.notes["updates_taken_from_cloning"]
@@ -49,7 +49,7 @@ def test_the_updates_of_world_model_and_reflections_are_those_of_cloning_alone(p
 def test_the_same_actions_are_tried_again_and_for_real(policy, logs):
     first, again = (try_alternatives.__wrapped__([logs], RECIPE.real_play) for _ in range(2))
     assert first == again
-    walked, longest = sum(len(one.turns) for one in get_trajectories(logs)), RECIPE.start.history_length + 1
+    walked, longest = sum(len(one.turns) for one in get_trajectories(logs)), RECIPE.policy.history_length + 1
     replayed = sum(2 * number for one in get_trajectories(logs) for number in range(1, len(one.turns) + 1))
     assert first.notes["num_real_steps"] == walked + replayed
     assert max(len(one.turns) for one in get_trajectories(first)) == longest
