@@ -7,14 +7,11 @@ import uvicorn
 from fastapi import FastAPI
 
 from flows.runs.find_policy import FoundPolicy
-from flows.runs.reopen_run import reopen_run
+from flows.services.open_policy import reopen_policy
 from infra.serving.chat_completions import completions_app
 from infra.settings import settings
 from infra.tracking.progress import Display
 from models.rollout.conversations import Conversations
-from schemas.errors import InputError
-from tasks.running.artifacts import get_frozen_model
-from tasks.running.engines import open_engine
 
 
 def serve_policy(
@@ -42,10 +39,6 @@ def serve_policy(
 
 def policy_app(found: FoundPolicy, display: Display) -> FastAPI:
     """Return the server of a policy, named by its digest."""
-    if found.summary is None:
-        raise InputError(f"{found.title} was produced by no run of this home: the record with its settings is gone")
-    recipe = reopen_run(found.summary, display)
-    model = get_frozen_model(found.reference)
-    engine = open_engine("policy", found.reference, recipe.engine, recipe.seed)
+    _, engine, model = reopen_policy(found, display)
     answering = Conversations(engine, model.format, model.network.config.max_position_embeddings)
     return completions_app(answering, found.reference.sha256[:12], settings().serve_token.get_secret_value())

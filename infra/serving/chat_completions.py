@@ -1,7 +1,6 @@
 """OpenAI-compatible server of one model: POST /v1/chat/completions, with or without streaming, and GET /v1/models."""
 
 import asyncio
-import hmac
 import json
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -13,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from infra.serving.tokens import bearer_of, is_let_in
 from schemas.chat import Conversationalist, Piece
 from schemas.errors import InputError
 
@@ -65,8 +65,7 @@ def completions_app(model: Conversationalist, name: str, token: str = "") -> Fas
     one_at_a_time = asyncio.Lock()
 
     def require_token(request: Request) -> None:
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if token and not hmac.compare_digest(given.encode(), token.encode()):
+        if not is_let_in(bearer_of(request), token):
             raise HTTPException(401, "an API key is needed, and this is not it")
 
     app = FastAPI(title="DreamGym", dependencies=[Depends(require_token)])

@@ -1,7 +1,6 @@
 """OpenEnv server: each WebSocket at /ws is a session in one shared environment."""
 
 import asyncio
-import hmac
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -29,6 +28,7 @@ from infra.serving.messages import (
     refused,
     stands,
 )
+from infra.serving.tokens import bearer_of, is_let_in
 from schemas.errors import DreamGymError, InputError
 from schemas.ports import Environment
 from schemas.records import AgentTask
@@ -97,8 +97,7 @@ def app_of(served: Served, limits: Limits, token: str = "") -> FastAPI:
     @app.websocket("/ws")
     @app.websocket("/token/{given}/ws")
     async def play(socket: WebSocket, given: str = "") -> None:
-        bearer = socket.headers.get("authorization", "").removeprefix("Bearer ")
-        if token and not hmac.compare_digest((given or bearer).encode(), token.encode()):
+        if not is_let_in(given or bearer_of(socket), token):
             await socket.close(_POLICY_VIOLATION, "a token is needed, and this is not it")
             return
         await socket.accept()

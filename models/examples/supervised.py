@@ -50,9 +50,8 @@ def policy_examples(format: PolicyFormat, trajectory: Trajectory) -> list[Exampl
 def _shown(format: PolicyFormat, trajectory: Trajectory, number: int) -> list[int]:
     """Return what the policy is shown in a turn, after what it has in its stream."""
     state = trajectory.turns[number].state
-    if number and format.remembers_episode:
-        return format.next_state(state).ids
-    return format.prompt(trajectory.task, trajectory.history(number), state).ids
+    shown = format.next_state(state) if number else None
+    return (shown or format.prompt(trajectory.task, trajectory.history(number), state)).ids
 
 
 def _episode_example(format: PromptFormat, trajectory: Trajectory) -> Example:

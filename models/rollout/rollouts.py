@@ -149,9 +149,8 @@ class Rollout:
         """Return the tokens that the policy is shown now, and record them in the slot."""
         named = slot.renamings.to_renamed
         slot.shown_state = named(slot.state)
-        if slot.turns and self._format.remembers_episode:
-            seen = self._format.next_state(slot.shown_state)
-        else:
+        seen = self._format.next_state(slot.shown_state) if slot.turns else None
+        if seen is None:
             sessions.restart(row)
             slot.begin_stream()
             seen = self._format.prompt(renamed_task(slot.task, named), slot.history, slot.shown_state)

@@ -51,9 +51,8 @@ class ChatPolicy:
         budget = self._recipe.prompt_budget
         return within_budget(budget, shown, format.ids(state), format.ids(LEFT_OUT), composed)
 
-    def next_state(self, state: str) -> Shown:
-        """Refuse: a chat shows each turn in a prompt of its own."""
-        raise NotImplementedError("a chat shows each turn in a prompt of its own")
+    def next_state(self, state: str) -> None:
+        """Return nothing: each turn has a prompt of its own."""
 
     def answer(self, action: str, thought: str = "") -> list[int]:
         """Encode an action, after a thought if the policy thinks."""

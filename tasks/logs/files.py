@@ -1,6 +1,5 @@
 """Read records from log files, one after the other, so that a file of any size takes little memory."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import ijson
 import pyarrow.parquet as pq
 from pyarrow import ArrowInvalid
 
+from infra.files.digests import sha256_of
 from schemas.errors import DataError
 
 _LINES, _JSON, _PARQUET = (".jsonl", ".ndjson"), ".json", ".parquet"
@@ -55,12 +55,7 @@ def log_files(path: str) -> dict[str, str]:
     Raises:
         DataError: there is no such file.
     """
-    return {name: _sha256(file) for name, file in files_in(Path(path)).items()} if path else {}
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    return {name: sha256_of(file) for name, file in files_in(Path(path)).items()} if path else {}
 
 
 def records_in(file: Path, name: str) -> Iterator[Record]:

@@ -1,8 +1,8 @@
 """Pins: digests or commits of encoders named by folder or hub id, so that other content gives another key."""
 
-import hashlib
 from pathlib import Path
 
+from infra.files.digests import sha256_of
 from schemas.errors import InputError
 from schemas.recipes.data import RetrievalRecipe
 from schemas.recipes.digests import digest_of
@@ -12,7 +12,7 @@ from schemas.recipes.recipe import Recipe
 def file_digests(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of every file in a folder, by relative path."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {str(path.relative_to(folder)): sha256_of(path) for path in files}
 
 
 def pin_encoder(retrieval: RetrievalRecipe) -> RetrievalRecipe:

@@ -24,7 +24,7 @@ from schemas.recipes.policy import PolicyRecipe
 from schemas.records import AgentTask, Step, Tokens, Trajectory, Turn
 from schemas.sampling import Sampled
 from tests.chat import chat_tokenizer
-from tests.rollouts import rollout_options
+from tests.rollouts import Speaker, rollout_options
 from tests.training import scoring
 
 TASK, STATE = AgentTask("t", "recipe: carrot fried", "train", "one"), "- you: kitchen\n- carrot: raw"
@@ -219,26 +219,12 @@ def test_a_dream_refuses_it_without_a_prediction():
     assert (step.state, step.reward, step.done, step.failure) == (STATE, 0.0, False, None)
 
 
-class Chatting:
-    """Engine that answers in turn, and the environment that it plays in."""
-
-    num_prefilled = num_sampled = 0
+class Chatting(Speaker):
+    """Engine, and the environment that it plays in."""
 
     def __init__(self, answers: list[Sampled]) -> None:
-        self.answers, self.actions = iter(answers), []
-
-    def open(self, num_rows: int):
-        return self
-
-    def restart(self, row): ...
-
-    def extend(self, rows, ids): ...
-
-    def length(self, row):
-        return 0
-
-    def generate(self, rows, sampling):
-        return [next(self.answers) for _ in rows]
+        super().__init__(answers)
+        self.actions: list[str] = []
 
     def reset(self, tasks):
         return dict.fromkeys(tasks, STATE)

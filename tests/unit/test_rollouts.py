@@ -11,7 +11,7 @@ from models.text.renaming import EntityRenaming
 from schemas.recipes.environments import CookingRecipe
 from schemas.sampling import Sampled
 from tasks.backbones.find_backbone import SHIPPED
-from tests.rollouts import plain_policy, rollout_options
+from tests.rollouts import Speaker, plain_policy, rollout_options
 
 
 @pytest.fixture(scope="module")
@@ -67,28 +67,6 @@ def test_under_aliases_only_the_policy_hears_other_names(model, remember_episode
     assert all("zan" not in turn.state + turn.action + turn.step.state for turn in episode.turns)
 
 
-class Speaker:
-    """Engine whose every answer is one sentence."""
-
-    num_prefilled = num_sampled = 0
-
-    def __init__(self, ids: list[int]) -> None:
-        self.ids = ids
-
-    def open(self, num_rows: int):
-        return self
-
-    def restart(self, row): ...
-
-    def extend(self, rows, ids): ...
-
-    def length(self, row):
-        return 0
-
-    def generate(self, rows, sampling):
-        return [Sampled(self.ids, [0.0] * len(self.ids), ended=True) for _ in rows]
-
-
 def test_what_a_policy_says_under_an_alias_is_done_to_the_thing_itself(model):
     environment = open_environment(CookingRecipe())
     (task,) = environment.tasks("train", 1)
@@ -97,7 +75,8 @@ def test_what_a_policy_says_under_an_alias_is_done_to_the_thing_itself(model):
     renamings = EntityRenaming({name: f"zan {i}" for i, name in enumerate(environment.names(task))})
     said = renamings.to_renamed(action)
     assert said != action
-    engine = Speaker(model.format.action(said))
+    ids = model.format.action(said)
+    engine = Speaker([Sampled(ids, [0.0] * len(ids), ended=True)])
     rollout = Rollout(
         engine, plain_policy(model.format), environment, "real", rollout_options(max_steps=1), {task.task_id: renamings}
     )

@@ -3,7 +3,6 @@
 They are unpacked into the cache on first use, one folder per game as ALFWorld expects.
 """
 
-import hashlib
 import json
 import lzma
 import shutil
@@ -14,6 +13,7 @@ from typing import Any
 from filelock import FileLock
 from platformdirs import user_cache_path
 
+from infra.files.digests import sha256_of
 from schemas.errors import DataError
 
 
@@ -23,8 +23,7 @@ def unpacked(packed: Path) -> Path:
     Raises:
         DataError: If the file is damaged.
     """
-    with packed.open("rb") as content:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    digest = sha256_of(packed)
     cache = user_cache_path("dreamgym") / "alfworld"
     folder = cache / f"{packed.name.partition('.')[0]}-{digest[:12]}"
     cache.mkdir(parents=True, exist_ok=True)
