@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to be answered with one JSON object."""
+    """A question to a chat model."""
 
     system: str
     """Instructions for the model. Never contains text from a log or from a model."""
@@ -19,6 +19,8 @@ class Question:
     """Sampling seed. The same question with the same seed may be answered from the cache."""
     top_p: float = 1.0
     """Nucleus sampling threshold; see Sampling."""
+    as_json: bool = True
+    """The answer is one JSON object."""
 
 
 IsFine = Callable[[int, str], bool]

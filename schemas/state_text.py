@@ -47,6 +47,16 @@ def state_of(text: str, name: str = "") -> str:
     return text_of({name: " ".join(said)} if name else {f"line {number}": line for number, line in enumerate(said, 1)})
 
 
+def is_free_text(state: str) -> bool:
+    """Return whether a state is a text whose lines `state_of` numbered."""
+    return state.startswith("- line 1: ") and state_of("\n".join(lines_of(state).values())) == state
+
+
+def free_text(state: str) -> str:
+    """Return a state without the numbers that `state_of` gave to its lines; other states as they are."""
+    return "\n".join(lines_of(state).values()) if is_free_text(state) else state
+
+
 def changes_between(state: str, next_state: str) -> str:
     """Return the new and changed lines of next_state, then the removed names; empty if nothing changed."""
     before, after = lines_of(state), lines_of(next_state)

@@ -104,7 +104,15 @@ def with_variations(recipe: Recipe, made: Lineage, pool: Reference, round: int) 
     if not recipe.curriculum.generate:
         return pool
     return vary_tasks(
-        pool, made.curriculum, generator(made), recipe.curriculum, recipe.environment, recipe.engine, recipe.seed, round
+        pool,
+        made.curriculum,
+        generator(made),
+        recipe.curriculum,
+        recipe.experience,
+        recipe.environment,
+        recipe.engine,
+        recipe.seed,
+        round,
     )
 
 
@@ -112,7 +120,7 @@ def improve_generator(recipe: Recipe, made: Lineage, pool: Reference, groups: li
     """Train the task generator on what its tasks were worth since the last calibration, if the recipe says so."""
     if open_method(Generator, recipe.curriculum.generator).trains:
         made.artifacts.generator = train_generator(
-            generator(made), pool, groups, recipe.curriculum, recipe.training, recipe.seed
+            generator(made), pool, groups, recipe.curriculum, recipe.experience, recipe.training, recipe.seed
         )
 
 

@@ -103,15 +103,8 @@ class Endpoint:
             {"role": "system", "content": question.system},
             {"role": "user", "content": question.user},
         ]
-        drawn: dict[str, Any] = (
-            {}
-            if question.temperature is None
-            else {"temperature": question.temperature, "top_p": question.top_p, "seed": question.seed}
-        )
         try:
-            answer = await client.chat.completions.create(
-                model=self._model, messages=messages, response_format={"type": "json_object"}, **drawn
-            )
+            answer = await client.chat.completions.create(model=self._model, messages=messages, **_options(question))
         except OpenAIError as error:
             raise EngineError(f"{self._model} at {self._url} failed: {type(error).__name__}") from error
         choices = getattr(answer, "choices", None)
@@ -125,6 +118,14 @@ class Endpoint:
         if usage is not None:
             self._cost.num_prompt_tokens += usage.prompt_tokens
             self._cost.num_completion_tokens += usage.completion_tokens
+
+
+def _options(question: Question) -> dict[str, Any]:
+    """Return the form of an answer, and how it is sampled."""
+    form = {"response_format": {"type": "json_object"}} if question.as_json else {}
+    if question.temperature is None:
+        return form
+    return form | {"temperature": question.temperature, "top_p": question.top_p, "seed": question.seed}
 
 
 def require_endpoint(settings: Settings, models: Sequence[str]) -> None:

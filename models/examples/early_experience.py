@@ -4,9 +4,11 @@ Source: Early Experience, arXiv 2510.08558, sections 4.2 and 4.3.
 """
 
 from models.examples.supervised import experience_example, situations_of
+from models.experience.plain_experience import PlainExperience
 from models.text.plain_policy import PlainPolicy
 from models.text.prompts import PromptFormat
 from models.training.sft import Example
+from schemas.recipes.networks import ExperienceRecipe
 from schemas.records import Trajectory, Turn
 
 
@@ -16,8 +18,8 @@ def consequence_example(format: PromptFormat, alternative: Trajectory, history_l
     Differs: the target is the lines of the state that change, and not the whole state.
     """
     last = len(alternative.turns) - 1
-    situation = situations_of(alternative, history_length)[last]
-    return experience_example(format, situation, alternative, last, with_reasoning=False)
+    situation = situations_of(alternative, ExperienceRecipe(history_length=history_length))[last]
+    return experience_example(PlainExperience(format), situation, alternative, last, with_reasoning=False)
 
 
 def reflection_example(format: PlainPolicy, demonstration: Trajectory, alternative: Trajectory) -> Example | None:

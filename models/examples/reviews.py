@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from models.examples.supervised import experience_example, situations_of
+from models.experience.experience_format import ExperienceFormat
 from models.methods.advantages.grpo import group_advantages
 from models.methods.judges import are_alike
 from models.methods.streams import TrainingGroup, TrainingStream, answered
-from models.text.prompts import PromptFormat, TransitionQuery
+from models.text.prompts import TransitionQuery
 from models.training.sft import Example
+from schemas.recipes.networks import ExperienceRecipe
 from schemas.records import Step, Trajectory
 from schemas.sampling import Sampled
 
@@ -29,9 +31,9 @@ class Transition:
         """Step that the real environment took."""
         return self.episode.turns[self.turn].step
 
-    def situation(self, history_length: int) -> TransitionQuery:
+    def situation(self, recipe: ExperienceRecipe) -> TransitionQuery:
         """Return the situation before it, still without demonstrations."""
-        return situations_of(self.episode, history_length)[self.turn]
+        return situations_of(self.episode, recipe)[self.turn]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Lesson:
         predictions, truth = self.query.predictions, self.transition.truth
         return 2 * sum(are_alike(one, truth) for one in predictions) < len(predictions)
 
-    def examples(self, format: PromptFormat, *, with_reasoning: bool) -> list[Example]:
+    def examples(self, format: ExperienceFormat, *, with_reasoning: bool) -> list[Example]:
         """Return the right review as the target, and the right prediction, so that predicting is not forgotten."""
         asked = self.query, replace(self.query, predictions=())
         episode, turn = self.transition.episode, self.transition.turn

@@ -1,32 +1,70 @@
 """SFT examples from annotated trajectories, for the experience model, the policy and the task generator."""
 
+import random
 from dataclasses import replace
 
+from models.experience.experience_format import ExperienceFormat, history_shown
+from models.retrieval.replay_index import ReplayIndex
 from models.text.policy_format import PolicyFormat, is_malformed
-from models.text.prompts import PromptFormat, TransitionQuery, last_actions
+from models.text.prompts import PromptFormat, TransitionQuery
 from models.training.sft import Example
+from schemas.recipes.networks import ExperienceRecipe
 from schemas.records import AgentTask, Trajectory
-from schemas.state_text import changes_between
 
 
-def situations_of(trajectory: Trajectory, history_length: int) -> list[TransitionQuery]:
+def situations_of(trajectory: Trajectory, recipe: ExperienceRecipe) -> list[TransitionQuery]:
     """Return the situation before each turn, still without demonstrations."""
-    actions = trajectory.actions
     return [
-        TransitionQuery(trajectory.task, turn.state, turn.action, last_actions(actions[:i], history_length))
+        TransitionQuery(trajectory.task, turn.state, turn.action, history_shown(recipe, trajectory.history(i)))
         for i, turn in enumerate(trajectory.turns)
     ]
 
 
+def grounded(
+    trajectory: Trajectory,
+    trajectory_id: str,
+    index: ReplayIndex,
+    recipe: ExperienceRecipe,
+    k: int,
+    dropping: random.Random,
+) -> list[TransitionQuery]:
+    """Return the situations of a trajectory with up to k demonstrations each, none from the trajectory itself.
+
+    Shares of the situations have none, or those of other tasks, as the recipe says.
+
+    Args:
+        trajectory: Trajectory to learn from.
+        trajectory_id: Its id in the index.
+        index: Index of past transitions.
+        recipe: Section with the history that is shown, and both shares.
+        k: Number of demonstrations.
+        dropping: Source of randomness for the shares.
+    """
+    situations = [replace(one, trajectory_id=trajectory_id) for one in situations_of(trajectory, recipe)]
+    found = index.retrieve(situations, k)
+    if recipe.other_tasks_share:
+        of_others = index.retrieve(situations, k, of_other_tasks=True)
+        found = [
+            others if dropping.random() < recipe.other_tasks_share else nearest
+            for nearest, others in zip(found, of_others, strict=True)
+        ]
+    if recipe.demonstration_dropout:
+        found = [[] if dropping.random() < recipe.demonstration_dropout else demos for demos in found]
+    return [replace(one, demonstrations=tuple(demos)) for one, demos in zip(situations, found, strict=True)]
+
+
 def experience_example(
-    format: PromptFormat, situation: TransitionQuery, trajectory: Trajectory, turn: int, *, with_reasoning: bool = True
+    format: ExperienceFormat,
+    situation: TransitionQuery,
+    trajectory: Trajectory,
+    turn: int,
+    *,
+    with_reasoning: bool = True,
 ) -> Example:
-    """Return one transition, with reasoning, changed lines and outcome as the target (paper, Eq. 5)."""
-    step = trajectory.turns[turn].step
-    changes = changes_between(trajectory.turns[turn].state, step.state)
-    return Example.of(
-        (format.situation(situation), False), (format.prediction(step, changes, with_reasoning=with_reasoning), True)
-    )
+    """Return one transition, with reasoning, next state and outcome as the target (paper, Eq. 5)."""
+    moment = trajectory.turns[turn]
+    target = format.prediction(moment.state, moment.step, with_reasoning=with_reasoning)
+    return Example.of((format.situation(situation).ids, False), (target, True))
 
 
 def policy_examples(format: PolicyFormat, trajectory: Trajectory) -> list[Example]:
@@ -69,7 +107,8 @@ def language_example(format: PromptFormat, trajectory: Trajectory, max_turns: in
 
 
 def variation_example(
-    format: PromptFormat, task: AgentTask, state: str, varied: AgentTask, varied_state: str
+    format: ExperienceFormat, task: AgentTask, state: str, varied: AgentTask, varied_state: str
 ) -> Example:
     """Return one task turned into another of the same family, for the task generator."""
-    return Example.of((format.variation_prompt(task, state), False), (format.variation(varied, varied_state), True))
+    prompt = format.variation_prompt(task, state).ids
+    return Example.of((prompt, False), (format.variation(varied, varied_state), True))

@@ -1,1 +1,1 @@
-"""The experience model: prediction, reasoning traces, retrieval."""
+"""The experience model: what it reads and writes, prediction, reasoning traces."""

@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from models.experience.experience_format import history_shown
 from models.experience.predictors import Predictor
 from models.methods.judges import Judge
 from models.text.policy_format import is_malformed
-from models.text.prompts import TransitionQuery, has_markers, last_actions
+from models.text.prompts import TransitionQuery, has_markers
 from schemas.errors import InputError
 from schemas.ports import AdmissibleActions, Demonstrations
 from schemas.recipes.networks import ExperienceRecipe
@@ -49,7 +50,7 @@ class ExperienceModel:
         Args:
             predictor: Predictor that writes the predictions.
             demonstrations: Source of demonstrations; None leaves the model without grounding.
-            recipe: Temperature of the predictions, number of retries, and number of earlier actions shown.
+            recipe: Temperature of the predictions, number of retries, and how much of the history is shown.
             num_demonstrations: k of Eq. 4; 0 predicts without retrieval.
             listed: Reader of the actions that a state accepts; None where states do not list them.
             judge: Reviewer of the predictions; None takes them as they are.
@@ -163,7 +164,8 @@ def _refused(state: str, why: str) -> Step:
 class _Episode:
     task: AgentTask
     state: str
-    actions: tuple[str, ...] = ()
+    turns: tuple[tuple[str, str], ...] = ()
+    """Earlier states and the actions taken in them."""
 
 
 class Dream:
@@ -195,10 +197,10 @@ class Dream:
         for slot, action in actions.items():
             episode = self._episodes[slot]
             step = steps.setdefault(slot, _refused(episode.state, "not an action"))
-            self._episodes[slot] = replace(episode, state=step.state, actions=(*episode.actions, action))
+            turns = (*episode.turns, (episode.state, action))
+            self._episodes[slot] = replace(episode, state=step.state, turns=turns)
         return {slot: steps[slot] for slot in actions}
 
     def _situation(self, slot: int, action: str) -> TransitionQuery:
         episode = self._episodes[slot]
-        shown = last_actions(episode.actions, self._model.recipe.history_length)
-        return TransitionQuery(episode.task, episode.state, action, shown)
+        return TransitionQuery(episode.task, episode.state, action, history_shown(self._model.recipe, episode.turns))

@@ -1,12 +1,18 @@
 """Predictors, which write the experience model's predictions and variations of tasks."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from models.text.prompts import PromptFormat, TransitionQuery
+from models.experience.experience_format import ExperienceFormat
+from models.text.policy_format import Shown
+from models.text.prompts import TransitionQuery
 from schemas.ports import Engine
 from schemas.records import AgentTask
 from schemas.sampling import Sampled, Sampling
+
+Met = Callable[[Mapping[str, int]], None]
+"""Called with the numbers of prompts and answers that met a limit, by limit."""
 
 
 class Predictor(Protocol):
@@ -22,32 +28,54 @@ class Predictor(Protocol):
 
 
 class LocalPredictor:
-    """Predictor that samples from a network trained on the prompt format; see `Predictor`."""
+    """Predictor that samples from a network trained on its format; see `Predictor`."""
 
-    def __init__(self, engine: Engine, format: PromptFormat, max_new_tokens: int, top_p: float = 1.0) -> None:
-        """Create a predictor that samples from an engine."""
-        self._engine, self._format, self._max_new_tokens, self._top_p = engine, format, max_new_tokens, top_p
+    def __init__(
+        self,
+        engine: Engine,
+        format: ExperienceFormat,
+        max_new_tokens: int,
+        top_p: float = 1.0,
+        met: Met = lambda _: None,
+    ) -> None:
+        """Create a predictor that samples from an engine.
+
+        Args:
+            engine: Engine with the network's weights.
+            format: What the network reads and writes.
+            max_new_tokens: Maximum number of tokens of an answer.
+            top_p: Nucleus sampling threshold.
+            met: Called with the numbers of prompts and answers that met a limit.
+        """
+        self._engine, self.format, self._max_new_tokens, self._top_p = engine, format, max_new_tokens, top_p
+        self._met = met
 
     def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
         """Write a prediction for each situation."""
-        return self._complete([self._format.situation(one) for one in situations], temperature)
+        texts = self._complete([self.format.situation(one) for one in situations], temperature)
+        return [self.format.as_prediction(one, text) for one, text in zip(situations, texts, strict=True)]
 
     def vary(self, tasks: Sequence[AgentTask], temperature: float) -> list[str]:
         """Write a variation of each task."""
-        return self._complete([self._format.variation_prompt(one, one.initial_state) for one in tasks], temperature)
+        prompts = [self.format.variation_prompt(one, one.initial_state) for one in tasks]
+        return [self.format.as_variation(text) for text in self._complete(prompts, temperature)]
 
-    def _complete(self, prompts: Sequence[list[int]], temperature: float) -> list[str]:
-        """Return the text sampled after each prompt."""
-        return [self.text_of(one) for one in self.sample(prompts, temperature)]
+    def _complete(self, prompts: Sequence[Shown], temperature: float) -> list[str]:
+        """Return the text sampled after each prompt, and count the limits that were met."""
+        answers = self.sample([one.ids for one in prompts], temperature)
+        limits = Counter(limit for one in prompts for limit in one.limits)
+        limits[f"answers longer than {self._max_new_tokens} tokens"] += sum(not one.ended for one in answers)
+        self._met(+limits)
+        return [self.text_of(one) for one in answers]
 
     def text_of(self, sampled: Sampled) -> str:
         """Return sampled tokens as text, without the end marker, which cut-off texts do not have."""
-        return self._format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids)
+        return self.format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids)
 
     def sample(self, prompts: Sequence[list[int]], temperature: float) -> list[Sampled]:
         """Sample tokens after each prompt."""
         rows = range(len(prompts))
         streams = self._engine.open(len(prompts), max(map(len, prompts)))
         streams.extend(rows, prompts)
-        sampling = Sampling(self._max_new_tokens, (self._format.end_id,), temperature, self._top_p)
+        sampling = Sampling(self._max_new_tokens, self.format.end_ids, temperature, self._top_p)
         return streams.generate(rows, sampling)

@@ -18,21 +18,24 @@ def within_budget(
     state_ids: Sequence[int],
     mark_ids: Sequence[int],
     compose: Callable[[Sequence[Turn], Sequence[int]], list[int]],
+    limit: Callable[[Turn], str] = lambda _: OLDEST_HISTORY,
 ) -> Shown:
     """Return a prompt of at most max_tokens, or the shortest possible one.
 
     Args:
         max_tokens: Budget.
-        history: Earlier turns, oldest first.
+        history: Earlier turns, oldest first, or other pieces in the order in which they may be left out.
         state_ids: Tokens of the present state.
         mark_ids: Tokens of LEFT_OUT.
         compose: Returns the prompt of a history and a state.
+        limit: Returns the limit that was met where a piece was left out.
     """
     ids = compose(history, state_ids)
     limits: list[str] = []
     while len(ids) > max_tokens and history:
+        limits += [limit(history[0])] if limit(history[0]) not in limits else []
         history = history[1:]
-        ids, limits = compose(history, state_ids), [OLDEST_HISTORY]
+        ids = compose(history, state_ids)
     if len(ids) > max_tokens:
         kept = max(0, len(state_ids) - (len(ids) - max_tokens) - len(mark_ids))
         ids = compose(history, without_middle(state_ids, kept, mark_ids))

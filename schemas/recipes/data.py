@@ -7,6 +7,9 @@ from pydantic import Field, model_validator
 from schemas.recipes.methods import BehaviourRecipe
 from schemas.recipes.section import Section
 
+DemonstrationForm = Literal["changes", "whole"]
+"""Form in which the experience model is shown a past transition."""
+
 
 class IngestRecipe(Section):
     """Offline real trajectories."""
@@ -50,5 +53,8 @@ class RetrievalRecipe(Section):
     """Commit of a hub model; required for hub models."""
     num_demonstrations: int = Field(default=1, ge=0)
     """Number of demonstrations k; 0 is the paper's ablation without replay."""
+    demonstrations: DemonstrationForm = "changes"
+    """changes: show the action of a demonstration and the changed lines. whole: its task, state, action, reasoning, next
+    state and outcome, as Eq. 4 has it."""
     max_dreamt_share: float = Field(default=0.5, ge=0, le=1)
     """Maximum share of dreamt demonstrations among the k, rounded down: with k = 1 every demonstration is real."""

@@ -98,8 +98,12 @@ class EngineRecipe(Section):
     """Data type of vLLM's weights; auto is bfloat16 for a float32 model. The torch engine samples in bfloat16."""
 
 
+NextState = Literal["auto", "changes", "whole"]
+"""Form of the next state in an answer of the experience model."""
+
+
 class ExperienceRecipe(Section):
-    """The experience model."""
+    """The experience model: what it reads and writes, how it is fitted, and how it is asked."""
 
     endpoint_model: str = ""
     """Name of a model at the OpenAI-compatible endpoint that predicts the environment without fine-tuning, instead of a
@@ -109,10 +113,24 @@ class ExperienceRecipe(Section):
     replayed_share: float = Field(default=0.5, ge=0, lt=1)
     """Share of old transitions in the data of a model that is trained further, against forgetting."""
     sft: SftRecipe = SftRecipe(epochs=1.0)
+    template: Literal["plain", "chat"] = "plain"
+    """plain: our own markers and changed lines, for small networks made of logs. chat: instructions in the model's own chat
+    template, for instruct models; a model at an endpoint has the same instructions."""
+    next_state: NextState = "auto"
+    """Form of the next state in a chat: the lines that change, or the whole state. auto: whole for states that are free
+    text, whose lines have no names."""
     with_reasoning: bool = True
     """Predict reasoning before the next state; False is the paper's ablation."""
-    history_length: int = Field(default=1, ge=0)
-    """Number of earlier actions in the prompt."""
+    history_length: Annotated[int, Field(ge=0)] | Literal["all"] = 1
+    """Number of earlier turns in the prompt: their actions, in a chat their states, too."""
+    max_prompt_tokens: int = Field(default=4_096, ge=64)
+    """Tokens of a prompt in a chat. A longer one loses its oldest history first, then its farthest demonstrations, then
+    the middle of its state, which is marked."""
+    demonstration_dropout: float = Field(default=0.0, ge=0, le=1)
+    """Share of transitions that are learnt without demonstrations: logs often hold the very answer among them, which a
+    model learns to copy."""
+    other_tasks_share: float = Field(default=0.0, ge=0, le=1)
+    """Share of transitions that are learnt with demonstrations of other tasks only, as those of a new task are."""
     entity_renaming: float = Field(default=0.3, ge=0, le=1)
     """Share of trajectories also shown with entity renaming, so that the model copies names, not memorises them."""
     rare_outcome_copies: int = Field(default=4, ge=1)
@@ -135,6 +153,11 @@ class ExperienceRecipe(Section):
     """Real episodes of the starting policy to add to the logs."""
     on_policy_temperatures: tuple[Annotated[float, Field(ge=0)], ...] = Field(default=(1.0, 1.3), min_length=1)
     """Temperatures at which these are sampled: a hot policy shows mistakes that training will try later."""
+
+    @property
+    def is_chat(self) -> bool:
+        """True if the experience model is instructed, by its chat template or at an endpoint."""
+        return self.template == "chat" or bool(self.endpoint_model)
 
     @property
     def as_fitted(self) -> Self:

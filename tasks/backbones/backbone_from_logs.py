@@ -3,21 +3,24 @@
 It replaces the pretrained model that the paper starts from, if none is available or none is small enough.
 """
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from infra.context import run_context
-from models.examples.supervised import experience_example
+from models.examples.supervised import experience_example, grounded
+from models.experience.plain_experience import PlainExperience
 from models.network.language_model import LanguageModel, new_tiny_model
 from models.network.tokenizer import train_tokenizer
 from models.text.prompts import CONTINUE, FAILURE, SUCCESS, PromptFormat, TransitionQuery
 from models.training.sft import Example
 from schemas.recipes.data import RetrievalRecipe
-from schemas.recipes.networks import ScratchRecipe, TrainingRecipe
+from schemas.recipes.networks import ExperienceRecipe, ScratchRecipe, TrainingRecipe
 from schemas.records import Reference, Trajectory
 from schemas.state_text import changes_between
 from tasks.data.retrieval_index import index_over
-from tasks.learning.fit_experience_model import grounded
+from tasks.data.rows import trajectory_id
 from tasks.learning.run_training import fine_tuned
 from tasks.running.artifacts import get_trajectories, put_model
 from tasks.running.versioned import versioned_task
@@ -30,7 +33,7 @@ def backbone_from_logs(
     logs: Reference,
     recipe: ScratchRecipe,
     retrieval: RetrievalRecipe,
-    history_length: int,
+    history_length: int | Literal["all"],
     with_reasoning: bool,
     seed: int,
 ) -> Reference:
@@ -44,13 +47,15 @@ def backbone_from_logs(
         with_reasoning: Whether the experience model will reason.
         seed: Seed of the weights and of the order of examples.
     """
+    shown = ExperienceRecipe(history_length=history_length)
     episodes = [episode for episode in get_trajectories(logs) if not episode.failure]
     blank = blank_model(recipe, episodes, seed)
     with run_context().display.timed("examples"):
         index = index_over(retrieval, [logs])
         examples: list[Example] = []
         for episode in episodes:
-            situations = grounded(episode, index, history_length, retrieval.num_demonstrations)
+            own, k = trajectory_id(episode), retrieval.num_demonstrations
+            situations = grounded(episode, own, index, shown, k, random.Random(seed))
             examples += whole_transitions(blank.format, episode, situations, with_reasoning)
     begun = put_model(blank)
     plain = TrainingRecipe()
@@ -89,5 +94,5 @@ def whole_transitions(
 ) -> Iterator[Example]:
     """Yield an episode's transitions as an experience model is shown them, with every token as a target."""
     for turn, situation in enumerate(situations):
-        example = experience_example(format, situation, episode, turn, with_reasoning=with_reasoning)
+        example = experience_example(PlainExperience(format), situation, episode, turn, with_reasoning=with_reasoning)
         yield replace(example, is_target=[True] * len(example.ids))

@@ -16,12 +16,14 @@ from pathlib import Path
 from infra.environments.cooking.annotator import FactsAnnotator
 from infra.environments.cooking.environment import CookingEnvironment
 from models.examples.supervised import experience_example, language_example, situations_of, variation_example
+from models.experience.plain_experience import PlainExperience
 from models.network.language_model import LanguageModel, load_model, new_tiny_model
 from models.network.tokenizer import train_tokenizer
 from models.rollout.behaviour_policies import collect
 from models.text.prompts import CONTINUE, FAILURE, SUCCESS, PromptFormat, demonstration_text
 from models.text.renaming import SYLLABLES, invented_names, name_pieces, renamed, to_invented_names
 from models.training.sft import Example, SftProgress, batches, fit
+from schemas.recipes.networks import ExperienceRecipe
 from schemas.records import Trajectory, Turn
 from schemas.state_text import changes_between
 from tasks.backbones.fetch_backbone import write_digests
@@ -44,6 +46,7 @@ _NOISE = (0.3, 0.5, 0.8)
 _EPISODES_PER_GAME = 3
 _MAX_STEPS = 16
 _MAX_POLICY_TURNS = 6
+_SHOWN = ExperienceRecipe(history_length=1)
 _RARE_COPIES = 3
 """Number of copies of a transition that ends the episode."""
 
@@ -97,16 +100,17 @@ def game_examples(
     format: PromptFormat, episodes: list[Trajectory], previous: list[Trajectory], rng: random.Random
 ) -> list[Example]:
     """Return all examples from the episodes of one game."""
+    plain = PlainExperience(format)
     examples = [language_example(format, episode, _MAX_POLICY_TURNS) for episode in rng.sample(episodes, 2)]
     for episode in episodes:
         others = [turn for other in episodes if other is not episode for turn in other.turns]
-        for i, situation in enumerate(situations_of(episode, history_length=1)):
+        for i, situation in enumerate(situations_of(episode, _SHOWN)):
             shown = tuple(_neighbour(situation.action, others, rng))
-            example = experience_example(format, replace(situation, demonstrations=shown), episode, i)
+            example = experience_example(plain, replace(situation, demonstrations=shown), episode, i)
             examples += [example] * (_RARE_COPIES if episode.turns[i].step.done else 1)
     if previous and rng.random() < 0.5:
         first, other = previous[0], episodes[0]
-        examples.append(variation_example(format, first.task, first.turns[0].state, other.task, other.turns[0].state))
+        examples.append(variation_example(plain, first.task, first.turns[0].state, other.task, other.turns[0].state))
     return examples
 
 

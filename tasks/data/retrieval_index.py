@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from infra.context import run_context
-from models.experience.encoders import HashingEncoder, SentenceEncoder
-from models.experience.retrieval import IndexedTransition, ReplayIndex, join
+from models.retrieval.encoders import HashingEncoder, SentenceEncoder
+from models.retrieval.replay_index import IndexedTransition, ReplayIndex, join
 from schemas.ports import Encoder
 from schemas.recipes.data import RetrievalRecipe
 from schemas.records import Reference, Trajectory
-from schemas.state_text import changes_between
 from tasks.data.rows import trajectory_id
 from tasks.running.artifacts import get_trajectories
 
@@ -35,28 +34,22 @@ def index_over(retrieval: RetrievalRecipe, references: Sequence[Reference]) -> R
         index, held = ReplayIndex(encoder_of(retrieval.encoder, retrieval.revision), retrieval.max_dreamt_share), ()
     with run_context().display.timed("retrieval index"):
         for reference in references[len(held) :]:
-            _add(index, get_trajectories(reference), encoder_of(retrieval.encoder, retrieval.revision))
+            _add(index, get_trajectories(reference), retrieval)
     _kept.clear()
     _kept[retrieval] = (index, digests)
     return index
 
 
-def _add(index: ReplayIndex, trajectories: Sequence[Trajectory], encoder: Encoder) -> None:
+def _add(index: ReplayIndex, trajectories: Sequence[Trajectory], retrieval: RetrievalRecipe) -> None:
     """Add the complete trajectories to an index; failed ones are never shown."""
     whole = list({trajectory_id(t): t for t in trajectories if not t.failure}.items())
     turns = [(name, t, turn) for name, t in whole for turn in t.turns]
     if not turns:
         return
     vectors = join(
-        encoder,
+        encoder_of(retrieval.encoder, retrieval.revision),
         [t.task.instruction for _, t, _ in turns],
         [u.state for _, _, u in turns],
         [u.action for _, _, u in turns],
     )
-    index.add(
-        vectors,
-        [
-            IndexedTransition.of(name, t.origin == "dream", u.action, changes_between(u.state, u.step.state))
-            for name, t, u in turns
-        ],
-    )
+    index.add(vectors, [IndexedTransition.of(name, t, turn, retrieval.demonstrations) for name, t, turn in turns])

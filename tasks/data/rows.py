@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from models.experience.retrieval import join
+from models.retrieval.replay_index import join
 from schemas.ports import Encoder
 from schemas.records import Trajectory
 from schemas.tables import SCHEMA_VERSION

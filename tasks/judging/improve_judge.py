@@ -19,7 +19,7 @@ from schemas.records import Reference
 from schemas.sampling import Sampled
 from tasks.judging.teach_judge import lessons_of, taught_judge
 from tasks.learning.run_training import updated
-from tasks.running.artifacts import get_frozen_model, put_model
+from tasks.running.artifacts import put_model
 from tasks.running.predictors import open_predictor
 from tasks.running.versioned import versioned_task
 
@@ -71,14 +71,15 @@ def _reviewed(
     experience_model: Reference, lessons: Sequence[Lesson], recipe: PlayRecipe, judge: TaughtJudge, seed: int
 ) -> list[_Reviewed]:
     """Sample reviews of each lesson; those that cannot be parsed are left out."""
-    predictor = open_predictor(experience_model, recipe.engine, seed, recipe.experience.max_new_tokens)
+    predictor = open_predictor(experience_model, recipe.engine, recipe.experience, seed)
     assert isinstance(predictor, LocalPredictor)
-    format, size = get_frozen_model(experience_model).format, judge.options.group_size
-    prompts = [format.situation(one.query) for one in lessons]
+    format, size = predictor.format, judge.options.group_size
+    prompts = [format.situation(one.query).ids for one in lessons]
     found: list[_Reviewed] = []
     for prompt, lesson in zip(prompts, lessons, strict=True):
         reviews = predictor.sample([prompt] * size, temperature=1.0)
-        steps = [parse_prediction(lesson.query, predictor.text_of(one)) for one in reviews]
+        texts = [format.as_prediction(lesson.query, predictor.text_of(one)) for one in reviews]
+        steps = [parse_prediction(lesson.query, text) for text in texts]
         whole = [(one, step) for one, step in zip(reviews, steps, strict=True) if not step.failure]
         truth, predictions = lesson.transition.truth, lesson.query.predictions
         worths = [judge.reward(step, predictions, truth) for _, step in whole]

@@ -36,7 +36,7 @@ def measure_fidelity(
     situations = [
         replace(situation, trajectory_id=trajectory_id(episode))
         for episode in episodes
-        for situation in situations_of(episode, recipe.experience.history_length)
+        for situation in situations_of(episode, recipe.experience)
     ]
     truth = [turn.step for episode in episodes for turn in episode.turns]
     predictor = open_experience_model(experience_model, experience, recipe, recipe.seed)

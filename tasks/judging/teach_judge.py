@@ -8,6 +8,7 @@ import random
 from dataclasses import replace
 
 from models.examples.reviews import Lesson, balanced, draw_transitions
+from models.experience.experience_formats import open_experience_format
 from models.methods.judges import TaughtJudge, open_judge
 from schemas.recipes.networks import SftRecipe, TrainingRecipe
 from schemas.recipes.recipe import PlayRecipe
@@ -35,7 +36,7 @@ def teach_judge(
     judge = taught_judge(recipe)
     options = judge.options
     lessons = lessons_of(experience_model, experience, recipe, judge, options.num_situations, recipe.seed)
-    format = get_frozen_model(experience_model).format
+    format = open_experience_format(get_frozen_model(experience_model).format, recipe.experience)
     kept = balanced(lessons, random.Random(recipe.seed))
     asked = recipe.experience.with_reasoning
     examples = [example for one in kept for example in one.examples(format, with_reasoning=asked)]
@@ -67,9 +68,8 @@ def lessons_of(
     model = open_experience_model(experience_model, experience, recipe, seed)
     real = [one for one in get_trajectories(*experience) if one.origin == "real"]
     drawn = draw_transitions(real, count, random.Random(seed))
-    history_length = recipe.experience.history_length
     situations = model.ground(
-        [replace(one.situation(history_length), trajectory_id=trajectory_id(one.episode)) for one in drawn]
+        [replace(one.situation(recipe.experience), trajectory_id=trajectory_id(one.episode)) for one in drawn]
     )
     predicted = zip(drawn, situations, model.unreviewed(situations), strict=True)
     usable = [one for one in predicted if judge.reviews(one[-1])]

@@ -3,13 +3,13 @@
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 
 from infra.context import run_context
 from infra.environments.by_name import open_environment
-from models.examples.supervised import experience_example, situations_of, variation_example
-from models.experience.retrieval import ReplayIndex
-from models.text.prompts import PromptFormat, TransitionQuery
+from models.examples.supervised import experience_example, grounded, variation_example
+from models.experience.experience_format import ExperienceFormat
+from models.experience.experience_formats import open_experience_format
+from models.text.prompts import TransitionQuery
 from models.text.renaming import Renamer, name_pieces, renamed, renamed_situation, renamer, to_invented_names
 from models.training.sft import Example
 from schemas.ports import RealEnvironment
@@ -76,15 +76,17 @@ def fit(
     if not episodes:
         return backbone
     real = open_environment(environment)
-    pieces = name_pieces(model.tokenizer.get_vocab())
+    pieces, format = name_pieces(model.tokenizer.get_vocab()), open_experience_format(model.format, recipe)
+    dropping = random.Random(f"{seed}/demonstrations")
     examples: list[Example] = []
     with run_context().display.timed("examples"):
         for episode in episodes:
-            situations = grounded(episode, index, recipe.history_length, retrieval.num_demonstrations)
+            own = trajectory_id(episode)
+            situations = grounded(episode, own, index, recipe, retrieval.num_demonstrations, dropping)
             for new in _renamers(episode, real, recipe.entity_renaming, pieces, rng):
-                examples += _examples(model.format, episode, situations, new, recipe)
+                examples += _examples(format, episode, situations, new, recipe)
         tokens = sorted(sum(example.is_target) for example in examples) or [0]
-        examples += _variation_examples(model.format, episodes, rng)
+        examples += _variation_examples(format, episodes, rng)
     trained = fine_tuned(backbone, examples, recipe.sft, training, seed, "experience model")
     return put_model(
         trained,
@@ -126,14 +128,6 @@ def cut_off(fitted: Reference, max_new_tokens: int) -> str:
     )
 
 
-def grounded(episode: Trajectory, index: ReplayIndex, history_length: int, k: int) -> list[TransitionQuery]:
-    """Return the situations of an episode with their demonstrations, none from the episode itself."""
-    own = trajectory_id(episode)
-    situations = [replace(s, trajectory_id=own) for s in situations_of(episode, history_length)]
-    found = index.retrieve(situations, k)
-    return [replace(s, demonstrations=tuple(demos)) for s, demos in zip(situations, found, strict=True)]
-
-
 def _renamers(
     episode: Trajectory, real: RealEnvironment, share: float, pieces: Sequence[str], rng: random.Random
 ) -> list[Renamer]:
@@ -145,7 +139,7 @@ def _renamers(
 
 
 def _examples(
-    format: PromptFormat,
+    format: ExperienceFormat,
     episode: Trajectory,
     situations: Sequence[TransitionQuery],
     new: Renamer,
@@ -162,7 +156,7 @@ def _examples(
     return examples
 
 
-def _variation_examples(format: PromptFormat, episodes: Sequence[Trajectory], rng: random.Random) -> list[Example]:
+def _variation_examples(format: ExperienceFormat, episodes: Sequence[Trajectory], rng: random.Random) -> list[Example]:
     """Return pairs of tasks of one family, so that the same weights can also generate tasks (paper, section 4.3)."""
     starts = {episode.task.task_id: (episode.task, episode.turns[0].state) for episode in episodes}
     by_family: dict[str, list[tuple[AgentTask, str]]] = defaultdict(list)

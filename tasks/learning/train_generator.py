@@ -7,13 +7,14 @@ out: task generator
 from collections.abc import Sequence
 
 from models.examples.supervised import variation_example
+from models.experience.experience_format import ExperienceFormat
+from models.experience.experience_formats import open_experience_format
 from models.methods.generators import Generator, TrainedOptions
 from models.methods.groupings import rolled_out_together
 from models.methods.method import open_method
-from models.text.prompts import PromptFormat
 from models.training.sft import Example
 from schemas.recipes.learning import CurriculumRecipe
-from schemas.recipes.networks import SftRecipe, TrainingRecipe
+from schemas.recipes.networks import ExperienceRecipe, SftRecipe, TrainingRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 from tasks.learning.run_training import fine_tuned
 from tasks.running.artifacts import get_frozen_model, get_tasks, get_trajectories, put_model
@@ -26,6 +27,7 @@ def train_generator(
     pool: Reference,
     groups: list[Reference],
     recipe: CurriculumRecipe,
+    experience: ExperienceRecipe,
     training: TrainingRecipe,
     seed: int,
 ) -> Reference:
@@ -36,13 +38,14 @@ def train_generator(
         pool: All tasks, among them the parents of the generated ones.
         groups: Dreamt groups, of generated tasks and others.
         recipe: Section that names the reward.
+        experience: Section that says what the generator reads and writes.
         training: Whether all weights are trained, or adapters.
         seed: Seed of the order of examples.
     """
     method = open_method(Generator, recipe.generator)
     shares = shares_won(get_trajectories(*groups))
     parents = {task.task_id: task for task in get_tasks(pool)}
-    format = get_frozen_model(generator).format
+    format = open_experience_format(get_frozen_model(generator).format, experience)
     assert isinstance(method.options, TrainedOptions)
     examples = [
         example
@@ -66,5 +69,5 @@ def shares_won(episodes: Sequence[Trajectory]) -> list[tuple[AgentTask, float]]:
     return [(group[0].task, sum(one.success for one in group) / len(group)) for group in whole]
 
 
-def _copies(format: PromptFormat, parent: AgentTask, task: AgentTask, count: int) -> list[Example]:
+def _copies(format: ExperienceFormat, parent: AgentTask, task: AgentTask, count: int) -> list[Example]:
     return [variation_example(format, parent, parent.initial_state, task, task.initial_state)] * count

@@ -4,12 +4,13 @@ from dataclasses import dataclass, replace
 
 from infra.environments.by_name import open_environment
 from models.examples.supervised import situations_of
+from models.experience.experience_formats import open_experience_format
+from models.retrieval.demonstrations import demonstration_of
 from models.rollout.behaviour_policies import collect
 from models.text.policy_formats import open_policy_format
-from models.text.prompts import PromptFormat, demonstration_text
+from models.text.prompts import PromptFormat
 from schemas.recipes.recipe import Recipe
 from schemas.records import Trajectory
-from schemas.state_text import changes_between
 
 _NUM_EPISODES = 4
 
@@ -37,11 +38,8 @@ def lengths(recipe: Recipe, format: PromptFormat) -> Lengths:
 
 
 def _longest_situation(recipe: Recipe, format: PromptFormat, episodes: list[Trajectory]) -> int:
-    shown = [
-        demonstration_text(turn.action, changes_between(turn.state, turn.step.state))
-        for episode in episodes
-        for turn in episode.turns
-    ]
+    experience, form = open_experience_format(format, recipe.experience), recipe.retrieval.demonstrations
+    shown = [demonstration_of(episode.task, turn, form) for episode in episodes for turn in episode.turns]
     demonstrations = (max(shown, key=len),) * recipe.retrieval.num_demonstrations
-    situations = [s for t in episodes for s in situations_of(t, recipe.experience.history_length)]
-    return max(len(format.situation(replace(s, demonstrations=demonstrations))) for s in situations)
+    situations = [s for t in episodes for s in situations_of(t, recipe.experience)]
+    return max(len(experience.situation(replace(s, demonstrations=demonstrations)).ids) for s in situations)

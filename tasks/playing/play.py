@@ -37,7 +37,7 @@ def open_experience_model(
     """Open an experience model with the settings of the recipe."""
     asked, retrieval = recipe.experience, recipe.retrieval
     index = index_over(retrieval, experience) if retrieval.num_demonstrations else None
-    predictor = open_predictor(reference, recipe.engine, seed, asked.max_new_tokens, asked.top_p)
+    predictor = open_predictor(reference, recipe.engine, asked, seed)
     listed = admissible_actions_of(recipe.environment) if asked.enforce_admissible_actions else None
     judge = open_judge(asked.judge)
     return ExperienceModel(predictor, index, asked, retrieval.num_demonstrations, listed, judge)

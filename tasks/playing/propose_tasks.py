@@ -16,7 +16,7 @@ from models.methods.curricula import open_curriculum, tasks_to_vary
 from schemas.ports import RealEnvironment
 from schemas.recipes.digests import digest_of
 from schemas.recipes.learning import CurriculumRecipe
-from schemas.recipes.networks import EngineRecipe
+from schemas.recipes.networks import EngineRecipe, ExperienceRecipe
 from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import AgentTask, Reference
 from tasks.data.provenance import made_here
@@ -108,6 +108,7 @@ def vary_tasks(
     state: dict[str, Any],
     experience_model: Reference,
     recipe: CurriculumRecipe,
+    experience: ExperienceRecipe,
     environment: EnvironmentRecipe,
     engine: EngineRecipe,
     seed: int,
@@ -120,17 +121,24 @@ def vary_tasks(
     if not edge:
         return pool
     with run_context().display.stage("vary tasks"):
-        generator = _generator(experience_model, recipe, engine, seed_of_round(seed, round))
+        generator = _generator(experience_model, recipe, experience, engine, seed_of_round(seed, round))
         candidates = generate(generator, edge, recipe.generator_temperature)
         chosen, refused = select(candidates, tasks, open_environment(environment))
     return put_tasks([*tasks, *chosen], num_new=len(chosen), num_refused=refused)
 
 
-def _generator(experience_model: Reference, recipe: CurriculumRecipe, engine: EngineRecipe, seed: int) -> Predictor:
+def _generator(
+    experience_model: Reference,
+    recipe: CurriculumRecipe,
+    experience: ExperienceRecipe,
+    engine: EngineRecipe,
+    seed: int,
+) -> Predictor:
     """Open the task generator: the experience model's weights with another prompt, unless the recipe names a model."""
+    asked = experience.model_copy(update={"max_new_tokens": _MAX_NEW_TOKENS, "top_p": 1.0})
     if recipe.generator_model:
-        return open_chat_predictor(recipe.generator_model, seed)
-    return open_predictor(experience_model, engine, seed, _MAX_NEW_TOKENS)
+        return open_chat_predictor(recipe.generator_model, asked, seed)
+    return open_predictor(experience_model, engine, asked, seed)
 
 
 def generate(generator: Predictor, tasks: Sequence[AgentTask], temperature: float) -> list[AgentTask]:

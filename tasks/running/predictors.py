@@ -1,17 +1,20 @@
 """Predictors of an experience model: a stored network, or a model at an endpoint. Other code does not know which."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from infra.context import objects, run_context
 from infra.engines.endpoint import Endpoint
 from infra.settings import settings
 from models.experience.chat_predictor import ChatPredictor
+from models.experience.experience_formats import open_experience_format
 from models.experience.predictors import LocalPredictor, Predictor
-from schemas.recipes.networks import EngineRecipe
+from schemas.recipes.networks import EngineRecipe, ExperienceRecipe
 from schemas.records import Reference
 from tasks.running.artifacts import get_frozen_model
 from tasks.running.engines import open_engine
 
+_ROLE = "experience model"
 _ENDPOINT_MODEL = "endpoint model"
 
 
@@ -20,27 +23,30 @@ def put_endpoint_model(name: str) -> Reference:
     return objects().put_json({"model": name}, _ENDPOINT_MODEL)
 
 
-def open_predictor(
-    experience_model: Reference, engine: EngineRecipe, seed: int, max_new_tokens: int, top_p: float = 1.0
-) -> Predictor:
+def open_predictor(experience_model: Reference, engine: EngineRecipe, recipe: ExperienceRecipe, seed: int) -> Predictor:
     """Open the predictor of an experience model.
 
     Args:
         experience_model: Experience model, verified before it is loaded.
         engine: Section of the engine that samples from a stored network.
+        recipe: What the model reads and writes, and the limits of both; an endpoint model has its provider's limit of
+            new tokens.
         seed: Seed of the sampling.
-        max_new_tokens: Maximum number of new tokens of a stored network; an endpoint model has its provider's limit.
-        top_p: Probability mass that is sampled from; see Sampling.
     """
     if experience_model.kind == _ENDPOINT_MODEL:
-        return open_chat_predictor(objects().get_json(experience_model)["model"], seed, top_p)
-    sampler = open_engine("experience model", experience_model, engine, seed)
-    return LocalPredictor(sampler, get_frozen_model(experience_model).format, max_new_tokens, top_p)
+        return open_chat_predictor(objects().get_json(experience_model)["model"], recipe, seed)
+    sampler = open_engine(_ROLE, experience_model, engine, seed)
+    format = open_experience_format(get_frozen_model(experience_model).format, recipe)
+    return LocalPredictor(sampler, format, recipe.max_new_tokens, recipe.top_p, _met)
 
 
-def open_chat_predictor(model: str, seed: int, top_p: float = 1.0) -> ChatPredictor:
+def open_chat_predictor(model: str, recipe: ExperienceRecipe, seed: int) -> ChatPredictor:
     """Open a model at the endpoint as a predictor."""
-    return ChatPredictor(open_endpoint(model), seed, top_p)
+    return ChatPredictor(open_endpoint(model), seed, recipe.top_p, recipe.next_state, recipe.max_prompt_tokens, _met)
+
+
+def _met(limits: Mapping[str, int]) -> None:
+    run_context().display.time.met(_ROLE, limits)
 
 
 def open_endpoint(model: str) -> Endpoint:

@@ -13,12 +13,13 @@ import json
 import random
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 import typer
@@ -26,17 +27,18 @@ from torch import Tensor
 
 from flows.planning.load_recipe import load_recipe
 from infra.environments.by_name import admissible_actions_of, annotator_of_facts, open_environment
-from models.examples.supervised import experience_example, policy_examples, situations_of
-from models.experience.encoders import HashingEncoder
+from models.examples.supervised import experience_example, grounded, policy_examples
+from models.experience.experience_formats import open_experience_format
 from models.experience.experience_model import Dream, ExperienceModel
 from models.experience.predictors import LocalPredictor
-from models.experience.retrieval import IndexedTransition, ReplayIndex, join
 from models.generation.torch_engine import TorchEngine, engine_weights
 from models.measurement.calibration import as_episode, calibrate, replay
 from models.measurement.intervals import paired_gain
 from models.methods.scoring import Scoring
 from models.network.language_model import LanguageModel, load_model
 from models.network.trained_parameters import trainable_copy
+from models.retrieval.encoders import HashingEncoder
+from models.retrieval.replay_index import IndexedTransition, ReplayIndex, join
 from models.rollout.behaviour_policies import collect
 from models.rollout.rollouts import Rollout, RolloutOptions
 from models.rollout.wins import shortest_successes
@@ -49,7 +51,6 @@ from schemas.ports import Environment
 from schemas.recipes.networks import SftRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.records import AgentTask, Trajectory
-from schemas.state_text import changes_between
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 NOISE = (0.0, 0.15, 0.25, 0.5)
@@ -81,6 +82,7 @@ class Loop:
         self.annotator = annotator_of_facts(self.recipe.environment)
         self.index = ReplayIndex(HashingEncoder())
         self.rng = random.Random(self.seed)
+        self.limits: Counter[str] = Counter()
 
     def explained(self, episodes: Sequence[Trajectory]) -> list[Trajectory]:
         """Return episodes with first states and reasoning, and remember their transitions."""
@@ -103,10 +105,7 @@ class Loop:
         )
         self.index.add(
             vectors,
-            [
-                IndexedTransition.of(o.episode_id, False, t.action, changes_between(t.state, t.step.state))
-                for o, t in turns
-            ],
+            [IndexedTransition.of(o.episode_id, o, t, self.recipe.retrieval.demonstrations) for o, t in turns],
         )
         return whole
 
@@ -130,18 +129,13 @@ class Loop:
         self, base: LanguageModel, episodes: Sequence[Trajectory], sft: SftRecipe
     ) -> tuple[LanguageModel, dict[str, Any]]:
         """Return the base, trained to predict the transitions of these episodes."""
+        recipe, k = self.recipe.experience, self.recipe.retrieval.num_demonstrations
+        format, dropping = open_experience_format(base.format, recipe), random.Random(self.seed)
         examples: list[Example] = []
         for one in episodes:
-            asked = [
-                replace(s, trajectory_id=one.episode_id)
-                for s in situations_of(one, self.recipe.experience.history_length)
-            ]
-            shown = self.index.retrieve(asked, self.recipe.retrieval.num_demonstrations)
-            for i, (situation, demonstrations) in enumerate(zip(asked, shown, strict=True)):
-                example = experience_example(
-                    base.format, replace(situation, demonstrations=tuple(demonstrations)), one, i
-                )
-                examples += [example] * (self.recipe.experience.rare_outcome_copies if one.turns[i].step.done else 1)
+            for i, situation in enumerate(grounded(one, one.episode_id, self.index, recipe, k, dropping)):
+                example = experience_example(format, situation, one, i)
+                examples += [example] * (recipe.rare_outcome_copies if one.turns[i].step.done else 1)
         return self.tuned(base, examples, sft)
 
     def tuned(
@@ -172,15 +166,22 @@ class Loop:
     ) -> list[Trajectory]:
         """Play one episode per task."""
         engine = TorchEngine(engine_weights(policy.network), seed)
-        options = RolloutOptions(temperature, self.recipe.environment.max_steps, num_slots=256)
+        asked = self.recipe.policy
+        options = RolloutOptions(temperature, self.recipe.environment.max_steps, asked.max_episode_tokens, 256)
         format = open_policy_format(policy.format, self.recipe.policy)
-        return Rollout(engine, format, environment, origin, options).play(tasks)
+        rollout = Rollout(engine, format, environment, origin, options)
+        episodes = rollout.play(tasks)
+        self.limits.update(rollout.limits)
+        return episodes
 
     def dream_of(self, model: LanguageModel) -> Dream:
         """Return the experience model as an environment."""
         asked = self.recipe.experience
         predictor = LocalPredictor(
-            TorchEngine(engine_weights(model.network), self.seed), model.format, asked.max_new_tokens
+            TorchEngine(engine_weights(model.network), self.seed),
+            open_experience_format(model.format, asked),
+            asked.max_new_tokens,
+            met=self.limits.update,
         )
         listed = admissible_actions_of(self.recipe.environment)
         return Dream(ExperienceModel(predictor, self.index, asked, self.recipe.retrieval.num_demonstrations, listed))
@@ -193,7 +194,7 @@ class Loop:
         """Play valid games greedily, for real and in the dream, and replay the dreams; return the real successes."""
         with step(f"valid games, {when}") as found:
             real = self.play(policy, self.real, "real", tasks, 0.0, self.seed)
-            found |= {"success": success(real), "episodes": len(tasks)}
+            found |= {"success": success(real), "episodes": len(tasks), "limits so far": dict(self.limits)}
         with step(f"valid games in the dream, {when}") as found:
             begun = [
                 one.task if one.task.initial_state else replace(one.task, initial_state=one.turns[0].state)
@@ -224,9 +225,10 @@ def main(
     rl_rate: float = 2e-5,
     updates: int = 8,
     seed: int = 0,
+    changes: Annotated[list[str] | None, typer.Option("--set")] = None,
 ) -> None:
     """Run the loop, and print a line per step."""
-    chosen = load_recipe(recipe)
+    chosen = load_recipe(recipe, changes or ())
     rl = chosen.rl.model_copy(
         update={"learning_rate": rl_rate, "updates_per_round": updates, "temperature": 1.0, "warmup_updates": 0}
     )

@@ -63,8 +63,8 @@ def queries_near(stored: np.ndarray) -> np.ndarray:
 
 
 def _ours(count: int) -> list[float]:
-    from models.experience.encoders import HashingEncoder
-    from models.experience.retrieval import IndexedTransition, ReplayIndex
+    from models.retrieval.encoders import HashingEncoder
+    from models.retrieval.replay_index import IndexedTransition, ReplayIndex
 
     stored = vectors(count)
     index, entry = ReplayIndex(HashingEncoder()), IndexedTransition("", False, "")

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from models.experience.encoders import HashingEncoder
-from models.experience.retrieval import join
 from models.network.precision import matmul_dtype
+from models.retrieval.encoders import HashingEncoder
+from models.retrieval.replay_index import join
 from models.text.prompts import TransitionQuery
 from schemas.records import AgentTask, Step
 from tests.benchmarks.network import endless_format, network, rates, text
@@ -56,9 +56,10 @@ def stored() -> tuple[np.ndarray, list[str]]:
 def ours() -> list[float]:
     """Measure our rollout, experience model, index and trainer."""
     from models.experience.experience_model import ExperienceModel
+    from models.experience.plain_experience import PlainExperience
     from models.experience.predictors import LocalPredictor
-    from models.experience.retrieval import IndexedTransition, ReplayIndex
     from models.generation.torch_engine import TorchEngine, engine_weights
+    from models.retrieval.replay_index import IndexedTransition, ReplayIndex
     from models.rollout.rollouts import Rollout
     from schemas.recipes.networks import ExperienceRecipe
     from tests.rollouts import plain_policy, rollout_options
@@ -69,7 +70,7 @@ def ours() -> list[float]:
     index = ReplayIndex(HashingEncoder())
     vectors, demonstrations = stored()
     index.add(vectors, [IndexedTransition("", False, one) for one in demonstrations])
-    predictor = LocalPredictor(TorchEngine(engine_weights(model), 0), format, WRITTEN)
+    predictor = LocalPredictor(TorchEngine(engine_weights(model), 0), PlainExperience(format), WRITTEN)
     dreaming = ExperienceModel(predictor, index, ExperienceRecipe(num_retries=0), 1)
     trainer = trainer_of(policy, reference, options, dtype=matmul_dtype("cpu"))
     played = rollout_options(max_steps=NUM_TURNS)

@@ -39,24 +39,25 @@ class ChatServer(ThreadingHTTPServer):
             is_bad = self.num_bad_answers > 0
             self.num_bad_answers -= is_bad
         told, asked = (message["content"] for message in body["messages"])
-        given = json.loads(asked)
         if '"transitions"' in told:
-            steps = given["steps"][is_bad:]
+            steps = json.loads(asked)["steps"][is_bad:]
             return json.dumps(
                 {"transitions": [{"step": s["step"], "reasoning": f"as {s['action']} [end]"} for s in steps]}
             )
         if is_bad:
             return "I would rather not say."
-        if '"changes"' in told:
-            return json.dumps(_imagined(given))
-        return json.dumps({"instruction": given["task"] + "!", "state": {"you": "kitchen"}})
+        if "simulate the environment" in told:
+            return _imagined(asked.partition("**Action:**\n")[2])
+        task = asked.removeprefix("<task>").partition("</task>")[0]
+        return f"<task>{task}!</task>\n<state>\n- you: kitchen\n</state>"
 
 
-def _imagined(given: dict) -> dict:
+def _imagined(action: str) -> str:
     """Return a prediction: taking succeeds, eating makes gone, and all else changes nothing."""
-    verb, _, thing = given["action"].partition(" ")
-    changes = {thing: None} if verb == "eat" else {}
-    return {"reasoning": f"[next] {verb}", "changes": changes, "outcome": "success" if verb == "take" else "continue"}
+    verb, _, thing = action.partition(" ")
+    changes = f"- {thing}: gone" if verb == "eat" else ""
+    how = "success" if verb == "take" else "continue"
+    return f"<think>[next] {verb}</think>\n<changes>\n{changes}\n</changes>\n<outcome>{how}</outcome>"
 
 
 class _Handler(BaseHTTPRequestHandler):

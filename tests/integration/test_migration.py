@@ -10,7 +10,7 @@ from infra.settings import settings
 from infra.storage.replay_store import ReplayStore
 from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
-from models.experience.encoders import HashingEncoder
+from models.retrieval.encoders import HashingEncoder
 from schemas.recipes.data import RetrievalRecipe
 from schemas.records import AgentTask, Step, Trajectory, Turn
 from schemas.tables import SCHEMA_VERSION, transitions_schema

@@ -7,6 +7,7 @@ import torch
 
 from infra.environments.by_name import open_environment
 from models.examples.supervised import variation_example
+from models.experience.plain_experience import PlainExperience
 from models.training.sft import sft_loss
 from schemas.recipes.recipe import Recipe
 from schemas.records import AgentTask, Step, Trajectory, Turn
@@ -27,13 +28,15 @@ def parent() -> AgentTask:
 def trained(policy, parent, varied, outcomes):
     turns = [[Turn(varied.initial_state, "eat meal", Step("end", float(won), True, won))] for won in outcomes]
     groups = put_trajectories([Trajectory(varied, "dream", one, group_id="g") for one in turns])
-    asked = (put_tasks([parent, varied]), [groups], RECIPE.curriculum, RECIPE.training, 0)
+    asked = (put_tasks([parent, varied]), [groups], RECIPE.curriculum, RECIPE.experience, RECIPE.training, 0)
     return train_generator.__wrapped__(policy, *asked)
 
 
 def loss(model, parent, varied) -> float:
     found = get_frozen_model(model)
-    example = variation_example(found.format, parent, parent.initial_state, varied, varied.initial_state)
+    example = variation_example(
+        PlainExperience(found.format), parent, parent.initial_state, varied, varied.initial_state
+    )
     with torch.no_grad():
         return sft_loss(found.network, [example], torch.float32).item()
 

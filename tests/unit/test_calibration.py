@@ -2,9 +2,9 @@
 
 import pytest
 
-from models.experience.encoders import HashingEncoder
 from models.measurement.calibration import calibrate, replay
 from models.measurement.fidelity import fidelity
+from models.retrieval.encoders import HashingEncoder
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 
 TASK = AgentTask("t", "do it", "valid", "f")

@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from models.experience.encoders import HashingEncoder, SentenceEncoder
+from models.retrieval.encoders import HashingEncoder, SentenceEncoder
 from schemas.errors import InputError
 from schemas.recipes.data import RetrievalRecipe
 from tasks.data.retrieval_index import encoder_of

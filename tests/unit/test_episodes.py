@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.experience.encoders import HashingEncoder
+from models.retrieval.encoders import HashingEncoder
 from schemas.records import AgentTask, Step, Trajectory, Turn
 from tasks.data.recall import episodes_of
 from tasks.data.rows import Provenance, rows_of

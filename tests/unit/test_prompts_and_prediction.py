@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.experience.experience_model import Dream, ExperienceModel, parse_prediction
+from models.experience.plain_experience import PlainExperience
 from models.experience.predictors import LocalPredictor
 from models.generation.torch_engine import TorchEngine, engine_weights
 from models.methods.judges.votes import Votes, VotesOptions
@@ -139,7 +140,7 @@ def test_the_likeliest_of_equal_situations_is_written_once_and_sampled_ones_for_
 def test_the_dream_refuses_what_is_no_line_of_text_without_asking_the_model(action):
     model = load_model(SHIPPED / "textworld-tiny")
     engine = TorchEngine(engine_weights(model.network), seed=0)
-    dream = Dream(ExperienceModel(LocalPredictor(engine, model.format, 8), None, RECIPE))
+    dream = Dream(ExperienceModel(LocalPredictor(engine, PlainExperience(model.format), 8), None, RECIPE))
     dream.reset({4: replace(TASK, initial_state=SITUATION.state)})
     step = dream.step({4: action})[4]
     assert (step.state, step.reward, step.done, step.failure) == (SITUATION.state, 0.0, False, None)

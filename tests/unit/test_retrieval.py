@@ -1,9 +1,10 @@
 import numpy as np
 
-from models.experience.encoders import HashingEncoder
-from models.experience.retrieval import IndexedTransition, ReplayIndex, join
+from models.retrieval.encoders import HashingEncoder
+from models.retrieval.replay_index import IndexedTransition, ReplayIndex, join
 from models.text.prompts import TransitionQuery
-from schemas.records import AgentTask
+from schemas.records import AgentTask, Step, Trajectory, Turn
+from schemas.state_text import apply_changes
 
 ENCODER = HashingEncoder()
 
@@ -12,10 +13,16 @@ def situation(instruction, state, action, trajectory="mine"):
     return TransitionQuery(AgentTask(instruction, instruction, "train", "f"), state, action, trajectory_id=trajectory)
 
 
+def transition(instruction, state, action, trajectory, dreamt, changes):
+    turn = Turn(state, action, Step(apply_changes(state, changes), 0.0, done=False, success=False))
+    episode = Trajectory(situation(instruction, state, action).task, "dream" if dreamt else "real", [turn])
+    return IndexedTransition.of(trajectory, episode, turn, "changes")
+
+
 def index_of(*entries, share=0.5):
     index = ReplayIndex(ENCODER, share)
     vectors = join(ENCODER, [e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries])
-    index.add(vectors, [IndexedTransition.of(e[3], e[4], e[2], e[5]) for e in entries])
+    index.add(vectors, [transition(*entry) for entry in entries])
     return index
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.experience.encoders import HashingEncoder
+from models.retrieval.encoders import HashingEncoder
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from tasks.data.rows import Provenance, rows_of
 

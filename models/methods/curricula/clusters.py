@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from models.experience.encoders import HashingEncoder
 from models.methods.curricula.reward_entropy import RewardEntropy, RewardEntropyOptions
 from models.methods.entropies import reward_entropy
+from models.retrieval.encoders import HashingEncoder
 from schemas.records import Trajectory
 
 

@@ -1,6 +1,5 @@
 """Judges that the experience model is taught to be: what they are shown, what counts after them, and their rewards."""
 
-import json
 import random
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ import torch
 
 from models.examples.reviews import Lesson, Transition, balanced, draw_transitions, review_group
 from models.experience.chat_predictor import ChatPredictor
+from models.experience.plain_experience import PlainExperience
 from models.methods.judges import TaughtJudge, open_judge
 from models.network.language_model import load_model
 from models.text.prompts import TransitionQuery
@@ -99,7 +99,9 @@ def test_the_model_is_shown_the_predictions_after_the_action_and_writes_another(
         "[action] eat meal"
     )
     lesson = Lesson(Transition(Trajectory(TASK, "real", [Turn(QUERY.state, QUERY.action, LOST)]), 0), QUERY)
-    review, prediction = replace(lesson, query=replace(QUERY, predictions=(WON,))).examples(format, with_reasoning=True)
+    review, prediction = replace(lesson, query=replace(QUERY, predictions=(WON,))).examples(
+        PlainExperience(format), with_reasoning=True
+    )
     target = [id for id, wanted in zip(review.ids, review.is_target, strict=True) if wanted]
     assert format.decode(target) == "[think] there is none[next]\n[outcome] failure[end]"
     assert target == [id for id, wanted in zip(prediction.ids, prediction.is_target, strict=True) if wanted]
@@ -158,12 +160,11 @@ def test_a_chat_model_is_told_to_look_for_mistakes_in_the_predictions():
     text = ChatPredictor(chat, seed=1).predict([replace(QUERY, predictions=(WON, LOST))], 0.0)
     assert text == ["[think] there is none[next]\n[outcome] failure"]
     (question,) = chat.asked
-    assert "find the mistakes" in question.system
-    assert json.loads(question.user)["predictions"][0] == {
-        "reasoning": "the meal is there",
-        "changes": {"meal": "eaten"},
-        "outcome": "success",
-    }
+    assert "earlier predictions" in question.system
+    assert (
+        "**Earlier Predictions:**\n<think>the meal is there</think>\n<changes>\n- meal: eaten\n</changes>\n"
+        "<outcome>success</outcome>\n<think>"
+    ) in question.user
     ChatPredictor(chat, seed=1).predict([QUERY], 0.0)
-    assert "find the mistakes" not in chat.asked[0].system
-    assert "predictions" not in json.loads(chat.asked[0].user)
+    assert "earlier predictions" not in chat.asked[0].system
+    assert "Earlier Predictions" not in chat.asked[0].user

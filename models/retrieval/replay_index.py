@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import faiss
 import numpy as np
 
-from models.text.prompts import demonstration_text
+from models.retrieval.demonstrations import demonstration_of
 from schemas.ports import DemonstrationQuery, Encoder
+from schemas.recipes.data import DemonstrationForm
+from schemas.records import Trajectory, Turn
 
 TASK_WEIGHT, STATE_WEIGHT, ACTION_WEIGHT = 0.35, 0.25, 0.4
 _GRAPH_FROM = 20_000
@@ -36,11 +38,20 @@ class IndexedTransition:
     dreamt: bool
     text: str
     """Demonstration as it is shown to the experience model."""
+    task_id: str = ""
 
     @staticmethod
-    def of(trajectory_id: str, dreamt: bool, action: str, changes: str) -> "IndexedTransition":
-        """Create the entry of one transition."""
-        return IndexedTransition(trajectory_id, dreamt, demonstration_text(action, changes))
+    def of(trajectory_id: str, trajectory: Trajectory, turn: Turn, form: DemonstrationForm) -> "IndexedTransition":
+        """Create the entry of one transition.
+
+        Args:
+            trajectory_id: Id of the trajectory in the store.
+            trajectory: Trajectory with the transition.
+            turn: Turn of it.
+            form: What is shown of it.
+        """
+        text = demonstration_of(trajectory.task, turn, form)
+        return IndexedTransition(trajectory_id, trajectory.origin == "dream", text, trajectory.task.task_id)
 
 
 def join(encoder: Encoder, instructions: Sequence[str], states: Sequence[str], actions: Sequence[str]) -> np.ndarray:
@@ -81,8 +92,16 @@ class ReplayIndex:
         """Return row numbers of the k nearest vectors, [Q, k], nearest first; -1 where there are fewer."""
         return self._index.search(np.ascontiguousarray(vectors_QD, dtype=np.float32), k)[1]
 
-    def retrieve(self, queries: Sequence[DemonstrationQuery], k: int) -> list[list[str]]:
-        """Return up to k demonstrations per query, never from its own trajectory and only a limited share dreamt."""
+    def retrieve(
+        self, queries: Sequence[DemonstrationQuery], k: int, *, of_other_tasks: bool = False
+    ) -> list[list[str]]:
+        """Return up to k demonstrations per query, never from its own trajectory and only a limited share dreamt.
+
+        Args:
+            queries: Situations.
+            k: Number of demonstrations of each.
+            of_other_tasks: Leave out those of the query's own task, as if it were new.
+        """
         if not self._entries or k == 0:
             return [[] for _ in queries]
         vectors = join(
@@ -92,15 +111,15 @@ class ReplayIndex:
             [q.action for q in queries],
         )
         found = self.search(vectors, k + _SPARE)
-        chosen = [self._choose(rows, query, k) for rows, query in zip(found, queries, strict=True)]
+        chosen = [self._choose(rows, query, k, of_other_tasks) for rows, query in zip(found, queries, strict=True)]
         short = [number for number, texts in enumerate(chosen) if len(texts) < k]
         if short:
             wider = self.search(vectors[short], _CROWD * (k + _SPARE))
             for number, rows in zip(short, wider, strict=True):
-                chosen[number] = self._choose(rows, queries[number], k)
+                chosen[number] = self._choose(rows, queries[number], k, of_other_tasks)
         return chosen
 
-    def _choose(self, rows: np.ndarray, query: DemonstrationQuery, k: int) -> list[str]:
+    def _choose(self, rows: np.ndarray, query: DemonstrationQuery, k: int, of_other_tasks: bool) -> list[str]:
         chosen: list[str] = []
         dreamt_left = int(self._max_dreamt_share * k)
         for row in rows:
@@ -108,6 +127,8 @@ class ReplayIndex:
                 break
             entry = self._entries[row]
             if entry.trajectory_id == query.trajectory_id or (entry.dreamt and dreamt_left == 0):
+                continue
+            if of_other_tasks and entry.task_id == query.task.task_id:
                 continue
             dreamt_left -= entry.dreamt
             chosen.append(entry.text)

@@ -1,0 +1,1 @@
+"""Retrieval of past experience: the replay index, its encoders, and demonstrations as text."""
