@@ -118,8 +118,8 @@ class Progress(Protocol):
 class Annotator(Protocol):
     """Writer of reasoning traces in hindsight, one per transition of a finished trajectory."""
 
-    def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
-        """Return one list per trajectory, with one trace per turn."""
+    def annotate(self, trajectories: Sequence[Trajectory]) -> Sequence[list[str] | None]:
+        """Return one list per trajectory, with one trace per turn; None for a trajectory that it could not explain."""
         ...
 
 

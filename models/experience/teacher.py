@@ -6,11 +6,11 @@ It is queried once per trajectory, sees all of it with its outcome, and must exp
 import json
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, Field
 
+from models.text.json_answers import read_json
 from models.text.prompts import without_markers
 from schemas.chat import ChatModel, Question
-from schemas.errors import EngineError
 from schemas.records import Trajectory
 
 _SYSTEM = (
@@ -24,12 +24,14 @@ _ATTEMPTS = 3
 
 
 class _Trace(BaseModel):
-    step: int
-    reasoning: str
+    step: int = Field(validation_alias=AliasChoices("step", "step_id"))
+    reasoning: str = Field(validation_alias=AliasChoices("reasoning", "transition_plan"))
 
 
 class _Answer(BaseModel):
-    transitions: list[_Trace]
+    """Answer of a teacher, in the form that is asked for or in that of the paper's prompt C.1."""
+
+    transitions: list[_Trace] = Field(validation_alias=AliasChoices("transitions", "state_transitions"))
 
 
 class TeacherAnnotator:
@@ -39,19 +41,15 @@ class TeacherAnnotator:
         """Create an annotator that queries this chat model."""
         self._chat = chat
 
-    def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
-        """Return one trace per turn of each trajectory.
-
-        Raises:
-            EngineError: some step of a trajectory is still unexplained after all attempts.
-        """
+    def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str] | None]:
+        """Return one trace per turn of each trajectory; None if some turn is unexplained after three attempts."""
         questions = [Question(_SYSTEM, _prompt(trajectory)) for trajectory in trajectories]
 
         def is_fine(number: int, text: str) -> bool:
             return _traces(text, len(trajectories[number].turns)) is not None
 
         answers = self._chat.answer(questions, is_fine, _ATTEMPTS)
-        return [_explained(trajectory, text) for trajectory, text in zip(trajectories, answers, strict=True)]
+        return [_traces(text, len(one.turns)) for one, text in zip(trajectories, answers, strict=True)]
 
 
 def _prompt(trajectory: Trajectory) -> str:
@@ -63,19 +61,10 @@ def _prompt(trajectory: Trajectory) -> str:
     return json.dumps(whole, ensure_ascii=False)
 
 
-def _explained(trajectory: Trajectory, text: str) -> list[str]:
-    num_turns = len(trajectory.turns)
-    if (traces := _traces(text, num_turns)) is None:
-        task = trajectory.task.task_id
-        raise EngineError(f"the teacher did not explain each of {num_turns} steps of {task} in {_ATTEMPTS} attempts")
-    return traces
-
-
 def _traces(text: str, num_turns: int) -> list[str] | None:
     """Return the traces in order if there is exactly one per turn, else None; our prompt markers are defused."""
-    try:
-        transitions = _Answer.model_validate_json(text).transitions
-    except ValidationError:
+    answer = read_json(_Answer, text)
+    if answer is None:
         return None
-    traces = {trace.step: without_markers(trace.reasoning) for trace in transitions}
+    traces = {trace.step: without_markers(trace.reasoning) for trace in answer.transitions}
     return [traces[i] for i in range(num_turns)] if set(traces) == set(range(num_turns)) else None

@@ -4,17 +4,22 @@ in:  trajectories without reasoning
 out: the same with reasoning; their rows in `transitions` are replaced, which is a new table version
 """
 
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 
-from infra.context import run_context
+from infra.context import replay_store, run_context
 from infra.environments.by_name import annotator_of_facts
 from models.experience.teacher import TeacherAnnotator
+from schemas.plain import plain
 from schemas.ports import Annotator
 from schemas.recipes.data import AnnotateRecipe, RetrievalRecipe
 from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import store_rows
+from tasks.logs.files import Record
+from tasks.logs.read_log import quarantined
 from tasks.running.artifacts import get_trajectories, put_trajectories
 from tasks.running.predictors import open_endpoint
 from tasks.running.versioned import versioned_task
@@ -30,7 +35,9 @@ def annotate(
     policy: str = "",
     store: bool = True,
 ) -> Reference:
-    """Return the trajectories with a reasoning trace on every turn.
+    """Return the trajectories with a reasoning trace on every turn, without those that the annotator could not explain.
+
+    These go to the quarantine table with the reason; nothing is learnt from them.
 
     Args:
         trajectories: Real trajectories.
@@ -46,7 +53,9 @@ def annotate(
     with run_context().display.stage("annotate") as report:
         traces = annotator.annotate(episodes)
         report(len(traces), len(traces), "episodes", "")
-    explained = [with_reasoning(episode, own) for episode, own in zip(episodes, traces, strict=True)]
+    pairs = [*zip(episodes, traces, strict=True)]
+    _quarantine([episode for episode, own in pairs if own is None])
+    explained = [with_reasoning(episode, own) for episode, own in pairs if own is not None]
     made_by = made_here(seed, policy=policy)
     if not store:
         return put_trajectories(explained)
@@ -58,6 +67,19 @@ def _annotator(recipe: AnnotateRecipe, environment: EnvironmentRecipe) -> Annota
     if recipe.annotator == "facts":
         return annotator_of_facts(environment)
     return TeacherAnnotator(open_endpoint(recipe.teacher_model))
+
+
+def _quarantine(unexplained: Sequence[Trajectory]) -> None:
+    """Store trajectories without reasoning in the quarantine table, and say how many they are."""
+    if not unexplained:
+        return
+    reason = "the teacher did not explain each of its steps in three attempts"
+    records = [
+        Record(f"{one.source or one.origin} {one.task.task_id}", {}, reason, json.dumps(plain(one), ensure_ascii=False))
+        for one in unexplained
+    ]
+    replay_store().upsert("quarantine", [quarantined(one) for one in records])
+    run_context().display.say(f"quarantined {len(unexplained)} trajectories: {reason}")
 
 
 def with_reasoning(episode: Trajectory, traces: list[str]) -> Trajectory:
