@@ -23,7 +23,7 @@ from tasks.judging.measure_fidelity import measure_fidelity
 from tasks.learning.train_generator import train_generator
 from tasks.learning.train_policy import train_policy
 from tasks.playing.play_where_dreams_err import play_where_dreams_err
-from tasks.playing.propose_tasks import vary_tasks
+from tasks.playing.vary_tasks import vary_tasks
 from tasks.running.engines import publish_weights
 
 

@@ -2,7 +2,7 @@
 
 from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from schemas.recipes.methods import (
     AdvantageRecipe,
@@ -83,11 +83,24 @@ class CurriculumRecipe(Section):
     method: CurriculumMethodRecipe = CurriculumMethodRecipe()
     variations_per_round: int = Field(default=8, ge=0)
     """Number of tasks at the edge of the policy's ability to vary after each round."""
+    vary_generated: bool = False
+    """Vary generated tasks, too, as the paper does."""
+    candidates_per_task: int = Field(default=1, ge=1)
+    """n: variations that are written of each; one that is well-formed, feasible and new is taken."""
+    select_by: Literal["rules", "model"] = "rules"
+    """Choice among several candidates. rules: the first that the environment's rules accept. model: of those, the one that
+    generator_model selects as challenging but feasible, of high quality, different and realistic (prompts C.2)."""
     generator: GeneratorRecipe = GeneratorRecipe()
     generator_model: str = ""
     """Model at the OpenAI-compatible endpoint that generates variations; empty: the experience model does."""
     generator_temperature: float = Field(default=1.0, gt=0)
     """Sampling temperature of the task generator."""
+
+    @model_validator(mode="after")
+    def _a_model_that_selects_has_a_name(self) -> Self:
+        if self.select_by == "model" and not self.generator_model:
+            raise ValueError('curriculum.select_by = "model" needs curriculum.generator_model')
+        return self
 
 
 class RolloutRecipe(Section):

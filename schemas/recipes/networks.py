@@ -149,6 +149,9 @@ class ExperienceRecipe(Section):
     one that refuses an action that its state accepts stands."""
     max_new_tokens: int = Field(default=128, ge=16)
     """Maximum length of a prediction in tokens; a run warns if the training data has longer ones."""
+    variation_pairs: Literal["random", "nearest"] = "random"
+    """Pairs of tasks that teach the same weights to vary tasks: any two of a family, or each with one of the three that
+    are most alike, so that a variation changes little and is new."""
     num_on_policy_episodes: int = Field(default=400, ge=0)
     """Real episodes of the starting policy to add to the logs."""
     on_policy_temperatures: tuple[Annotated[float, Field(ge=0)], ...] = Field(default=(1.0, 1.3), min_length=1)

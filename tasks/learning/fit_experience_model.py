@@ -1,12 +1,12 @@
 """Fit the experience model: SFT on reasoning, changed lines and outcome (paper, section 4.2, Eq. 5)."""
 
 import random
-from collections import defaultdict
 from collections.abc import Sequence
 
 from infra.context import run_context
 from infra.environments.by_name import open_environment
 from models.examples.supervised import experience_example, grounded, variation_example
+from models.examples.variation_pairs import variation_pairs
 from models.experience.experience_format import ExperienceFormat
 from models.experience.experience_formats import open_experience_format
 from models.text.prompts import TransitionQuery
@@ -16,7 +16,7 @@ from schemas.ports import RealEnvironment
 from schemas.recipes.data import RetrievalRecipe
 from schemas.recipes.networks import ExperienceRecipe, TrainingRecipe
 from schemas.recipes.recipe import EnvironmentRecipe
-from schemas.records import AgentTask, Reference, Trajectory
+from schemas.records import Reference, Trajectory
 from tasks.data.retrieval_index import index_over
 from tasks.data.rows import trajectory_id
 from tasks.learning.run_training import fine_tuned
@@ -86,7 +86,8 @@ def fit(
             for new in _renamers(episode, real, recipe.entity_renaming, pieces, rng):
                 examples += _examples(format, episode, situations, new, recipe)
         tokens = sorted(sum(example.is_target) for example in examples) or [0]
-        examples += _variation_examples(format, episodes, rng)
+        pairs = variation_pairs(episodes, recipe.variation_pairs, rng)
+        examples += [variation_example(format, *start, *other) for start, other in pairs]
     trained = fine_tuned(backbone, examples, recipe.sft, training, seed, "experience model")
     return put_model(
         trained,
@@ -154,12 +155,3 @@ def _examples(
         )
         examples += [example] * (recipe.rare_outcome_copies if episode.turns[i].step.done else 1)
     return examples
-
-
-def _variation_examples(format: ExperienceFormat, episodes: Sequence[Trajectory], rng: random.Random) -> list[Example]:
-    """Return pairs of tasks of one family, so that the same weights can also generate tasks (paper, section 4.3)."""
-    starts = {episode.task.task_id: (episode.task, episode.turns[0].state) for episode in episodes}
-    by_family: dict[str, list[tuple[AgentTask, str]]] = defaultdict(list)
-    for start in starts.values():
-        by_family[start[0].family].append(start)
-    return [variation_example(format, *start, *rng.choice(by_family[start[0].family])) for start in starts.values()]

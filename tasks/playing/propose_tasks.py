@@ -6,30 +6,18 @@ out: the tasks to dream next; the pool with new variations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from infra.context import replay_store, run_context
-from infra.environments.by_name import open_environment
-from models.experience.predictors import Predictor
-from models.methods.curricula import open_curriculum, tasks_to_vary
-from schemas.ports import RealEnvironment
-from schemas.recipes.digests import digest_of
+from models.methods.curricula import open_curriculum
 from schemas.recipes.learning import CurriculumRecipe
-from schemas.recipes.networks import EngineRecipe, ExperienceRecipe
-from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import AgentTask, Reference
 from tasks.data.provenance import made_here
 from tasks.data.rows import Provenance
 from tasks.playing.draw_tasks import draw_tasks
-from tasks.playing.groups import name_of_part, seed_of_round
+from tasks.playing.groups import name_of_part
 from tasks.running.artifacts import get_tasks, get_trajectories, put_tasks
-from tasks.running.device import use_threads
-from tasks.running.predictors import open_chat_predictor, open_predictor
 from tasks.running.versioned import versioned_task
-
-_MAX_NEW_TOKENS = 512
-"""Maximum number of new tokens of a variation."""
 
 
 @versioned_task
@@ -100,73 +88,3 @@ def _rows(
         }
         for task in tasks
     ]
-
-
-@versioned_task
-def vary_tasks(
-    pool: Reference,
-    state: dict[str, Any],
-    experience_model: Reference,
-    recipe: CurriculumRecipe,
-    experience: ExperienceRecipe,
-    environment: EnvironmentRecipe,
-    engine: EngineRecipe,
-    seed: int,
-    round: int,
-) -> Reference:
-    """Return the pool with selected variations of its high-entropy tasks added."""
-    use_threads()
-    tasks = get_tasks(pool)
-    edge = tasks_to_vary(tasks, state.get("entropies", {}), recipe.variations_per_round)
-    if not edge:
-        return pool
-    with run_context().display.stage("vary tasks"):
-        generator = _generator(experience_model, recipe, experience, engine, seed_of_round(seed, round))
-        candidates = generate(generator, edge, recipe.generator_temperature)
-        chosen, refused = select(candidates, tasks, open_environment(environment))
-    return put_tasks([*tasks, *chosen], num_new=len(chosen), num_refused=refused)
-
-
-def _generator(
-    experience_model: Reference,
-    recipe: CurriculumRecipe,
-    experience: ExperienceRecipe,
-    engine: EngineRecipe,
-    seed: int,
-) -> Predictor:
-    """Open the task generator: the experience model's weights with another prompt, unless the recipe names a model."""
-    asked = experience.model_copy(update={"max_new_tokens": _MAX_NEW_TOKENS, "top_p": 1.0})
-    if recipe.generator_model:
-        return open_chat_predictor(recipe.generator_model, asked, seed)
-    return open_predictor(experience_model, engine, asked, seed)
-
-
-def generate(generator: Predictor, tasks: Sequence[AgentTask], temperature: float) -> list[AgentTask]:
-    """Return one variation of each task, with a first state, as the generator wrote it."""
-    texts = generator.vary(tasks, temperature)
-    return [_variation(task, text) for task, text in zip(tasks, texts, strict=True)]
-
-
-def _variation(task: AgentTask, text: str) -> AgentTask:
-    instruction, _, state = text.partition("[state]")
-    name = f"{task.family}/generated/{digest_of(text)[:12]}"
-    return replace(
-        task, task_id=name, instruction=instruction.strip(), initial_state=state.strip("\n"), parent_id=task.task_id
-    )
-
-
-def select(
-    candidates: Sequence[AgentTask], known: Sequence[AgentTask], environment: RealEnvironment
-) -> tuple[list[AgentTask], int]:
-    """Return the candidates that are well-formed, feasible and new, and the number of refused ones.
-
-    Differs: the paper selects by a prompt to an LLM; here the environment's rules decide.
-    """
-    seen = {(task.instruction, task.initial_state) for task in known}
-    chosen: list[AgentTask] = []
-    for candidate in candidates:
-        content = (candidate.instruction, candidate.initial_state)
-        if content not in seen and environment.task_error(candidate) is None:
-            seen.add(content)
-            chosen.append(candidate)
-    return chosen, len(candidates) - len(chosen)

@@ -84,4 +84,26 @@ def test_generated_tasks_are_bounded_by_lambda():
 
 def test_only_original_tasks_with_entropy_are_varied():
     tasks = [task("a"), task("b"), task("c", parent="a")]
-    assert [t.task_id for t in tasks_to_vary(tasks, {"a": 0.0, "b": 0.2, "c": 0.25}, 5)] == ["b"]
+    entropies = {"a": 0.0, "b": 0.2, "c": 0.25}
+    assert [t.task_id for t in tasks_to_vary(tasks, entropies, 5)] == ["b"]
+    assert [t.task_id for t in tasks_to_vary(tasks, entropies, 5, generated=True)] == ["c", "b"]
+
+
+def test_lambda_can_be_a_bound_instead_of_a_quota():
+    import random
+
+    tasks = [task(f"g{i}", parent="o0") for i in range(20)] + [task(f"o{i}") for i in range(20)]
+    taught_out = {"entropies": {one.task_id: 0.0 for one in tasks if one.generated}}
+
+    def num_generated(**options) -> list[int]:
+        curriculum = RewardEntropy(RewardEntropyOptions(**options))
+        curriculum.restore(taught_out)
+        drawn = [curriculum.draw(tasks, 8, 4, random.Random(seed)) for seed in range(200)]
+        assert all(len(one) == 8 for one in drawn)
+        return [sum(t.generated for t in one) for one in drawn]
+
+    assert set(num_generated()) == {4}
+    bounded = num_generated(fill_generated=False)
+    assert max(bounded) <= 4
+    # of 20 weights of 0.05 and 20 of 0.25, eight are drawn: fewer than the 8 / 6 of a draw with replacement are generated
+    assert 0.9 < sum(bounded) / 200 < 8 / 6 + 0.4

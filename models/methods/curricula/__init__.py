@@ -83,7 +83,9 @@ def open_curriculum(recipe: CurriculumMethodRecipe, state: dict[str, Any]) -> Cu
     return curriculum
 
 
-def tasks_to_vary(tasks: Sequence[AgentTask], entropies: dict[str, float], num_tasks: int) -> list[AgentTask]:
-    """Return the original tasks at the edge of the policy's ability, highest reward entropy first."""
-    edge = [task for task in tasks if entropies.get(task.task_id, 0.0) > 0 and not task.generated]
+def tasks_to_vary(
+    tasks: Sequence[AgentTask], entropies: dict[str, float], num_tasks: int, *, generated: bool = False
+) -> list[AgentTask]:
+    """Return the tasks at the edge of the policy's ability, highest reward entropy first; generated ones if asked for."""
+    edge = [task for task in tasks if entropies.get(task.task_id, 0.0) > 0 and (generated or not task.generated)]
     return sorted(edge, key=lambda task: -entropies[task.task_id])[:num_tasks]

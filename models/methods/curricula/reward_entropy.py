@@ -19,6 +19,9 @@ class RewardEntropyOptions(Section):
     floor: float = Field(default=0.05, gt=0, le=0.25)
     """Weight of a task whose group all succeeded or all failed; a reward entropy is 0.25 at most. Lower it if most
     tasks are like that, or they fill the rounds."""
+    fill_generated: bool = True
+    """Draw as many generated tasks as lambda allows. False: lambda only bounds how many the weights draw, as in the
+    paper."""
 
 
 class RewardEntropy(Curriculum[RewardEntropyOptions]):
@@ -37,7 +40,9 @@ class RewardEntropy(Curriculum[RewardEntropyOptions]):
         weights = {task.task_id: max(self.options.floor, self.entropies.get(task.task_id, most)) for task in tasks}
         # Efraimidis and Spirakis: the largest u^(1/w) are a weighted draw without replacement.
         order = sorted(tasks, key=lambda task: rng.random() ** (1 / weights[task.task_id]), reverse=True)
-        num_generated = min(max_generated, sum(task.generated for task in tasks))
-        generated = [task for task in order if task.generated][:num_generated]
+        generated = [task for task in order if task.generated][:max_generated]
         originals = [task for task in order if not task.generated]
-        return (generated + originals)[:num_tasks]
+        if self.options.fill_generated:
+            return (generated + originals)[:num_tasks]
+        allowed = {task.task_id for task in generated + originals}
+        return [task for task in order if task.task_id in allowed][:num_tasks]
