@@ -12,7 +12,7 @@ import pyarrow as arrow
 
 from schemas.state_text import lines_of
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of these tables. Tables of an earlier version are migrated when opened (infra/storage/table_migration.py)."""
 
 LOG_SCHEMA_VERSION = 1
@@ -32,14 +32,25 @@ def _column_check(test: "np.ufunc | object", message: str) -> pa.Check:
     return pa.Check(lambda series: series.map(test).astype(bool), error=message)
 
 
+def without_template(text: str) -> str:
+    """Return a text without control characters, and with its prompt markers and chat-template tokens defused."""
+    return _CONTROL.sub(" ", _TEMPLATE.sub(lambda found: f"({found.group().strip('[]<>|/')})", text))
+
+
+def _clean() -> list[pa.Check]:
+    return [
+        _column_check(lambda t: not _CONTROL.search(str(t)), "contains control characters"),
+        _column_check(lambda t: not _TEMPLATE.search(str(t)), "contains a prompt marker or chat-template token"),
+    ]
+
+
 def _text(*, nullable: bool = False, empty: bool = False) -> pa.Column:
     """Return a text column that rejects control characters, template tokens and oversized text."""
     checks = [
         _column_check(
             lambda t: len(str(t).encode(errors="replace")) <= MAX_TEXT_BYTES, f"longer than {MAX_TEXT_BYTES} bytes"
         ),
-        _column_check(lambda t: not _CONTROL.search(str(t)), "contains control characters"),
-        _column_check(lambda t: not _TEMPLATE.search(str(t)), "contains a prompt marker or chat-template token"),
+        *_clean(),
     ]
     if not empty:
         checks.append(_column_check(lambda t: bool(str(t).strip()), "is empty"))
@@ -51,6 +62,11 @@ def _state() -> pa.Column:
     column = _text()
     column.checks.append(_column_check(_is_state, "is not lines of the form '- name: value', each name once"))
     return column
+
+
+def _thought() -> pa.Column:
+    """Return the column of the agent's own words, which a log need not have."""
+    return pa.Column(str, _clean(), nullable=False, required=False)
 
 
 def _is_state(text: object) -> bool:
@@ -78,6 +94,7 @@ LOGGED_TRANSITIONS = pa.DataFrameSchema(
         "success": pa.Column(bool, coerce=True),
         "truncated": pa.Column(bool, coerce=True),
         "source": _text(),
+        "thought": _thought(),
         "seed": pa.Column(int, coerce=True),
         "schema_version": pa.Column(
             int, pa.Check.eq(LOG_SCHEMA_VERSION, error=f"is not {LOG_SCHEMA_VERSION}"), coerce=True
@@ -108,7 +125,7 @@ def transitions_schema(num_dimensions: int) -> arrow.Schema:
                 for n in ("trajectory_id", "task_id", "instruction", "family", "split")
             ),
             arrow.field("turn", number, nullable=False),
-            *(arrow.field(n, text, nullable=False) for n in ("state", "action", "reasoning", "next_state")),
+            *(arrow.field(n, text, nullable=False) for n in ("state", "thought", "action", "reasoning", "next_state")),
             arrow.field("origin", text, nullable=False),
             arrow.field("real_reward", arrow.float64()),
             arrow.field("dream_reward", arrow.float64()),

@@ -17,6 +17,7 @@ _COLUMNS = (
     "instruction",
     "turn",
     "state",
+    "thought",
     "action",
     "reasoning",
     "next_state",
@@ -91,7 +92,9 @@ def print_episodes(episodes: list[dict[str, Any]]) -> None:
 
 def _turn(row: dict[str, Any]) -> str:
     reward = row["dream_reward"] if row["origin"] == "dream" else row["real_reward"]
-    lines = [f"[bold]> {escape(row['action'])}[/]"]
+    thought = row.get("thought")
+    lines = [f"[italic]{escape(thought)}[/]"] if thought else []
+    lines.append(f"[bold]> {escape(row['action'])}[/]")
     lines += [f"  [dim]retrieved:{escape(demo)}[/]" for demo in row["demonstrations"]]
     lines.append(f"  [italic]{escape(row['reasoning'])}[/]")
     lines.append(

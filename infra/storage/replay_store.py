@@ -97,7 +97,7 @@ class ReplayStore:
         Args:
             table: Name of the table.
             where: SQL condition on the rows.
-            columns: Columns to return; None: all.
+            columns: Columns to return, without those that an earlier version does not have; None: all.
             as_of: Tag or version number; None: the latest version.
 
         Raises:
@@ -113,7 +113,7 @@ class ReplayStore:
             if where:
                 query = query.where(where)
             if columns:
-                query = query.select(list(columns))
+                query = query.select([name for name in columns if name in opened.schema.names])
             return query.to_arrow().to_pylist()
 
     def holds(self, table: str) -> bool:

@@ -2,6 +2,7 @@
 
 1 -> 2   rows name the run that wrote them; empty for earlier rows. Logged episodes are named by their ids instead of
          their content: their rows are renamed when the logs are ingested again (tasks/data/store_rows.py).
+2 -> 3   transitions have the agent's thought; empty for earlier rows.
 
 Versions pinned by tags are not changed.
 """
@@ -31,9 +32,8 @@ def migrate(database: Any, files: Blobs, uri: str) -> None:
             f"the replay store {uri} has schema version {version}, and this dreamgym knows {SCHEMA_VERSION}: upgrade "
             "dreamgym, or use another DREAMGYM_HOME. Nothing was changed"
         )
-    if version == _WITHOUT_RUNS:
-        for name in names:
-            _say_runs(database.open_table(name))
+    for name in names if version < SCHEMA_VERSION else ():
+        _add_columns(database.open_table(name))
     if version < SCHEMA_VERSION or not files.holds(_MARK):
         files.write(_MARK, json.dumps({"schema_version": SCHEMA_VERSION}).encode())
 
@@ -45,7 +45,11 @@ def _version(files: Blobs, *, has_tables: bool) -> int:
     return _WITHOUT_RUNS if has_tables else SCHEMA_VERSION
 
 
-def _say_runs(table: Any) -> None:
-    """Add the column unless it exists, so that an interrupted migration can be repeated."""
-    if table.name not in _ROWS_WITHOUT_PROVENANCE and "run" not in table.schema.names:
-        table.add_columns({"run": "''"})
+def _add_columns(table: Any) -> None:
+    """Add empty columns unless they exist, so that an interrupted migration can be repeated."""
+    if table.name in _ROWS_WITHOUT_PROVENANCE:
+        return
+    wanted = ("run", "thought") if table.name == "transitions" else ("run",)
+    missing = [name for name in wanted if name not in table.schema.names]
+    if missing:
+        table.add_columns(dict.fromkeys(missing, "''"))

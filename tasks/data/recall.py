@@ -18,8 +18,8 @@ from tasks.running.versioned import versioned_task
 
 _WHOLE_REAL_ROWS = "origin = 'real' AND split = 'train' AND failure IS NULL"
 _COLUMNS = (
-    *("trajectory_id", "task_id", "turn", "state", "action", "next_state", "reasoning", "real_reward"),
-    *("done", "success", "truncated", "source"),
+    *("trajectory_id", "task_id", "turn", "state", "thought", "action", "next_state", "reasoning"),
+    *("real_reward", "done", "success", "truncated", "source"),
 )
 
 
@@ -72,6 +72,7 @@ def _trajectory(name: str, rows: list[Mapping[str, Any]], task: AgentTask) -> Tr
             row["state"],
             row["action"],
             Step(row["next_state"], row["real_reward"], row["done"], row["success"], row["reasoning"]),
+            thought=row.get("thought", ""),
         )
         for row in rows
     ]

@@ -77,6 +77,7 @@ def _rows(name: str, trajectory: Trajectory, provenance: Provenance) -> list[dic
             "split": task.split,
             "turn": turn_number,
             "state": turn.state,
+            "thought": turn.thought,
             "action": turn.action,
             "reasoning": turn.step.reasoning,
             "next_state": turn.step.state,

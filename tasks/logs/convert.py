@@ -114,7 +114,7 @@ def _sifted(episodes: Sequence[Episode]) -> tuple[pd.DataFrame, list[Record]]:
     """Return the accepted rows, and the rejected ones with reasons."""
     places = [f"{one.where}, turn {turn}" for one in episodes for turn in range(len(one.rows))]
     rows = [row for one in episodes for row in one.rows]
-    frame = pd.DataFrame(rows, columns=list(_TYPES)) if rows else pd.DataFrame()
+    frame = pd.DataFrame(rows, columns=list(_TYPES)).fillna({"thought": ""}) if rows else pd.DataFrame()
     reasons = reasons_against(frame) if rows else {}
     bad = [Record(places[at], {}, reason, as_it_came(frame.loc[at])) for at, reason in reasons.items()]
     unread = [Record(one.where, {}, one.reason, one.raw) for one in episodes if one.reason]

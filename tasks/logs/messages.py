@@ -5,12 +5,16 @@ Messages of ShareGPT and AgentTraj have `from` and `value`, OpenAI's have `role`
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from schemas.recipes.log_mapping import MessageMapping
+from schemas.tables import without_template
 
+_REASONING = ("reasoning_content", "reasoning")
+"""Fields of a message in which servers of reasoning models say what was thought."""
+_THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 _NEVER_COUNT = ("system", "developer")
 _LISTS = ("messages", "conversations")
 THE_END = "the episode ends"
@@ -24,6 +28,8 @@ class Conversation:
     seen: list[str]
     """Observations: one before each action, and one after the last."""
     actions: list[str]
+    thoughts: list[str]
+    """The agent's own words before each action; empty where it gave none."""
 
 
 def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> Conversation:
@@ -33,13 +39,15 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
         ValueError: there are no turns, or a role, a message or the order of messages is not understood.
     """
     seen: list[str] = []
-    actions: list[str] = []
+    actions, thoughts = list[str](), list[str]()
     counting = [one for one in messages if _role(one) not in _NEVER_COUNT][mapping.skip :]
     for number, message in enumerate(counting, mapping.skip + 1):
         if _role(message) in mapping.agent:
             if len(actions) == len(seen):
                 raise ValueError(f"message {number} is an action, and nothing was seen before it")
-            actions.append(_taken(_done(message), mapping.action, f"action in message {number}"))
+            thought, action = _said_and_done(message, mapping.action, f"action in message {number}")
+            actions.append(action)
+            thoughts.append(without_template(thought).strip())
         elif _role(message) in mapping.environment:
             said = _taken(_text(message), mapping.observation, f"observation in message {number}")
             seen = [*seen[:-1], f"{seen[-1]}\n{said}"] if len(seen) > len(actions) else [*seen, said]
@@ -49,7 +57,7 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
             )
     if not actions:
         raise ValueError("it has no message of an agent")
-    return Conversation([*seen, THE_END] if len(seen) == len(actions) else seen, actions)
+    return Conversation([*seen, THE_END] if len(seen) == len(actions) else seen, actions, thoughts)
 
 
 def messages_in(record: dict[str, Any], at: str) -> list[dict[str, Any]] | None:
@@ -81,7 +89,7 @@ def _role(message: dict[str, Any]) -> str:
 def _text(message: dict[str, Any]) -> str:
     content = message.get("content", message.get("value"))
     if isinstance(content, list):
-        return "\n".join(_text_of_part(part) for part in content)
+        return "\n".join(_text_of_part(part) for part in content if not _is_thought(part))
     return "" if content is None else str(content)
 
 
@@ -92,12 +100,43 @@ def _text_of_part(part: Any) -> str:
     return part["text"]
 
 
-def _done(message: dict[str, Any]) -> str:
-    """Return the tool calls of a message, or its text."""
+def _is_thought(part: Any) -> bool:
+    return isinstance(part, dict) and isinstance(part.get("thinking"), str)
+
+
+def _said_and_done(message: dict[str, Any], pattern: str, what: str) -> tuple[str, str]:
+    """Return the thought and the action of an agent's message: its tool calls, or else its text.
+
+    A thought is reasoning in a field or a part of its own, between think tags, before the action that the pattern finds,
+    or the text beside tool calls.
+    """
+    calls = _calls(message)
+    inner, text = _thought_and_rest(_text(message))
+    match = re.search(pattern, text) if pattern and not calls else None
+    action = _taken("; ".join(map(_call, calls)) if calls else text, pattern, what)
+    words = text if calls else text[: match.start()] if match else ""
+    thoughts = (*_reasoning(message), inner, words)
+    return "\n".join(one.strip() for one in thoughts if one.strip()), action
+
+
+def _thought_and_rest(text: str) -> tuple[str, str]:
+    """Return what stands between leading think tags, and the rest of a text."""
+    thought = _THOUGHT.match(text)
+    return (thought[1], text[thought.end() :]) if thought else ("", text)
+
+
+def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the tool calls of a message."""
     functions = [one["function"] for one in message.get("tool_calls") or []]
-    if message.get("function_call"):  # OpenAI's older format, with a single call
-        functions.append(message["function_call"])
-    return "; ".join(map(_call, functions)) if functions else _text(message)
+    older = message.get("function_call")  # OpenAI's older format, with a single call
+    return [*functions, older] if older else functions
+
+
+def _reasoning(message: dict[str, Any]) -> Iterator[str]:
+    """Yield the reasoning of a message that is no part of its text."""
+    content = message.get("content")
+    yield from (part["thinking"] for part in content if _is_thought(part)) if isinstance(content, list) else ()
+    yield from (message[name] for name in _REASONING if isinstance(message.get(name), str))
 
 
 def _call(function: dict[str, Any]) -> str:

@@ -84,7 +84,8 @@ def _read_file(file: Path, name: str, objection: Callable[[AgentTask], str | Non
 def _require_columns(file: Path, frame: pd.DataFrame, records: list[Record]) -> None:
     if frame.empty and records:
         raise DataError(f"{records[0].where} {records[0].reason}, and nothing else in {file} can be read")
-    missing = sorted(set(LOGGED_TRANSITIONS.columns) - set(frame.columns))
+    required = {name for name, column in LOGGED_TRANSITIONS.columns.items() if column.required}
+    missing = sorted(required - set(frame.columns))
     if missing:
         raise DataError(f"{file}: columns missing: {', '.join(missing)}. `dreamgym ingest` reads logs of other kinds")
 
@@ -111,7 +112,12 @@ def _trajectory(rows: list[dict[str, Any]]) -> Trajectory:
         first["task_id"], first["instruction"], first["split"], first["family"], int(first["seed"]), first["state"]
     )
     turns = [
-        Turn(r["state"], r["action"], Step(r["next_state"], float(r["reward"]), bool(r["done"]), bool(r["success"])))
+        Turn(
+            r["state"],
+            r["action"],
+            Step(r["next_state"], float(r["reward"]), bool(r["done"]), bool(r["success"])),
+            thought=r.get("thought", ""),
+        )
         for r in rows
     ]
     truncated, name = bool(rows[-1]["truncated"]), first["trajectory_id"]

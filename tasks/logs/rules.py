@@ -33,11 +33,11 @@ def reasons_against(frame: pd.DataFrame) -> dict[Any, str]:
 def _row_reasons(frame: pd.DataFrame) -> dict[Any, str]:
     """Return the first reason of each row that breaks the schema."""
     reasons: dict[Any, str] = {}
-    for name in LOGGED_TRANSITIONS.columns:
+    for name in frame.columns.intersection(list(LOGGED_TRANSITIONS.columns)):
         for index in frame.loc[frame[name].isna()].index:
             reasons.setdefault(index, f"{name} is missing")
     for name, kind in _EXACT.items():
-        for index, value in frame[name].items():
+        for index, value in frame[name].items() if name in frame else ():
             if not isinstance(value, kind):
                 reasons.setdefault(index, f"{name} has the wrong type")
     whole = frame.drop(index=list(reasons))

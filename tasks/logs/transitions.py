@@ -121,7 +121,8 @@ def _rows(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where
     return [
         {
             **said,
-            **{"turn": turn, "state": states[turn], "action": action, "next_state": states[turn + 1]},
+            **{"turn": turn, "state": states[turn], "thought": talk.thoughts[turn]},
+            **{"action": action, "next_state": states[turn + 1]},
             "done": turn == last and not truncated,
             "success": turn == last and success,
             "truncated": turn == last and truncated,

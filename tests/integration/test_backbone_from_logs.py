@@ -1,19 +1,22 @@
 """Backbone that is built from logs alone: it knows their words, and has learnt from them."""
 
+import random
+
 import pytest
 import torch
 
 from infra.environments.cooking.annotator import FactsAnnotator
 from infra.environments.cooking.environment import CookingEnvironment
+from models.examples.supervised import grounded
 from models.rollout.behaviour_policies import collect
 from models.training.sft import sft_loss
 from schemas.recipes.data import RetrievalRecipe
 from schemas.recipes.environments import CookingFamily
-from schemas.recipes.networks import ScratchRecipe, SftRecipe
+from schemas.recipes.networks import ExperienceRecipe, ScratchRecipe, SftRecipe
 from tasks.backbones.backbone_from_logs import backbone_from_logs, blank_model, whole_transitions
 from tasks.data.annotate import with_reasoning
 from tasks.data.retrieval_index import index_over
-from tasks.learning.fit_experience_model import grounded
+from tasks.data.rows import trajectory_id
 from tasks.running.artifacts import get_frozen_model, put_trajectories
 
 SMALL = ScratchRecipe(
@@ -35,7 +38,14 @@ def test_it_predicts_the_next_token_of_what_was_logged(in_a_cycle, relu_share):
     recipe = SMALL.model_copy(update={"relu_share": relu_share})
     made = get_frozen_model(backbone_from_logs.__wrapped__(logs, recipe, RetrievalRecipe(), 1, True, 0))
     blank = blank_model(SMALL, episodes, 0)
-    situations = grounded(episodes[0], index_over(RetrievalRecipe(), [logs]), 1, 1)
+    situations = grounded(
+        episodes[0],
+        trajectory_id(episodes[0]),
+        index_over(RetrievalRecipe(), [logs]),
+        ExperienceRecipe(),
+        1,
+        random.Random(0),
+    )
     shown = list(whole_transitions(made.format, episodes[0], situations, True))
     assert all(all(example.is_target) for example in shown)
     assert all(made.format.decode(made.format.ids(one.action)) == one.action for one in episodes[0].turns)

@@ -20,6 +20,10 @@ from tasks.data.store_rows import store_logs
 pytestmark = pytest.mark.integration
 
 
+_LATER = ("run", "thought")
+"""Columns that the first version did not have."""
+
+
 def logged(name: str, *actions: str) -> Trajectory:
     turns = [
         Turn(f"- at: {i}", action, Step(f"- at: {i + 1}", 0.0, done=False, success=False, reasoning=""))
@@ -33,14 +37,14 @@ def first_version_rows(trajectory: Trajectory) -> list[dict]:
     name = trajectory_id(trajectory)
     rows = rows_of([trajectory], Provenance("r", 0), HashingEncoder())
     old = [{**row, "trajectory_id": name, "row_id": f"{name}/{row['turn']}", "schema_version": 1} for row in rows]
-    return [{key: value for key, value in row.items() if key != "run"} for row in old]
+    return [{key: value for key, value in row.items() if key not in _LATER} for row in old]
 
 
 @pytest.fixture
 def old_home(home):
     rows = first_version_rows(logged("1", "a", "b"))
     schema = transitions_schema(len(rows[0]["vector"]))
-    without_run = arrow.schema([field for field in schema if field.name != "run"])
+    without_run = arrow.schema([field for field in schema if field.name not in _LATER])
     table = lancedb.connect(settings().replay_store_uri).create_table(
         "transitions", arrow.Table.from_pylist(rows, schema=without_run)
     )
@@ -51,8 +55,10 @@ def old_home(home):
 
 def test_rows_of_the_first_version_get_a_run_and_pinned_versions_stay(old_home):
     store = ReplayStore(settings())
-    assert [row["run"] for row in store.read("transitions")] == ["", ""]
+    assert [(row["run"], row["thought"]) for row in store.read("transitions")] == [("", "")] * 2
     assert "run" not in store.read("transitions", as_of="old-logs")[0]
+    pinned = store.read("transitions", columns=("action", "thought"), as_of="old-logs")
+    assert pinned == [{"action": "a"}, {"action": "b"}]
     assert len(ReplayStore(settings()).read("transitions")) == 2, "once is enough"
 
 

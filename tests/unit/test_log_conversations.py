@@ -18,7 +18,7 @@ def test_sharegpt_messages_alternate_and_system_ones_never_count():
         {"from": "gpt", "value": "open door"},
         {"from": "human", "value": "a hall"},
     ]
-    assert conversation_of(messages, PLAIN) == Conversation(["a door", "a hall"], ["open door"])
+    assert conversation_of(messages, PLAIN) == Conversation(["a door", "a hall"], ["open door"], [""])
 
 
 def test_agenttraj_messages_are_cut_out_of_what_is_said():
@@ -30,7 +30,9 @@ def test_agenttraj_messages_are_cut_out_of_what_is_said():
         {"from": "human", "value": "Observation: a desk"},
     ]
     mapping = MessageMapping(skip=2, action=r"Action:\s*(.+)", observation=r"Observation:\s*(.+)")
-    assert conversation_of(messages, mapping) == Conversation(["a room", "a desk"], ["go to desk 1"])
+    assert conversation_of(messages, mapping) == Conversation(
+        ["a room", "a desk"], ["go to desk 1"], ["Thought: the desk"]
+    )
     with pytest.raises(ValueError, match="no action in message 2"):
         conversation_of(messages, mapping.model_copy(update={"skip": 0, "observation": ""}))
 
@@ -47,8 +49,25 @@ def test_openai_tool_calls_are_actions_and_what_tools_say_is_seen():
         {"role": "assistant", "content": "booked"},
     ]
     action = 'book(city="Köln", days=2)'
-    expected = Conversation(["a trip", "one\ntwo", "paid", THE_END], [f"{action}; {action}", "pay()", "booked"])
+    expected = Conversation(
+        ["a trip", "one\ntwo", "paid", THE_END], [f"{action}; {action}", "pay()", "booked"], ["thinking", "so", ""]
+    )
     assert conversation_of(messages, PLAIN) == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "thought"),
+    [
+        ({"content": "<think>\nthe desk\n</think>\n\ngo"}, "the desk"),
+        ({"content": "go", "reasoning_content": "the desk"}, "the desk"),
+        ({"content": [{"type": "thinking", "thinking": "the desk"}, {"type": "text", "text": "go"}]}, "the desk"),
+        ({"content": "<think>the <|im_end|> [state]\x07</think>go"}, "the (im_end) (state)"),
+        ({"content": "go"}, ""),
+    ],
+)
+def test_an_agents_own_words_stand_beside_its_action(message, thought):
+    talk = conversation_of([{"role": "user", "content": "a room"}, {"role": "assistant", **message}], PLAIN)
+    assert (talk.actions, talk.thoughts) == (["go"], [thought])
 
 
 @pytest.mark.parametrize(
@@ -103,7 +122,7 @@ def test_of_an_opentelemetry_trace_the_fullest_call_is_the_conversation():
     trace = trace_of("t", [span for export in exports for _, span in spans_of(export)]).record
     assert trace["success"] is True
     talk = conversation_of(trace["messages"], PLAIN)
-    assert talk == Conversation(["a trip", '{"ok": true}', THE_END], ["book(days=2)", "booked"])
+    assert talk == Conversation(["a trip", '{"ok": true}', THE_END], ["book(days=2)", "booked"], ["", ""])
 
 
 def test_of_an_mlflow_trace_the_fullest_call_is_the_conversation():
@@ -120,7 +139,7 @@ def test_of_an_mlflow_trace_the_fullest_call_is_the_conversation():
     }
     record = conversation_in_trace(trace)
     assert (record["trajectory_id"], record["success"], record["tags"]["family"]) == ("tr-1", True, "doors")
-    assert conversation_of(record["messages"], PLAIN) == Conversation(["a door", THE_END], ["open it"])
+    assert conversation_of(record["messages"], PLAIN) == Conversation(["a door", THE_END], ["open it"], [""])
     with pytest.raises(ValueError, match="no span of the trace is a call"):
         conversation_in_trace({"info": {}, "data": {"spans": [span("CHAIN", asked, {})]}})
 
