@@ -100,7 +100,7 @@ def pass_through(
     rows = torch.arange(len(keys[0]), device=device) if rows_R is None else rows_R.to(device)
     heads_RK = rows[:, None] * weights.num_kv_heads + torch.arange(weights.num_kv_heads, device=device)
     place = (heads_RK[:, :, None] * keys[0].shape[2] + positions_RT[:, None, :]).flatten()
-    x = F.embedding(ids_RT, weights.embedding)
+    x = F.embedding(ids_RT, weights.embedding).float()
 
     before, after = (_project_token, _finish_token) if single else (project, finish_block)
 

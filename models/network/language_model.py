@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from models.network.lora import has_adapters, restore_adapters
 from models.network.transformer import weights_of
 from models.text.prompts import PromptFormat
 from schemas.errors import InputError
@@ -38,7 +39,7 @@ class LanguageModel:
 
 
 def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_init: bool = False) -> LanguageModel:
-    """Load a model from a folder or a hub id.
+    """Load a model from a folder or a hub id; its weights are bfloat16 if they are stored so, else float32.
 
     Args:
         folder_or_id: Folder with config.json, *.safetensors and tokenizer, or a hub id.
@@ -128,7 +129,12 @@ def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, A
     if random_init:
         torch.manual_seed(0)
         return AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder_or_id, **arguments))
-    return AutoModelForCausalLM.from_pretrained(folder_or_id, use_safetensors=True, dtype=torch.float32, **arguments)
+    network = AutoModelForCausalLM.from_pretrained(folder_or_id, use_safetensors=True, dtype="auto", **arguments)
+    if network.dtype != torch.bfloat16:
+        return network.float()
+    if has_adapters(network):
+        restore_adapters(network, Path(folder_or_id))
+    return network
 
 
 def new_tiny_model(

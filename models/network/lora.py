@@ -5,9 +5,11 @@ peft creates, stores and loads them, in its own format; models/network/transform
 
 from collections.abc import Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 
 from schemas.errors import InputError
@@ -17,6 +19,8 @@ _PROJECTIONS = r".*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
 process, which would change the file's digest."""
 _NAME = "default"
 """Name that peft gives adapters."""
+_FILE, _PREFIX = "adapter_model.safetensors", "base_model.model."
+"""Name of peft's file, and what it puts before the names of weights."""
 _NOTES = ("_hf_peft_config_loaded", "peft_config", "_weight_conversions")
 """Attributes in which a transformers network records its adapters, and by which it saves its weights."""
 
@@ -48,6 +52,17 @@ def add_adapters(network: Any, rank: int, alpha: int, seed: int) -> None:
 
     torch.manual_seed(seed)
     network.add_adapter(LoraConfig(r=rank, lora_alpha=alpha, target_modules=_PROJECTIONS), _NAME)
+    for name, weight in network.named_parameters():
+        if is_adapter(name):
+            weight.data = weight.data.float()
+
+
+def restore_adapters(network: Any, folder: Path) -> None:
+    """Give the adapters of a loaded network the weights of their file: a loader casts them to the network's dtype."""
+    stored = load_file(folder / _FILE)
+    for name, weight in network.named_parameters():
+        if is_adapter(name):
+            weight.data = stored[_PREFIX + name.replace(f".{_NAME}.", ".")].to(weight.device)
 
 
 def require_peft() -> None:
@@ -62,6 +77,25 @@ def require_peft() -> None:
         raise InputError("training.lora_rank needs peft: pip install 'dreamgym[lora]'") from error
 
 
+def share_base(network: Any, other: Any) -> bool:
+    """Let a loaded network share its own weights with another network, if these are equal; return whether they are."""
+    there = {_plain_name(name): weight for name, weight in other.named_parameters() if not is_adapter(name)}
+    here = {_plain_name(name): weight for name, weight in network.named_parameters() if not is_adapter(name)}
+    if here.keys() != there.keys() or not all(_are_equal(weight, there[name]) for name, weight in here.items()):
+        return False
+    for name, weight in here.items():
+        weight.data = there[name].data
+    return True
+
+
+def _plain_name(name: str) -> str:
+    return name.replace(".base_layer.", ".")
+
+
+def _are_equal(one: Tensor, other: Tensor) -> bool:
+    return one.dtype == other.dtype and one.shape == other.shape and torch.equal(one, other.to(one.device))
+
+
 def adapter_of(linears: Sequence[Any]) -> tuple[Tensor, Tensor]:
     """Fuse the adapters of linear maps with one input: down [A, in] and scaled up [out, A], for A ranks in all."""
     down = torch.cat([one.lora_A[_NAME].weight for one in linears])
@@ -74,8 +108,9 @@ def merged(network: Any) -> Any:
     plain = deepcopy(network)
     for name, layer in list(plain.named_modules()):
         if hasattr(layer, "lora_A"):
-            layer.merge()
-            plain.set_submodule(name, layer.get_base_layer())
+            dtype = layer.get_base_layer().weight.dtype
+            layer.float().merge()
+            plain.set_submodule(name, layer.get_base_layer().to(dtype))
     for note in _NOTES:
         vars(plain).pop(note, None)
     return plain

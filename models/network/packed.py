@@ -58,7 +58,7 @@ def forward_groups(weights: Weights, prefixes: Sequence[Row], suffixes: Sequence
         first += filler
     groups = (VarlenGroups if can_attend(weights) else _PaddedGroups)(weights, first, then, owners)
     spin = rotations(weights, groups.positions_1N)
-    x_NE = F.embedding(groups.ids_N, weights.embedding)
+    x_NE = F.embedding(groups.ids_N, weights.embedding).float()
 
     def compute(layer: Layer, x_NE: Tensor) -> Tensor:
         return _finish_block(weights, layer, x_NE, groups.attended(*_project(weights, layer, x_NE[None], *spin)))

@@ -1,4 +1,4 @@
-"""Precision of matrix products; trained weights and losses are float32 everywhere."""
+"""Precision of matrix products. Trained weights and losses are float32 everywhere; a frozen base keeps its dtype."""
 
 import torch
 

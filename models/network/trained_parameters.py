@@ -30,10 +30,13 @@ def make_trainable(network: Any, recipe: TrainingRecipe, seed: int) -> None:
 
 
 def trainable_copy(network: Any, recipe: TrainingRecipe, seed: int) -> Any:
-    """Return a trainable copy of a network in use; where adapters are trained, the copy shares the base weights."""
+    """Return a trainable copy of a network in use; where adapters are trained, the copy shares the base weights.
+
+    Trained weights are float32; a base that is shared keeps its dtype.
+    """
     beneath = [weight for name, weight in network.named_parameters() if recipe.lora_rank and not is_adapter(name)]
     copied = copy_sharing(network, beneath)
-    make_trainable(copied, recipe, seed)
+    make_trainable(copied if recipe.lora_rank else copied.float(), recipe, seed)
     return copied
 
 

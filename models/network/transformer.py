@@ -111,7 +111,7 @@ def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) 
             (_eager_block if for_sampling else _lazy_block)(block, network, dtype) for block in network.model.layers
         ],
         norm_E=network.model.norm.weight,
-        head=_head(network, dtype) if for_sampling else network.lm_head.weight,
+        head=_head(network, dtype, for_sampling=for_sampling),
         num_heads=config.num_attention_heads,
         num_kv_heads=config.num_key_value_heads,
         head_size=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
@@ -121,10 +121,12 @@ def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) 
     )
 
 
-def _head(network: Any, dtype: torch.dtype) -> Tensor:
-    """Return the head for sampling: on a GPU in the dtype of the other products, since float32 products are slow there."""
+def _head(network: Any, dtype: torch.dtype, *, for_sampling: bool) -> Tensor:
+    """Return the head: on a GPU in the dtype of the other products if it is for sampling, since float32 is slow there."""
     head = network.lm_head.weight
-    return head.to(dtype) if head.is_cuda else head
+    if head.is_cuda:
+        return head.to(dtype) if for_sampling else head
+    return head.float()
 
 
 def _eager_block(block: Any, _: Any, dtype: torch.dtype) -> Block:

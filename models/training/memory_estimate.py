@@ -99,7 +99,7 @@ def of_update(
 
 def _of(config: Any, training: TrainingRecipe, loss: Callable[[Any], Tensor]) -> Footprint:
     """Return the footprint of computing gradients twice: the first ones coexist with the second's activations."""
-    network = _network(config)
+    network = _network(config, keeps_dtype=bool(training.lora_rank))
     make_trainable(network, training, seed=0)
     network.to(_NOWHERE)
     tracker = MemTracker()
@@ -122,12 +122,15 @@ def of_sampling(config: Any, num_rows: int, length: int, dtype: torch.dtype) -> 
 
 def num_weights(config: Any) -> int:
     """Return the number of weights in a network."""
-    return sum(weight.numel() for weight in _network(config).parameters())
+    return sum(weight.numel() for weight in _network(config, keeps_dtype=False).parameters())
 
 
-def _network(config: Any) -> Any:
+def _network(config: Any, *, keeps_dtype: bool) -> Any:
+    """Return a network without values: in bfloat16 if its base keeps the dtype that it is stored in, else in float32."""
+    stored = getattr(config, "dtype", None)
     with _NOWHERE:
-        return AutoModelForCausalLM.from_config(config)
+        network = AutoModelForCausalLM.from_config(config)
+        return network.to(torch.bfloat16 if keeps_dtype and stored == torch.bfloat16 else torch.float32)
 
 
 def _num_bytes(tensors: Iterable[Tensor]) -> int:

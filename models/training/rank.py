@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
     """Run the folder's job, together with the other ranks."""
     with joined():
         job = Job.loads((folder / JOB).read_bytes())
-        network = load_model(folder / MODEL).network
+        network = load_model(folder / MODEL).network.float()
         make_trainable(network, job.training, job.seed)
         shard(network)
         if isinstance(job.work, SftJob):
@@ -66,7 +66,7 @@ def joined() -> Iterator[None]:
 
 
 def _updated(work: PolicyUpdateJob, network: Any, folder: Path) -> tuple[dict[str, float], PolicyTrainer]:
-    reference = load_model(folder / REFERENCE).network
+    reference = load_model(folder / REFERENCE).network.float()
     shard(reference)
     earlier = folder / OPTIMIZER
     return work.run(network, reference, load_file(earlier) if earlier.exists() else {})

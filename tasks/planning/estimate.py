@@ -21,7 +21,8 @@ from tasks.planning.token_lengths import Lengths, lengths
 from tasks.running.device import device
 
 _NUM_KEPT = 3
-"""Number of models in memory besides the trained one: the previous policy, the start, the experience model."""
+"""Number of models in memory besides the trained one: the previous policy, the start, the experience model. Where adapters
+are trained, they share the weights beneath."""
 _USABLE = 0.95
 """Usable share of a device's memory."""
 
@@ -68,9 +69,12 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
     reviewing = replace(longest, situation=longest.situation + reviewed_tokens(recipe))
     trainings = _trainings(recipe, config, reviewing, matmul_dtype(where))
     stages = {name: stage.of_each(settings().num_ranks) for name, stage in trainings.items()}
+    trained = trainings["train policy"]
+    own = trained.gradients if recipe.training.lora_rank else trained.weights
     if recipe.engine.name == "torch":
-        stages["dream"] = _dream(recipe, config, reviewing, matmul_dtype(where))
-    kept = Footprint(_NUM_KEPT * trainings["train policy"].weights, 0, 0, 0)
+        dream = _dream(recipe, config, reviewing, matmul_dtype(where))
+        stages["dream"] = replace(dream, weights=dream.weights + trained.weights - own)
+    kept = Footprint(_NUM_KEPT * own, 0, 0, 0)
     return Estimate(where, _num_bytes_of(where), kept, stages, least_seconds(recipe, plan, config, longest, where))
 
 

@@ -10,7 +10,7 @@ from safetensors.torch import load, save_file
 
 from infra.context import objects
 from models.network.language_model import LanguageModel, load_model
-from models.network.lora import has_adapters, merged
+from models.network.lora import has_adapters, merged, share_base
 from models.network.trained_parameters import trainable_copy
 from schemas.codec import decode_trajectories, encode_trajectories
 from schemas.recipes.networks import TrainingRecipe
@@ -118,6 +118,9 @@ def _fetched(reference: Reference) -> LanguageModel:
     with tempfile.TemporaryDirectory() as folder:
         fetch_model(reference, Path(folder))
         model = load_model(Path(folder))
+    for other in _models.values():
+        if has_adapters(model.network) or has_adapters(other.network):
+            share_base(model.network, other.network)
     return replace(model, network=model.network.to(device()))
 
 

@@ -36,6 +36,11 @@ class LruCache(Generic[Kept]):
         """Remove a cached value and return it, so that the caller may change it; None if it is not cached."""
         return self._kept.pop(reference.sha256, None)
 
+    def values(self) -> list[Kept]:
+        """Return the cached values."""
+        with self._one_at_a_time:
+            return [*self._kept.values()]
+
     def forget(self) -> None:
         """Clear the cache."""
         self._kept.clear()

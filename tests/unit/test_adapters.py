@@ -1,14 +1,20 @@
 """Low-rank adapters: computed as peft computes them, trained alone, and merged without a difference."""
 
+from copy import deepcopy
+from dataclasses import replace
+
 import pytest
 import torch
 
-from models.network.lora import has_adapters, merged
+from models.network.language_model import LanguageModel, load_model
+from models.network.lora import has_adapters, merged, share_base
 from models.network.packed import forward
 from models.network.trained_parameters import trainable_copy
 from models.network.transformer import logits_of, weights_of
+from models.text.prompts import PromptFormat
 from models.training.sft import Example, fit, repeated, sft_loss
 from schemas.recipes.networks import TrainingRecipe
+from tests.chat import chat_tokenizer
 from tests.unit.tiny import tiny_network
 
 IDS = torch.randint(0, 64, (3, 17), generator=torch.Generator().manual_seed(1))
@@ -86,6 +92,47 @@ def test_a_further_copy_goes_on_with_the_adapters_it_finds():
     torch.testing.assert_close(logits(copied), logits(network))
     fit(copied, repeated(EXAMPLES, 256, seed=0), 1, 1e-2)
     assert not torch.allclose(logits(copied), logits(network))
+
+
+def narrow(folder):
+    """Return a network that is stored in bfloat16, as large models are, loaded anew."""
+    tokenizer = chat_tokenizer()
+    network = tiny_network(vocab_size=len(tokenizer)).to(torch.bfloat16)
+    LanguageModel(network, tokenizer, PromptFormat(tokenizer)).save(folder)
+    return load_model(folder)
+
+
+def test_a_base_in_bfloat16_stays_so_and_computes_what_it_computes_in_float32(tmp_path):
+    base = narrow(tmp_path).network
+    assert base.dtype == torch.bfloat16
+    copied = trainable_copy(base, TrainingRecipe(lora_rank=4), seed=0)
+    assert {weight.dtype for weight in copied.parameters() if weight.requires_grad} == {torch.float32}
+    assert copied.model.embed_tokens.weight is base.model.embed_tokens.weight
+    wide = trainable_copy(deepcopy(base).float(), TrainingRecipe(lora_rank=4), seed=0)
+    wide.load_state_dict(copied.state_dict())
+    for network in (copied, wide):
+        fit(network, repeated(EXAMPLES, 256, seed=0), 5, 1e-2)
+    torch.testing.assert_close(logits(copied), logits(wide), atol=0, rtol=0)
+    torch.testing.assert_close(logits(copied, for_sampling=True), logits(wide, for_sampling=True), atol=0, rtol=0)
+
+
+def test_adapters_over_bfloat16_are_stored_and_loaded_without_a_loss(tmp_path):
+    model = narrow(tmp_path)
+    copied = trainable_copy(model.network, TrainingRecipe(lora_rank=4), seed=0)
+    fit(copied, repeated(EXAMPLES, 256, seed=0), 5, 1e-2)
+    replace(model, network=copied).save(tmp_path)
+    again = load_model(tmp_path).network
+    torch.testing.assert_close(logits(again), logits(copied), atol=0, rtol=0)
+    assert merged(again).dtype == torch.bfloat16
+    assert share_base(again, model.network)
+    assert again.model.embed_tokens.weight.data_ptr() == model.network.model.embed_tokens.weight.data_ptr()
+    torch.testing.assert_close(logits(again), logits(copied), atol=0, rtol=0)
+    assert not share_base(tiny_network(), model.network)
+
+
+def test_all_weights_of_a_bfloat16_model_are_trained_in_float32(tmp_path):
+    copied = trainable_copy(narrow(tmp_path).network, TrainingRecipe(), seed=0)
+    assert {weight.dtype for weight in copied.parameters()} == {torch.float32}
 
 
 def test_without_a_rank_all_weights_are_copied_and_learn():
