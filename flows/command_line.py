@@ -7,11 +7,11 @@ import sys
 
 import typer
 
-from flows.commands import logs, promoting, results, running, serving
+from flows.commands import judging, logs, promoting, results, running, serving
 from flows.commands.application import app
 from schemas.errors import DreamGymError
 
-COMMANDS = (running, logs, results, promoting, serving)
+COMMANDS = (running, logs, results, judging, promoting, serving)
 """Modules that register their commands with the application, in the order of the help."""
 _INTERRUPTED = 130
 """Exit code that typer uses for Ctrl-C."""

@@ -190,6 +190,11 @@ class Evaluation(TypedDict):
     outcome_kappa_high: float
     state_agreement: float
     num_replayed_steps: float
+    one_step_reward_error: float
+    one_step_state_error: float
+    num_compared_steps: float
+    effective_horizon: float
+    lemma1_bound: float
 
 
 class Judgement(TypedDict):

@@ -28,7 +28,7 @@ class Speaker:
     def __init__(self, answers: Sequence[Sampled]) -> None:
         self.answers = iter(answers)
 
-    def open(self, num_rows: int):
+    def open(self, num_rows: int, capacity: int = 256):
         return self
 
     def restart(self, row): ...

@@ -1,4 +1,4 @@
-"""Run a recipe, or evaluate a model, in this process; slow imports wait until the recipe is checked."""
+"""Run a recipe, evaluate a model or judge dreams in this process; slow imports wait until the arguments are checked."""
 
 import sys
 from contextlib import redirect_stdout
@@ -59,3 +59,18 @@ def evaluate_in_process(recipe: Recipe, against: Record | None) -> dict[str, Any
         from infra.tracking.progress import Display
 
         return evaluate_model(recipe, against, Display())
+
+
+def judge_in_process(record: Record, model: str, num_transitions: int) -> dict[str, Any]:
+    """Judge the dreams of a run by the rubric; see `judge_dreams`.
+
+    Raises:
+        EngineError: the endpoint refuses, or does not answer.
+        StorageError: a store or a server cannot be used.
+    """
+    with restored_interrupts(), redirect_stdout(sys.stderr):
+        open_prefect()
+        from flows.running.judge_dreams import judge_dreams
+        from infra.tracking.progress import Display
+
+        return judge_dreams(record, model, num_transitions, Display())

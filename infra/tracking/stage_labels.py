@@ -31,6 +31,7 @@ STAGE_LABELS = {
     "train real": "train policy on real episodes",
     "refit": "episodes to refit on",
     "dream": "dream episodes",
+    "rubric": "judge dreams by the rubric",
     "consolidation": "clone demonstrations and wins",
 }
 """Stages whose name is not plain by itself."""

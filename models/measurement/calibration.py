@@ -1,14 +1,16 @@
 """Calibration: agreement of the dream with the real environment (paper, appendix B: epsilon_R and epsilon_P).
 
-There are two measures, because each misses what the other sees. Replaying dreamt actions for real shows where
+There are two measures of episodes, because each misses what the other sees. Replaying dreamt actions for real shows where
 a dream grants or refuses wrongly, but not that it ended an episode too early. The gap between dreamt and real
-success of the same policy on the same tasks shows that.
+success of the same policy on the same tasks shows that. The epsilons themselves are errors of single steps
+(models/measurement/one_step.py).
 """
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from models.measurement.agreement import Outcomes
+from models.measurement.one_step import OneStepErrors, compared_steps, one_step_errors
 from schemas.ports import Environment
 from schemas.records import Step, Trajectory, Turn
 
@@ -21,7 +23,7 @@ class Calibration:
     """Comparison of dream and real on the same tasks; shares are between 0 and 1."""
 
     outcome_agreement: float
-    """Share of dreamt episodes whose real replay ends with the same success: 1 - epsilon_R."""
+    """Share of dreamt episodes whose real replay ends with the same success."""
     outcome_kappa: float
     """Agreement beyond chance: where success is rare, dreams that know nothing agree, too."""
     outcome_kappa_high: float
@@ -31,17 +33,22 @@ class Calibration:
     win_recall: float | None
     """Share of winning replays whose dream won; None without winning replays."""
     state_agreement: float
-    """Share of dreamt steps whose state the real replay confirms: 1 - epsilon_P."""
+    """Share of dreamt steps whose state the real replay confirms, also after the first that it does not."""
     dream_success: float
     real_success: float
     """Success of the same policy in all its real episodes."""
     dream_real_gap: float
     """Dream minus real success, where the dream did not break; positive if the dream is too kind."""
     num_replayed_steps: int
+    one_step: OneStepErrors | None
+    """Errors of single predictions, with Lemma 1's bound on the gap; None where no step could be compared."""
 
     def metrics(self) -> dict[str, float]:
         """Return the values that could be measured, for tracking."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        measured = asdict(self)
+        del measured["one_step"]
+        known = {name: value for name, value in measured.items() if value is not None}
+        return known | (self.one_step.metrics() if self.one_step else {})
 
 
 def replay(dreamt: Sequence[Trajectory], environment: Environment) -> list[list[Step]]:
@@ -111,6 +118,10 @@ def calibrate(
         real_success=_success(real),
         dream_real_gap=dream_success - _success([real[place] for place in whole]),
         num_replayed_steps=sum(map(len, replays)),
+        one_step=one_step_errors(
+            [pair for one, steps in compared for pair in compared_steps(one.turns, steps)],
+            [len(one.turns) for one in real],
+        ),
     )
 
 

@@ -76,6 +76,7 @@ def _trusted(record: Record, made: Any) -> dict[str, Any]:
     return {
         "trusted": trust.trust(gate),
         "checks": trust.trust_checks(evaluation, gate) if evaluation and gate else [],
+        "lemma": trust.lemma(evaluation) if evaluation else "",
         "verdicts": trust.verdicts(record),
         "over_champion": points(gate["over_champion"]["gain"]) if gate and gate["over_champion"] else "",
     }

@@ -23,6 +23,11 @@ def put_endpoint_model(name: str) -> Reference:
     return objects().put_json({"model": name}, _ENDPOINT_MODEL)
 
 
+def endpoint_model_of(model: Reference) -> str:
+    """Return the name of a model that is at the endpoint; empty for a stored network."""
+    return objects().get_json(model)["model"] if model.kind == _ENDPOINT_MODEL else ""
+
+
 def open_predictor(experience_model: Reference, engine: EngineRecipe, recipe: ExperienceRecipe, seed: int) -> Predictor:
     """Open the predictor of an experience model.
 
@@ -33,8 +38,8 @@ def open_predictor(experience_model: Reference, engine: EngineRecipe, recipe: Ex
             new tokens.
         seed: Seed of the sampling.
     """
-    if experience_model.kind == _ENDPOINT_MODEL:
-        return open_chat_predictor(objects().get_json(experience_model)["model"], recipe, seed)
+    if name := endpoint_model_of(experience_model):
+        return open_chat_predictor(name, recipe, seed)
     sampler = open_engine(_ROLE, experience_model, engine, seed)
     format = open_experience_format(get_frozen_model(experience_model).format, recipe)
     return LocalPredictor(sampler, format, recipe.max_new_tokens, recipe.top_p, _met)

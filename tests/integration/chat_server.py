@@ -1,8 +1,8 @@
-"""Chat model on loopback that knows three questions by the answer they require, and fails on purpose."""
+"""Chat model on loopback that knows four questions by the answer they require, and fails on purpose."""
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -21,6 +21,8 @@ class ChatServer(ThreadingHTTPServer):
         self.company_s = 0.0
         """Maximum seconds that the first request waits for another one."""
         self.fail_every, self.num_requests = fail_every, 0
+        self.judge: Callable[[str], str] = lambda asked: ""
+        """Answer to a question for rubric scores, given what is to be judged."""
         self.page = b""
         """Page of a server of another kind, which is sent in place of answers."""
 
@@ -44,6 +46,8 @@ class ChatServer(ThreadingHTTPServer):
             return json.dumps(
                 {"transitions": [{"step": s["step"], "reasoning": f"as {s['action']} [end]"} for s in steps]}
             )
+        if '"rubric_scores"' in told:
+            return self.judge(asked)
         if is_bad:
             return "I would rather not say."
         if "simulate the environment" in told:

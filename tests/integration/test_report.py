@@ -48,6 +48,11 @@ def evaluation(rate: float, length: int = 6) -> dict:
         "outcome_kappa_high": 0.9,
         "state_agreement": 0.9,
         "dream_real_gap": -0.05,
+        "one_step_reward_error": 0.01,
+        "one_step_state_error": 0.05,
+        "num_compared_steps": 1234.0,
+        "effective_horizon": 10.0,
+        "lemma1_bound": 9.1,
     }
 
 
@@ -144,6 +149,21 @@ def test_the_report_answers_first_what_was_gained():
     assert re.search(r'data-label="after dream training">90.0% \(\d+\.\d to \d+\.\d%\)', text), (
         "each family has its interval"
     )
+
+
+@pytest.mark.parametrize(
+    ("bound", "meaning"),
+    [(9.1, "The bound is vacuous"), (0.5, "The gap is within the bound"), (0.01, "The gap exceeds the bound")],
+)
+def test_the_measured_gap_stands_beside_the_bound_of_the_paper(bound, meaning):
+    lineage = made()
+    lineage.evaluations["dream"]["lemma1_bound"] = bound
+    text = page(lineage)
+    assert f"Dream and real success differ by 0.050. Lemma 1 of the paper bounds this by {bound:.3g}" in text
+    assert "from errors of 1,234 single steps (reward 0.0100, next state 0.0500) and 10.0 steps an episode" in text
+    assert meaning in text
+    del lineage.evaluations["dream"]["lemma1_bound"]  # as in runs of earlier versions
+    assert "Lemma 1" not in page(lineage)
 
 
 def test_a_refusal_says_why_and_what_to_do():

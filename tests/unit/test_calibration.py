@@ -1,9 +1,12 @@
 """Calibration of dream against real, and teacher-forced fidelity, on numbers worked by hand."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from models.measurement.calibration import calibrate, replay
 from models.measurement.fidelity import fidelity
+from models.measurement.one_step import OneStepErrors, one_step_errors
 from models.retrieval.encoders import HashingEncoder
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 
@@ -95,3 +98,67 @@ def test_fidelity_by_hand():
 def test_fidelity_leaves_out_rates_without_cases():
     found = fidelity(Foretells(step("1")), [], [step("1")], HashingEncoder())
     assert not [name for name in found if name.endswith(("precision", "recall"))]
+
+
+def one_step(*pairs: tuple[Step, Step], lengths: list[int]) -> OneStepErrors:
+    found = one_step_errors([(Turn("", "go", dream), real) for dream, real in pairs], lengths)
+    assert found is not None
+    return found
+
+
+def test_one_step_errors_and_lemma_1_by_hand():
+    won, lost = Step("- n: 4", 1.0, done=True, success=True), Step("- n: 4", 0.0, done=True, success=False)
+    same, other = (step("1"), step("1")), (step("2"), step("3"))
+    found = one_step(same, other, (won, lost), (step("5", "loss"), step("5")), lengths=[3, 5, 4])
+    # one of four rewards is wrong by 1; one next state, and one end; gamma = 1 - 1/4:
+    # 0.25 * 4 + 2 * 0.75 * 0.5 * 16
+    assert (found.reward, found.state, found.horizon) == (0.25, 0.5, 4)
+    assert found.bound == pytest.approx(1 + 12)
+    assert found.metrics() == {
+        "one_step_reward_error": 0.25,
+        "one_step_state_error": 0.5,
+        "num_compared_steps": 4,
+        "effective_horizon": 4,
+        "lemma1_bound": pytest.approx(13),
+    }
+
+
+def test_an_episode_of_one_step_is_wrong_by_its_reward_alone():
+    assert OneStepErrors(0.3, 0.9, 10, horizon=1.0).bound == pytest.approx(0.3)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(1, 200))
+def test_lemma_1_bounds_nothing_by_nothing_and_grows_with_each_error(reward, state, horizon):
+    assert OneStepErrors(0.0, 0.0, 1, horizon).bound == 0
+    bound = OneStepErrors(reward, state, 1, horizon).bound
+    assert bound >= reward
+    assert bound <= OneStepErrors(reward, state, 1, horizon + 1).bound + 1e-9
+    assert bound <= OneStepErrors(min(1.0, reward + 0.1), min(1.0, state + 0.1), 1, horizon).bound
+
+
+def test_only_steps_from_the_same_state_are_errors_of_one_step():
+    dreams = [
+        dreamt(("wait", "- count: 1", False), ("wait", "- count: 7", False), ("win", "- count: 8", True)),
+        dreamt(("win", "- count: 1", False)),
+        dreamt(("wait", "", False), failure=Failure.UNPARSABLE),
+    ]
+    real = [dreamt(("wait", "", False), ("win", "", True)), dreamt(("win", "", True)), dreamt(("win", "", True))]
+    found = calibrate(dreams, replay(dreams, Counter()), real).metrics()
+    # right, wrong state; the third step is from another state. The refused win is wrong by 1 and goes on
+    assert found["num_compared_steps"] == 3
+    assert found["one_step_state_error"] == pytest.approx(2 / 3)
+    assert found["one_step_reward_error"] == pytest.approx(1 / 3)
+    assert found["effective_horizon"] == pytest.approx(4 / 3)
+    # gamma = 1/4: 1/3 * 4/3 + 2 * 1/4 * 2/3 * 16/9
+    assert found["lemma1_bound"] == pytest.approx(4 / 9 + 16 / 27)
+
+
+def test_dreams_that_hold_have_a_bound_of_0():
+    dreams = [dreamt(("wait", "- count: 1", False), ("win", "- count: 2", True))]
+    found = calibrate(dreams, replay(dreams, Counter()), dreams).metrics()
+    assert (found["one_step_reward_error"], found["one_step_state_error"], found["lemma1_bound"]) == (0, 0, 0)
+
+
+def test_without_a_compared_step_there_is_no_bound():
+    broken = [dreamt(("wait", "", False), failure=Failure.UNPARSABLE)]
+    assert "lemma1_bound" not in calibrate(broken, replay(broken, Counter()), broken).metrics()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra.pages.wording import percent
+from infra.pages.wording import count, percent
 from schemas.policies import GATES, POLICY_LABELS
 from schemas.runs import Record
 from tasks.judging.report_parts.gain import Answer
@@ -59,6 +59,29 @@ def trust_checks(evaluation: Mapping[str, Any], gate: Mapping[str, Any]) -> list
             "Share of dreamt steps whose state is exactly the real one, in replays of the same actions.",
         ),
     ]
+
+
+def lemma(evaluation: Mapping[str, Any]) -> str:
+    """Return the measured gap of dream and real beside Lemma 1's bound on it; empty if that was not measured."""
+    if "lemma1_bound" not in evaluation:
+        return ""
+    bound, gap = evaluation["lemma1_bound"], abs(evaluation["dream_real_gap"])
+    return (
+        f"Dream and real success differ by {gap:.3f}. Lemma 1 of the paper bounds this by {bound:.3g}, from errors of "
+        f"{count(evaluation['num_compared_steps'])} single steps (reward {evaluation['one_step_reward_error']:.4f}, next state "
+        f"{evaluation['one_step_state_error']:.4f}) and {evaluation['effective_horizon']:.1f} steps an episode; Theorem 1 takes twice the bound from the gain. "
+        f"{_meaning(gap, bound)}"
+    )
+
+
+def _meaning(gap: float, bound: float) -> str:
+    if bound > 1:
+        return "The bound is vacuous: no gap can exceed 1."
+    if gap > bound:
+        return (
+            "The gap exceeds the bound: the errors are means over few steps, and larger where they were not measured."
+        )
+    return "The gap is within the bound."
 
 
 def _agreement(value: float, least: float) -> Check:
