@@ -10,12 +10,16 @@ from models.measurement.rubric import DIMENSIONS
 from models.network.language_model import LanguageModel
 from models.text.prompts import PromptFormat
 from schemas.plain import plain, restored
+from schemas.recipes.networks import EngineRecipe, ExperienceRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.records import AgentTask, Failure, Reference, Step, Trajectory, Turn
-from tasks.running.artifacts import put_model, put_trajectories
+from schemas.sampling import Sampled
+from tasks.judging.judge_predictions import judge_predictions
+from tasks.running.artifacts import get_frozen_model, put_model, put_trajectories
 from tests.chat import chat_tokenizer
 from tests.command_line import dreamgym_here, python_here
 from tests.integration.chat_server import chat_server
+from tests.rollouts import Speaker
 from tests.stored_runs import finished_run
 from tests.tracked import of_the_cycles_own_run
 from tests.unit.tiny import tiny_network
@@ -130,6 +134,18 @@ def test_without_a_model_the_runs_own_chat_model_judges(home, server):
     assert found["judge"] == "experience model"
     assert (found["num_judged"], found["num_unreadable"], found["scores"]) == (0, 4, {})
     assert server.questions == []
+
+
+def test_what_a_network_of_ours_writes_is_read_as_scores(monkeypatch):
+    model = own_chat()
+    format = get_frozen_model(model).format
+    answers = [Sampled(format.ids(SAID[action]), [], ended=False) for action in ("open", "look", "eat")]
+    monkeypatch.setattr("tasks.judging.judge_predictions.open_engine", lambda *_: Speaker(answers))
+    dreams = put_trajectories([episode("dream", "a", "b", "c")])
+    asked = [dreams], [], model, ExperienceRecipe(template="chat"), EngineRecipe(), 100, 0
+    found = judge_predictions.__wrapped__(*asked)
+    assert (found["num_judged"], found["num_unreadable"]) == (2, 1)
+    assert [found["scores"][name]["mean"] for name in DIMENSIONS] == [1, 1.5, 2, 1]
 
 
 @pytest.mark.parametrize(
