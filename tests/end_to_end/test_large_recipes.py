@@ -11,20 +11,22 @@ import pytest
 from models.network.language_model import LanguageModel
 from models.text.prompts import PromptFormat
 from tests.alfworld import require_games
-from tests.chat import byte_level_tokenizer, chat_tokenizer
+from tests.chat import chat_tokenizer
 from tests.command_line import LENIENT_GATE, SMALLER, TOY, dreamgym_here, lineage_of
 from tests.end_to_end.test_dream_out import serving
 from tests.integration.shop_server import shop
 from tests.unit.tiny import tiny_network
 
 
-def in_its_place(folder: Path, kind: str, tokenizer: Any = None) -> tuple[str, ...]:
+def in_its_place(folder: Path, kind: str) -> tuple[str, ...]:
     """Return changes that put a small random network of an architecture in place of a recipe's."""
-    tokenizer = tokenizer or byte_level_tokenizer()
+    tokenizer = chat_tokenizer()
     network = tiny_network(kind=kind, vocab_size=len(tokenizer) + 8)  # Qwen2's tokenizer adds a token of its own
+    network.config.max_position_embeddings = 16_384
     LanguageModel(network, tokenizer, PromptFormat(tokenizer)).save(folder / kind)
     model = (f"backbone.model={folder / kind}", "backbone.random_init=true", "engine.name=torch")
-    return (*TOY, *LENIENT_GATE, *model, "experience.max_new_tokens=48", "rl.group_size=4")
+    short = ("experience.max_new_tokens=48", "policy.max_thought_tokens=24", "policy.max_action_tokens=24")
+    return (*TOY, *LENIENT_GATE, *model, *short, "rl.group_size=4")
 
 
 @pytest.mark.e2e
@@ -38,18 +40,13 @@ def test_qwen3_with_adapters_goes_through_a_whole_cycle(tmp_path):
 @pytest.mark.e2e
 @pytest.mark.usefixtures("shared_prefect")
 def test_a_chat_policy_that_thinks_goes_through_a_whole_cycle(tmp_path):
-    asked = (
-        "policy.template=chat",
-        "policy.think=short",
-        "policy.max_thought_tokens=24",
-        "policy.max_action_tokens=24",
-    )
-    limits = ("policy.max_prompt_tokens=500", "policy.max_episode_tokens=640", "rl.format_penalty=0.1")
-    changes = (*in_its_place(tmp_path, "llama", chat_tokenizer()), *SMALLER, *asked, *limits, "environment.max_steps=6")
+    limits = ("policy.max_prompt_tokens=500", "policy.max_episode_tokens=640", "experience.max_prompt_tokens=1000")
+    changes = (*in_its_place(tmp_path, "llama"), *SMALLER, *limits, "environment.max_steps=6")
     made = lineage_of(tmp_path, "qwen3-0.6b-lora-1gpu", changes)
     assert made >= {"start", "experience_model", "dream", "sim_to_real"}
     summary = json.loads(dreamgym_here(tmp_path, "show", "--json").stdout)
     met = {kind for limits in summary["stage_limits"].values() for kind in limits}
+    assert "prompts without their farthest demonstrations" in met
     assert "answers longer than 80 tokens" in met or "answers without a thought and an action" in met
     assert "max_new_tokens=80" in _model_card(tmp_path)
     with serving(tmp_path, "", "--policy", "@latest") as url:
