@@ -92,7 +92,10 @@ def _answers(checked: Checked) -> Iterator[tuple[str, str]]:
     yield "time", _time(checked)
     if isinstance(estimate, Estimate):
         stage = max(estimate.stages, key=lambda name: estimate.stages[name].total)
-        yield "memory", f"{gib(estimate.needed)} of {gib(estimate.available)} at most ({stage})"
+        servers = f", {gib(estimate.servers)} of it for vLLM's servers" if estimate.servers else ""
+        yield "memory", f"{gib(estimate.needed)} of {gib(estimate.available)} at most ({stage}){servers}"
+        free = "" if estimate.disk_free is None else f", {gib(estimate.disk_free)} are free"
+        yield "disk", f"{gib(estimate.disk)} of models and optimiser states{free}"
     else:
         yield "memory", f"not known: {estimate}"
     yield "data", f"{plan['logged_episodes']:,} logged episodes, {plan['own_episodes']:,} of the starting policy"

@@ -94,12 +94,19 @@ def estimate_of(recipe: Recipe, plan: dict[str, int]) -> Estimate | str:
 
 
 def require_memory(recipe: Recipe, estimate: Estimate | str) -> None:
-    """Refuse a recipe that is known not to fit into memory.
+    """Refuse a recipe that is known not to fit into memory, or onto the disk.
 
     Raises:
         InputError: it does not fit; the message says what to change.
     """
-    if isinstance(estimate, str) or estimate.fits:
+    if isinstance(estimate, str):
+        return
+    if estimate.disk_free is not None and estimate.disk > estimate.disk_free:
+        raise InputError(
+            f"{recipe.name} stores {gib(estimate.disk)} of models and optimiser states, and {gib(estimate.disk_free)} are free: "
+            "free some, name a bucket (DREAMGYM_OBJECT_STORE), or try --set training.lora_rank=16"
+        )
+    if estimate.fits:
         return
     training = recipe.training
     changes = {

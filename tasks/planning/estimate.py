@@ -1,8 +1,10 @@
 """Estimate the device memory and the time that a recipe needs, before anything starts."""
 
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,6 +25,8 @@ from tasks.running.device import device
 _NUM_KEPT = 3
 """Number of models in memory besides the trained one: the previous policy, the start, the experience model. Where adapters
 are trained, they share the weights beneath."""
+_NUM_SERVERS = 2
+"""Number of vLLM servers: of the policy, and of the experience model."""
 _USABLE = 0.95
 """Usable share of a device's memory."""
 
@@ -39,11 +43,17 @@ class Estimate:
     stages: dict[str, Footprint]
     least_seconds: dict[str, float]
     """Lower bound on the time by stage; see least_seconds."""
+    disk: int = 0
+    """Bytes of models and optimiser states that a run stores."""
+    disk_free: int | None = None
+    """Bytes that are free in the folder of the object store; None: it is a bucket."""
+    servers: int = 0
+    """Bytes of the device that vLLM's servers take."""
 
     @property
     def needed(self) -> int:
         """Bytes needed in the stage that needs most."""
-        return self.kept.total + max(stage.total for stage in self.stages.values())
+        return self.servers + self.kept.total + max(stage.total for stage in self.stages.values())
 
     @property
     def fits(self) -> bool:
@@ -75,7 +85,45 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
         dream = _dream(recipe, config, reviewing, matmul_dtype(where))
         stages["dream"] = replace(dream, weights=dream.weights + trained.weights - own)
     kept = Footprint(_NUM_KEPT * own, 0, 0, 0)
-    return Estimate(where, _num_bytes_of(where), kept, stages, least_seconds(recipe, plan, config, longest, where))
+    available = _num_bytes_of(where)
+    return Estimate(
+        where,
+        available,
+        kept,
+        stages,
+        least_seconds(recipe, plan, config, longest, where),
+        disk_of(trained, recipe, plan),
+        _disk_free(),
+        _servers(recipe, where, available),
+    )
+
+
+def disk_of(trained: Footprint, recipe: Recipe, plan: Mapping[str, int]) -> int:
+    """Return the bytes of models that a run stores: backbone, start, experience model, and one of each round.
+
+    Args:
+        trained: Footprint of a policy update: what is trained is stored, with the state of the optimiser after a round.
+        recipe: Recipe.
+        plan: Numbers of rounds and consolidations that the recipe plans.
+    """
+    num_rounds = plan["dream_rounds"] + recipe.real.num_rounds
+    num_models = 2 + num_rounds + plan["consolidations"]
+    return trained.weights + num_models * trained.gradients + num_rounds * trained.optimizer
+
+
+def _disk_free() -> int | None:
+    store = settings().object_store_uri
+    if "://" in store:
+        return None
+    folder = next(one for one in (Path(store), *Path(store).absolute().parents) if one.exists())
+    return shutil.disk_usage(folder).free
+
+
+def _servers(recipe: Recipe, where: str, available: int) -> int:
+    """Return the bytes that vLLM takes on a GPU beside the training: a share for each of two servers."""
+    if recipe.engine.name != "vllm" or not where.startswith("cuda"):
+        return 0
+    return round(_NUM_SERVERS * settings().vllm_gpu_share * available)
 
 
 def reviewed_tokens(recipe: Recipe) -> int:

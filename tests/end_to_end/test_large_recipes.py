@@ -46,7 +46,7 @@ def test_a_chat_policy_that_thinks_goes_through_a_whole_cycle(tmp_path):
     assert made >= {"start", "experience_model", "dream", "sim_to_real"}
     summary = json.loads(dreamgym_here(tmp_path, "show", "--json").stdout)
     met = {kind for limits in summary["stage_limits"].values() for kind in limits}
-    assert "prompts without their farthest demonstrations" in met
+    assert summary["stage_limits"]["experience model"]["answers longer than 24 tokens"] > 0
     assert "answers longer than 80 tokens" in met or "answers without a thought and an action" in met
     assert "max_new_tokens=80" in _model_card(tmp_path)
     with serving(tmp_path, "", "--policy", "@latest") as url:

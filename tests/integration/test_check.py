@@ -1,6 +1,8 @@
 """`check` and `recipes`: few lines that answer, and a refusal of what is missing here."""
 
 import json
+import re
+import shutil
 import sys
 
 import pytest
@@ -74,6 +76,14 @@ def test_a_model_without_a_chat_template_is_no_chat_policy(tmp_path):
     )
     auxiliary = ("policy.template=chat", "rl.auxiliary.name=self-distillation")
     assert 'needs policy.template = "plain"' in refused(tmp_path, "textworld-tiny", model, *auxiliary)
+
+
+def test_what_does_not_fit_onto_the_disk_is_refused(tmp_path, monkeypatch):
+    fits = dreamgym_here(tmp_path, "check", "textworld-tiny")
+    assert re.search(r"disk +0\.\d\d GiB of models and optimiser states, [\d.]+ GiB are free", fits.stdout)
+    full = shutil.disk_usage(tmp_path)._replace(free=9)
+    monkeypatch.setattr("tasks.planning.estimate.shutil.disk_usage", lambda _: full)
+    assert "GiB of models and optimiser states, and 0.00 GiB are free" in refused(tmp_path, "textworld-tiny")
 
 
 def test_adapters_without_their_package_are_missing(tmp_path, monkeypatch):

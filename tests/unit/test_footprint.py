@@ -12,6 +12,8 @@ from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampli
 from models.training.sft import Example, sft_loss
 from schemas.recipes.methods import LossRecipe
 from schemas.recipes.networks import TrainingRecipe
+from schemas.recipes.recipe import Recipe
+from tasks.planning.estimate import disk_of
 from tests.unit.tiny import tiny_network
 
 NUM_ROWS, PROMPT, TARGET = 16, 96, 32
@@ -49,6 +51,13 @@ def test_weights_and_what_belongs_to_each_of_them_are_counted():
     adapters = of_update(config(), TrainingRecipe(lora_rank=4), NUM_ROWS, PROMPT, TARGET, torch.bfloat16, CLIPPED)
     assert adapters.weights - full.weights == adapters.gradients == adapters.optimizer / 2
     assert full.of_each(2) == Footprint(2 * numbers, 2 * numbers, 4 * numbers, full.activations)
+
+
+def test_each_round_stores_what_it_trained_with_the_state_of_the_optimiser():
+    recipe = Recipe(name="r", dream={"num_rounds": 3}, real={"num_rounds": 2})
+    trained = Footprint(weights=100, gradients=10, optimizer=20, activations=1)
+    # the backbone; start, experience model, five rounds, one consolidation; five states
+    assert disk_of(trained, recipe, {"dream_rounds": 3, "consolidations": 1}) == 100 + 8 * 10 + 5 * 20
 
 
 def test_sampling_takes_weights_in_bfloat16_and_a_cache():
