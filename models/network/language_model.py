@@ -38,7 +38,7 @@ class LanguageModel:
     @property
     def max_positions(self) -> int:
         """Maximum number of tokens of a stream; the largest there can be, if positions have no end."""
-        return getattr(self.network.config, "max_position_embeddings", None) or sys.maxsize
+        return getattr(self.network.config.get_text_config(), "max_position_embeddings", None) or sys.maxsize
 
     def save(self, folder: Path) -> None:
         """Write safetensors, configuration and tokenizer to a folder; with adapters, only their weights are written."""

@@ -30,7 +30,7 @@ from tests.unit.test_gradient_checkpointing import bytes_kept, fine_tuning, upda
 from tests.unit.tiny import FOREIGN, tiny_network, true_logprobs
 
 FULL, LORA = TrainingRecipe(), TrainingRecipe(lora_rank=4, lora_alpha=8)
-EXAMPLES = [Example.of(([5, 6, 7] * number, False), ([8, 9, 10 + number], True)) for number in range(1, 6)]
+EXAMPLES = [Example.of(([5, 0, 7] * number, False), ([8, 9, 10 + number], True)) for number in range(1, 6)]
 
 
 def tokens(prompt: list[int], *turns: tuple[list[int], list[int]]) -> Tokens:
@@ -178,6 +178,35 @@ def perturbed(network):
     return network
 
 
+def images_and_text():
+    """Return a network of Gemma 3 that can also see, which is trained on text alone."""
+    eyes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = Gemma3Config(
+        text_config=tiny_network(kind="gemma3").config, vision_config=eyes | {"image_size": 28, "patch_size": 14}
+    )
+    torch.manual_seed(0)
+    return AutoModelForCausalLM.from_config(config).eval()
+
+
+@pytest.mark.parametrize("training", [FULL, LORA], ids=["full", "lora"])
+def test_a_network_of_text_and_images_is_trained_and_sampled_as_text(training):
+    require_computable(images_and_text().config, training, 1)
+    network = perturbed(trainable_copy(images_and_text(), training, seed=0))
+    weights = weights_of(network, torch.float32)
+    require_faithful(weights)
+    expected = logprobs_alone(network, GROUPS, 0.8)
+    torch.testing.assert_close(trained_logprobs(weights, GROUPS, 0.8), expected, atol=1e-5, rtol=1e-5)
+    sessions = TorchEngine(weights_of(network, torch.float32, for_sampling=True), 0).open(1)
+    sessions.extend([0], [PROMPT])
+    (one,) = sessions.generate([0], Sampling(9, ()))
+    table = true_logprobs(network, [*PROMPT, *one.ids])[len(PROMPT) - 1 : -1]
+    sampled = table.gather(1, torch.tensor(one.ids)[:, None])[:, 0]
+    torch.testing.assert_close(torch.tensor(one.logprobs), sampled, atol=2e-5, rtol=1e-5)
+    metrics = trainer_of(network, None, rl(loss={"name": "ppo"}, learning_rate=1e-3)).train(GROUPS)
+    assert metrics["grad_norm"] > 0
+    assert not torch.allclose(logprobs_alone(network, GROUPS, 0.8), expected, atol=1e-3)
+
+
 def test_streams_that_begin_alike_are_counted_once_each_and_draw_apart():
     sessions = TorchEngine(weights_of(tiny_network(kind="gemma3"), torch.float32), 0).open(4)
     sessions.extend(range(4), [PROMPT] * 4)
@@ -226,10 +255,22 @@ def test_merged_adapters_change_nothing(kind):
     assert not torch.allclose(plain(ids).logits, tiny_network(kind=kind)(ids).logits, atol=1e-2)
 
 
-def test_routers_and_heads_get_no_adapters():
-    network = trainable_copy(tiny_network(kind="qwen3-moe"), LORA, seed=0)
-    adapted = {name.split(".")[-4] for name, _ in network.named_parameters() if "lora_A" in name}
-    assert adapted == {"q_proj", "k_proj", "v_proj", "o_proj"}
+ATTENTION = {"q_proj", "k_proj", "v_proj", "o_proj"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "adapted"),
+    [
+        ("qwen3-moe", ATTENTION),
+        ("qwen2-moe", ATTENTION | {"shared_expert_gate"}),
+        ("jamba", ATTENTION | {"in_proj", "x_proj", "out_proj"}),
+    ],
+)
+def test_experts_routers_heads_and_maps_that_are_not_called_get_no_adapters(kind, adapted):
+    network = perturbed(trainable_copy(tiny_network(kind=kind), LORA, seed=0))
+    assert {name.split(".")[-4] for name, _ in network.named_parameters() if "lora_A" in name} == adapted
+    ids = torch.tensor([PROMPT])
+    torch.testing.assert_close(merged(network)(ids).logits, network(ids).logits, atol=1e-3, rtol=1e-3)
 
 
 @pytest.mark.parametrize("loss", [fine_tuning, update])
@@ -287,11 +328,10 @@ def test_positions_that_depend_on_the_longest_row_are_refused_where_they_do():
     ("config", "training", "num_ranks", "reason"),
     [
         (T5Config(), FULL, 1, "no causal language model"),
-        (Gemma3Config(), FULL, 1, "text and images"),
         (tiny_network(kind="gemma3").config, FULL, 2, "DREAMGYM_NUM_RANKS=1"),
         (tiny_network(kind="mamba").config, LORA, 1, "set training.lora_rank = 0"),
     ],
-    ids=["encoder-decoder", "images", "ranks", "adapters"],
+    ids=["encoder-decoder", "ranks", "adapters"],
 )
 def test_a_network_that_would_stop_a_run_is_refused_before_it_begins(config, training, num_ranks, reason):
     with pytest.raises(InputError, match=reason) as refusal:

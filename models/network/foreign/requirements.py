@@ -22,14 +22,12 @@ def require_shape(network: Any) -> None:
     """Refuse an architecture that is no text decoder with a head of its own.
 
     Raises:
-        InputError: it is an encoder-decoder, a network of images and text, or its head is not apart from its body.
+        InputError: it is an encoder-decoder, or its head is not apart from its body.
     """
     config = network.config
     kind = repr(config.model_type)
     if config.is_encoder_decoder:
         raise InputError(f"{kind} is an encoder-decoder: choose a decoder, which writes a text on from its start")
-    if config.get_text_config() is not config:
-        raise InputError(f"{kind} is a network of text and images or sound: choose a checkpoint of its text part alone")
     if network.get_output_embeddings() is None or network.base_model is network:
         raise InputError(f"{kind} has no head apart from its body, which log-probabilities of single tokens need")
 

@@ -103,7 +103,7 @@ def foreign_weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool =
     if for_sampling:
         network = _for_sampling(network, dtype)
     _set_mode(network, recomputes=network.is_gradient_checkpointing and not for_sampling)
-    return ForeignWeights(network, head_of(network), dtype, _max_length(network.config))
+    return ForeignWeights(network, head_of(network), dtype, _max_length(network.config.get_text_config()))
 
 
 def _for_sampling(network: Any, dtype: torch.dtype) -> Any:
