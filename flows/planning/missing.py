@@ -37,7 +37,7 @@ def _others(recipe: Recipe) -> Iterator[str]:
         if not backbone.scratch:
             found = backbone_folder(backbone) or backbone.model
             config, format = load_architecture(found, revision=backbone.revision)
-            require_computable(config)
+            require_computable(config, recipe.training, settings().num_ranks)
             open_policy_format(format, recipe.policy)
 
     def adapters() -> None:

@@ -40,5 +40,5 @@ def serve_policy(
 def policy_app(found: FoundPolicy, display: Display) -> FastAPI:
     """Return the server of a policy, named by its digest."""
     _, engine, model = reopen_policy(found, display)
-    answering = Conversations(engine, model.format, model.network.config.max_position_embeddings)
+    answering = Conversations(engine, model.format, model.max_positions)
     return completions_app(answering, found.reference.sha256[:12], settings().serve_token.get_secret_value())

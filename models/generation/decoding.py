@@ -75,6 +75,63 @@ class Continuations:
         return kept
 
 
+class Rows(Protocol):
+    """Rows that are continued together, by any network."""
+
+    def logits(self) -> Tensor:
+        """Return the logits of each row's next token, [R, V]."""
+        ...
+
+    def append(self, ids_R: Tensor) -> None:
+        """Append a token to each row."""
+        ...
+
+    def keep(self, places: Sequence[int]) -> None:
+        """Keep the rows at these places, in this order, and drop the others."""
+        ...
+
+
+def continued(rows: Rows, num_rows: int, sampling: Sampling, generator: torch.Generator) -> Continuations:
+    """Sample a continuation of each row, looking at each token before the next; rows that have ended leave the batch.
+
+    Args:
+        rows: Rows to continue, which are changed.
+        num_rows: Number of rows.
+        sampling: Limit, end token, temperature and nucleus.
+        generator: Source of randomness.
+    """
+    found = Continuations(num_rows, sampling.end_ids)
+    for num_left in reversed(range(sampling.max_new_tokens)):
+        ids_R, logprobs_R = draw(rows.logits(), sampling, generator)
+        found.append(ids_R.tolist(), logprobs_R.tolist())
+        if not (found.num_open and num_left):
+            break
+        if found.open_share < _COMPACT_BELOW:
+            kept = found.drop_ended()
+            rows.keep(kept)
+            ids_R = ids_R[kept]
+        rows.append(ids_R)
+    return found
+
+
+class _CachedRows:
+    """Rows of a cache of our own forward pass; see `Rows`."""
+
+    def __init__(self, weights: Weights, cache: Cache, hidden_RE: Tensor, num_more: int) -> None:
+        self._weights, self._cache, self._hidden_RE, self._num_more = weights, cache, hidden_RE, num_more
+
+    def logits(self) -> Tensor:
+        return logits_of(self._weights, self._hidden_RE)
+
+    def append(self, ids_R: Tensor) -> None:
+        self._hidden_RE = advance(self._weights, self._cache, ids_R[:, None])[:, 0]
+        self._cache.lengths_R += 1
+        self._num_more -= 1
+
+    def keep(self, places: Sequence[int]) -> None:
+        self._cache = self._cache.rows(torch.tensor(places), self._num_more)
+
+
 class StepwiseDecoder:
     """Decoder that looks at each token before the next; see `Decoder`."""
 
@@ -85,17 +142,6 @@ class StepwiseDecoder:
     @torch.inference_mode()
     def decode(self, cache: Cache, rows_R: Tensor, hidden_RE: Tensor, sampling: Sampling) -> Continuations:
         """Sample continuations; see `Decoder.decode`."""
-        cache = cache.rows(rows_R, sampling.max_new_tokens)
-        found = Continuations(len(rows_R), sampling.end_ids)
-        for num_sampled in range(sampling.max_new_tokens):
-            ids_R, logprobs_R = draw(logits_of(self._weights, hidden_RE), sampling, self._generator)
-            found.append(ids_R.tolist(), logprobs_R.tolist())
-            if not found.num_open:
-                break
-            if found.open_share < _COMPACT_BELOW:
-                kept = found.drop_ended()
-                cache = cache.rows(torch.tensor(kept), sampling.max_new_tokens - num_sampled)
-                ids_R = ids_R[kept]
-            hidden_RE = advance(self._weights, cache, ids_R[:, None])[:, 0]
-            cache.lengths_R += 1
-        return found
+        num_more = sampling.max_new_tokens
+        rows = _CachedRows(self._weights, cache.rows(rows_R, num_more), hidden_RE, num_more)
+        return continued(rows, len(rows_R), sampling, self._generator)

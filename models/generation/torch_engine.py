@@ -15,16 +15,19 @@ import torch
 
 from models.generation.cache import Cache, advance, rounded
 from models.generation.decoding import Decoder, StepwiseDecoder
+from models.generation.foreign_sessions import ForeignSessions, rows_of
 from models.generation.graphs import GraphDecoder
+from models.network.foreign.weights import ForeignWeights
 from models.network.precision import matmul_dtype
 from models.network.transformer import Weights, weights_of
+from schemas.ports import TokenStreams
 from schemas.sampling import Sampled, Sampling
 
 _TOKENS_AT_ONCE = 2_048
 """Maximum number of tokens per prefill pass on a CPU; larger passes overflow its caches and take twice as long."""
 
 
-def engine_weights(network: Any) -> Weights:
+def engine_weights(network: Any) -> Weights | ForeignWeights:
     """Return a network's weights for generation, in the precision that is fastest on its device for 32 rows or more."""
     return weights_of(network, matmul_dtype(network.device), for_sampling=True)
 
@@ -32,7 +35,7 @@ def engine_weights(network: Any) -> Weights:
 class TorchEngine:
     """Engine in this process; see `schemas.ports.Engine`."""
 
-    def __init__(self, weights: Weights, seed: int, version: str = "") -> None:
+    def __init__(self, weights: Weights | ForeignWeights, seed: int, version: str = "") -> None:
         """Create an engine that samples the same tokens for the same seed and the same sequence of requests.
 
         Args:
@@ -40,13 +43,17 @@ class TorchEngine:
             seed: Seed of the sampling.
             version: Version of the weights, stamped on everything that is sampled.
         """
-        self._weights, self._version = weights, version
-        kind = GraphDecoder if weights.device.type == "cuda" else StepwiseDecoder
-        self._decoder = kind(weights, torch.Generator(weights.device).manual_seed(seed))
+        generator = torch.Generator(weights.device).manual_seed(seed)
+        if isinstance(weights, ForeignWeights):
+            begin = rows_of(weights)
+            self._open = lambda num_rows, _: ForeignSessions(begin, num_rows, generator, version)
+        else:
+            decoder = (GraphDecoder if weights.device.type == "cuda" else StepwiseDecoder)(weights, generator)
+            self._open = lambda num_rows, capacity: Sessions(weights, num_rows, decoder, capacity, version)
 
-    def open(self, num_rows: int, capacity: int = 256) -> "Sessions":
+    def open(self, num_rows: int, capacity: int = 256) -> TokenStreams:
         """Open empty streams; all streams of the engine draw from one source of randomness."""
-        return Sessions(self._weights, num_rows, self._decoder, capacity, self._version)
+        return self._open(num_rows, capacity)
 
 
 class Sessions:

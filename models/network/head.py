@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from models.network.compiled import compiled_on_gpu
+from models.network.foreign.weights import ForeignWeights
 from models.network.transformer import Weights, logits_of, wide_product
 
 _LOGITS_AT_A_TIME = 2**26
@@ -20,9 +21,12 @@ _ROWS_AT_A_TIME = 4_096
 """Number of tokens whose logits are computed at a time on a GPU, since small products leave it idle."""
 
 
-def target_logprobs(weights: Weights, hidden_NE: Tensor, targets_N: Tensor, temperature: float = 1.0) -> Tensor:
+def target_logprobs(
+    weights: Weights | ForeignWeights, hidden_NE: Tensor, targets_N: Tensor, temperature: float = 1.0
+) -> Tensor:
     """Return the log-softmax at the targets, [N]; more than one chunk is recomputed in the backward pass."""
-    if hidden_NE.device.type != "cpu" and hidden_NE.dtype == torch.bfloat16:
+    is_narrow = hidden_NE.device.type != "cpu" and hidden_NE.dtype == torch.bfloat16
+    if is_narrow and isinstance(weights, Weights):
         return NarrowLogprobs.apply(hidden_NE, weights.head, targets_N, temperature)
 
     def chunk(hidden: Tensor, targets: Tensor) -> Tensor:

@@ -1,9 +1,10 @@
-"""The network that policy and experience model start from: a Hugging Face causal LM, or a tiny one of our own.
+"""The network that policy and experience model start from: any Hugging Face causal LM, or a tiny one of our own.
 
 Weights are safetensors, remote code is never run, and a hub model needs a pinned revision. Importing Transformers takes
 seconds, so it is imported only when a model is loaded or created.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,10 +14,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from models.network.foreign.requirements import require_faithful, require_shape, require_trainable
+from models.network.foreign.weights import foreign_weights_of
 from models.network.lora import has_adapters, restore_adapters
-from models.network.transformer import weights_of
+from models.network.transformer import is_foreign
 from models.text.prompts import PromptFormat
 from schemas.errors import InputError
+from schemas.recipes.networks import TrainingRecipe
 
 
 @dataclass
@@ -31,6 +35,11 @@ class LanguageModel:
     def num_parameters(self) -> int:
         """Number of distinct weights, including adapters."""
         return sum(p.numel() for p in self.network.parameters())
+
+    @property
+    def max_positions(self) -> int:
+        """Maximum number of tokens of a stream; the largest there can be, if positions have no end."""
+        return getattr(self.network.config.get_text_config(), "max_position_embeddings", None) or sys.maxsize
 
     def save(self, folder: Path) -> None:
         """Write safetensors, configuration and tokenizer to a folder; with adapters, only their weights are written."""
@@ -47,7 +56,8 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
         random_init: Use only architecture and tokenizer, with random weights.
 
     Raises:
-        InputError: no model found, no safetensors, a tokenizer of another model, or a hub id without revision.
+        InputError: no model found, no safetensors, a tokenizer of another model, a hub id without revision, or an
+            architecture that transformers cannot compute as needed; see `foreign.requirements`.
     """
     from transformers import AutoTokenizer
 
@@ -62,6 +72,9 @@ def load_model(folder_or_id: str | Path, *, revision: str | None = None, random_
         tokenizer = AutoTokenizer.from_pretrained(folder_or_id, **arguments)
         network = _network(folder_or_id, random_init, arguments)
     _require_match(folder_or_id, tokenizer, network.config)
+    if is_foreign(network):
+        require_shape(network)
+        require_faithful(foreign_weights_of(network, torch.float32))
     return LanguageModel(network.eval(), tokenizer, PromptFormat(tokenizer, _end_ids(network.generation_config)))
 
 
@@ -81,11 +94,16 @@ def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) 
     return config, PromptFormat(tokenizer, _end_ids(config))
 
 
-def require_computable(config: Any) -> None:
+def require_computable(config: Any, training: TrainingRecipe, num_ranks: int) -> None:
     """Refuse a network that cannot be computed here, before its weights are loaded.
 
+    Args:
+        config: Configuration of the network, as in transformers.
+        training: Training settings.
+        num_ranks: Number of processes that train it together.
+
     Raises:
-        InputError: no causal LM, or an architecture that `weights_of` does not know.
+        InputError: no causal LM, or an architecture that cannot be computed, or not with these settings.
     """
     from transformers import AutoModelForCausalLM
 
@@ -93,8 +111,11 @@ def require_computable(config: Any) -> None:
         try:
             network = AutoModelForCausalLM.from_config(config)
         except ValueError as error:
-            raise InputError(f"{config.model_type!r} is no causal language model: {error}") from error
-    weights_of(network, torch.float32)
+            reason = str(error).splitlines()[0]
+            raise InputError(f"{config.model_type!r} is no causal language model: {reason}") from error
+    if is_foreign(network):
+        require_shape(network)
+        require_trainable(network, training, num_ranks)
 
 
 def _end_ids(settings: Any) -> list[int]:
@@ -109,14 +130,20 @@ def _errors_explained(folder_or_id: str | Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
+        if "trust_remote_code" in str(error):
+            raise InputError(
+                f"backbone {str(folder_or_id)!r} needs Python code of its own, which is never run: choose a model whose "
+                "architecture is part of transformers"
+            ) from error
         raise InputError(f"backbone {str(folder_or_id)!r} cannot be loaded: {error}") from error
 
 
 def _require_match(folder_or_id: str | Path, tokenizer: Any, config: Any) -> None:
     last = max(tokenizer.get_vocab().values())
-    if last >= config.vocab_size:
+    num_known = config.get_text_config().vocab_size
+    if last >= num_known:
         raise InputError(
-            f"backbone {str(folder_or_id)!r}: its tokenizer has a token {last}, its network knows {config.vocab_size} "
+            f"backbone {str(folder_or_id)!r}: its tokenizer has a token {last}, its network knows {num_known} "
             "tokens from 0: tokenizer and weights are of different models"
         )
     if tokenizer.eos_token_id is None:
@@ -128,11 +155,12 @@ def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, A
 
     if random_init:
         torch.manual_seed(0)
-        return AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder_or_id, **arguments))
+        config = AutoConfig.from_pretrained(folder_or_id, **arguments)
+        return AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     network = AutoModelForCausalLM.from_pretrained(folder_or_id, use_safetensors=True, dtype="auto", **arguments)
-    if network.dtype != torch.bfloat16:
-        return network.float()
-    if has_adapters(network):
+    if network.dtype != torch.bfloat16 or is_foreign(network):
+        network = network.float()
+    if has_adapters(network) and Path(folder_or_id).is_dir():
         restore_adapters(network, Path(folder_or_id))
     return network
 

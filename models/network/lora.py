@@ -3,20 +3,25 @@
 peft creates, stores and loads them, in its own format; models/network/transformer.py computes with them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from schemas.errors import InputError
 
 _PROJECTIONS = r".*\.(q_proj|k_proj|v_proj|o_proj|gate_proj|up_proj|down_proj)"
 """Pattern of the adapted projections. It is a single one, because peft writes several names in a new order in every
 process, which would change the file's digest."""
+_LLAMA_PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
+_ROUTERS = {"gate", "router"}
+"""Linear maps that choose experts, which adapters leave alone."""
+_EXPERTS = {"gate_proj", "up_proj", "down_proj", "w1", "w2", "w3"}
+"""Linear maps of MLPs, whose names peft takes for those of experts where a layer's experts are one tensor."""
 _NAME = "default"
 """Name that peft gives adapters."""
 _FILE, _PREFIX = "adapter_model.safetensors", "base_model.model."
@@ -45,13 +50,22 @@ def add_adapters(network: Any, rank: int, alpha: int, seed: int) -> None:
         seed: Seed of their initial weights.
 
     Raises:
-        InputError: peft is not installed.
+        InputError: peft is not installed, or cannot adapt this architecture.
     """
     require_peft()
     from peft import LoraConfig
 
     torch.manual_seed(seed)
-    network.add_adapter(LoraConfig(r=rank, lora_alpha=alpha, target_modules=_PROJECTIONS), _NAME)
+    names = _adapted(network)
+    try:
+        network.add_adapter(LoraConfig(r=rank, lora_alpha=alpha, target_modules=names), _NAME)
+        network.peft_config[_NAME].target_modules = names  # for mixtures of experts, peft writes it out in any order
+    except ValueError as error:
+        reason = str(error).splitlines()[0]
+        kind = repr(network.config.model_type)
+        raise InputError(
+            f"{kind} takes no adapters: set training.lora_rank = 0, which trains all weights ({reason})"
+        ) from error
     for name, weight in network.named_parameters():
         if is_adapter(name):
             weight.data = weight.data.float()
@@ -63,6 +77,44 @@ def restore_adapters(network: Any, folder: Path) -> None:
     for name, weight in network.named_parameters():
         if is_adapter(name):
             weight.data = stored[_PREFIX + name.replace(f".{_NAME}.", ".")].to(weight.device)
+
+
+def _adapted(network: Any) -> str:
+    """Return a pattern of the names of the linear maps that get adapters.
+
+    They are all but the head, routers, maps whose weights are read without calling them, and the MLPs of mixtures whose
+    experts are one tensor.
+
+    Raises:
+        InputError: there are none.
+    """
+    head = network.get_output_embeddings()
+    linears = {
+        name: module
+        for name, module in network.named_modules()
+        if (isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D") and module is not head
+    }
+    names = {name.rpartition(".")[2] for name in linears} - _ROUTERS
+    if names == _LLAMA_PROJECTIONS:
+        return _PROJECTIONS
+    if network.device.type != "meta":
+        names &= {name.rpartition(".")[2] for name in _called(network, linears)}
+    if any(name.endswith("_proj") for name, _ in network.named_parameters()):
+        names -= _EXPERTS
+    if not names:
+        raise InputError(f"{network.config.model_type!r} has no linear maps to adapt: set training.lora_rank = 0")
+    return rf".*\.({'|'.join(sorted(names))})"
+
+
+@torch.no_grad()
+def _called(network: Any, linears: Mapping[str, nn.Module]) -> set[str]:
+    """Return the names of the linear maps that the forward pass calls on a few tokens."""
+    called: set[str] = set()
+    hooks = [module.register_forward_hook(lambda *_, name=name: called.add(name)) for name, module in linears.items()]
+    network.base_model(input_ids=torch.tensor([[1, 2, 3]], device=network.device), use_cache=False)
+    for hook in hooks:
+        hook.remove()
+    return called
 
 
 def require_peft() -> None:

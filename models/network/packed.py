@@ -13,6 +13,8 @@ from torch.autograd import Function
 from torch.nn import functional as F
 
 from models.network.compiled import compiled_on_gpu
+from models.network.foreign import weights as foreign
+from models.network.foreign.weights import ForeignWeights
 from models.network.transformer import Layer, Weights, attend, bias_of, finish_block, norm, project, rotations
 from models.network.varlen import VarlenGroups, can_attend
 
@@ -25,7 +27,7 @@ _SHAPES_PER_OCTAVE = 32
 _project, _finish_block = compiled_on_gpu(project), compiled_on_gpu(finish_block)
 
 
-def forward(weights: Weights, rows: Sequence[Row]) -> Tensor:
+def forward(weights: Weights | ForeignWeights, rows: Sequence[Row]) -> Tensor:
     """Return hidden states after the last norm, without a cache.
 
     Args:
@@ -38,7 +40,9 @@ def forward(weights: Weights, rows: Sequence[Row]) -> Tensor:
     return forward_groups(weights, rows, [])
 
 
-def forward_groups(weights: Weights, prefixes: Sequence[Row], suffixes: Sequence[Sequence[Row]]) -> Tensor:
+def forward_groups(
+    weights: Weights | ForeignWeights, prefixes: Sequence[Row], suffixes: Sequence[Sequence[Row]]
+) -> Tensor:
     """Return hidden states of groups of rows with a common prefix, which is computed once per group.
 
     Args:
@@ -49,6 +53,8 @@ def forward_groups(weights: Weights, prefixes: Sequence[Row], suffixes: Sequence
     Returns:
         Hidden states [N, E]: all prefixes one after the other, then all suffixes, then filler.
     """
+    if isinstance(weights, ForeignWeights):
+        return foreign.forward_groups(weights, prefixes, suffixes)
     first, then = list(prefixes), list(chain(*suffixes))
     owners = [owner for owner, group in enumerate(suffixes) for _ in group]
     filler = _filler([*first, *then])

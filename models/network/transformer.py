@@ -16,11 +16,12 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from models.network.foreign.weights import ForeignWeights, foreign_weights_of
 from models.network.lora import adapter_of
 from models.network.sharding import with_full_parameters
-from schemas.errors import InputError
 
-SUPPORTED = ("llama", "qwen2", "qwen3")
+_OWN = ("llama", "qwen2", "qwen3")
+"""Architectures that this file computes; transformers computes all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,29 +83,19 @@ class Weights:
         return self.embedding.device
 
 
-def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) -> Weights:
-    """Return a network's weights, which are fused and cast block by block.
+def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) -> Weights | ForeignWeights:
+    """Return a network's weights, which are fused and cast block by block, or the network itself if it is a foreign one.
 
     Args:
-        network: Network of the Llama family, with or without low-rank adapters.
+        network: Causal LM, with or without low-rank adapters.
         dtype: Dtype of the matrix products.
         for_sampling: Lay out every block at once, with its adapters added to its weights, for weights that are used
             often and never trained. Otherwise a block is laid out when it computes, and again in its backward pass if
             its activations are recomputed.
-
-    Raises:
-        InputError: an architecture outside the Llama family, positions scaled in an unsupported way, a sliding window,
-            or biases after attention or in the MLP.
     """
+    if is_foreign(network):
+        return foreign_weights_of(network, dtype, for_sampling=for_sampling)
     config = network.config
-    if config.model_type not in SUPPORTED:
-        raise InputError(f"architecture {config.model_type!r} is not supported: choose one of {', '.join(SUPPORTED)}")
-    rotary = network.model.rotary_emb
-    moving = rotary.rope_type in ("dynamic", "longrope")
-    if moving or rotary.attention_scaling != 1 or getattr(config, "sliding_window", None):
-        raise InputError("a network with scaled positions or a sliding window is not supported")
-    if _plain(network.model.layers[0].self_attn.o_proj).bias is not None or getattr(config, "mlp_bias", False):
-        raise InputError("a network with biases after attention or in its MLP is not supported")
     return Weights(
         embedding=network.model.embed_tokens.weight,
         blocks=[
@@ -116,9 +107,24 @@ def weights_of(network: Any, dtype: torch.dtype, *, for_sampling: bool = False) 
         num_kv_heads=config.num_key_value_heads,
         head_size=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
         epsilon=config.rms_norm_eps,
-        inverse_frequencies=rotary.inv_freq,
+        inverse_frequencies=network.model.rotary_emb.inv_freq,
         dtype=dtype,
     )
+
+
+def is_foreign(network: Any) -> bool:
+    """Return whether transformers computes a network, because this file does not.
+
+    It is of another architecture, its positions are scaled by more than fixed factors, it has a sliding window, or biases
+    after attention or in its MLP.
+    """
+    config = network.config
+    if config.model_type not in _OWN:
+        return True
+    rotary = network.model.rotary_emb
+    is_scaled = rotary.rope_type in ("dynamic", "longrope") or rotary.attention_scaling != 1
+    has_biases = _plain(network.model.layers[0].self_attn.o_proj).bias is not None or getattr(config, "mlp_bias", False)
+    return bool(is_scaled or has_biases or getattr(config, "sliding_window", None))
 
 
 def _head(network: Any, dtype: torch.dtype, *, for_sampling: bool) -> Tensor:
@@ -261,8 +267,10 @@ def activation(gate: Tensor, relu_share: float) -> Tensor:
     return F.silu(gate).masked_fill(is_dropped, 0.0)
 
 
-def logits_of(weights: Weights, hidden: Tensor) -> Tensor:
+def logits_of(weights: Weights | ForeignWeights, hidden: Tensor) -> Tensor:
     """Return logits for hidden states [N, E], in float32; a head laid out in bfloat16 is multiplied as it is."""
+    if isinstance(weights, ForeignWeights):
+        return weights.logits(hidden)
     if weights.head.dtype == torch.float32:
         return F.linear(hidden.float(), weights.head)
     return wide_product(hidden.to(weights.head.dtype), weights.head.t())

@@ -18,9 +18,10 @@ from transformers import AutoModelForCausalLM
 from models.methods.losses import Loss
 from models.methods.streams import TrainingGroup, TrainingStream
 from models.network.trained_parameters import make_trainable
-from models.network.transformer import weights_of
+from models.network.transformer import is_foreign, weights_of
 from models.training.sft import Example, sft_loss
 from models.training.trained_logprobs import trained_logprobs
+from schemas.errors import InputError
 from schemas.recipes.networks import TrainingRecipe
 from schemas.records import Tokens
 
@@ -98,8 +99,14 @@ def of_update(
 
 
 def _of(config: Any, training: TrainingRecipe, loss: Callable[[Any], Tensor]) -> Footprint:
-    """Return the footprint of computing gradients twice: the first ones coexist with the second's activations."""
+    """Return the footprint of computing gradients twice: the first ones coexist with the second's activations.
+
+    Raises:
+        InputError: transformers computes the network, which needs the values of tensors for that.
+    """
     network = _network(config, keeps_dtype=bool(training.lora_rank))
+    if is_foreign(network):
+        raise InputError(f"transformers computes {config.model_type!r}, and the memory it takes is not estimated")
     make_trainable(network, training, seed=0)
     network.to(_NOWHERE)
     tracker = MemTracker()

@@ -30,7 +30,7 @@ def own_network_of(loss: Loss, policy: Any) -> OwnNetwork | None:
     """Return the network that a loss owns, with the same first weights every time, on the policy's device."""
     with torch.random.fork_rng():
         torch.manual_seed(_SEED)
-        head = loss.network(policy.config.hidden_size)
+        head = loss.network(policy.config.get_text_config().hidden_size)
     if head is None:
         return None
     head.to(policy.device)

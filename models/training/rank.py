@@ -19,9 +19,11 @@ from safetensors.torch import load_file, save_file
 from torch import distributed
 from torch.distributed.elastic.multiprocessing.errors import record
 
+from models.network.foreign.requirements import require_trainable
 from models.network.language_model import load_model
-from models.network.sharding import rank, shard
+from models.network.sharding import num_ranks, rank, shard
 from models.network.trained_parameters import make_trainable
+from models.network.transformer import is_foreign
 from models.training.checkpoints import Checkpoints, state_of
 from models.training.jobs import Job, PolicyUpdateJob, SftJob
 from models.training.policy_trainer import PolicyTrainer
@@ -40,7 +42,7 @@ def main(folder: Path) -> None:
     """Run the folder's job, together with the other ranks."""
     with joined():
         job = Job.loads((folder / JOB).read_bytes())
-        network = load_model(folder / MODEL).network.float()
+        network = _loaded(folder / MODEL, job)
         make_trainable(network, job.training, job.seed)
         shard(network)
         if isinstance(job.work, SftJob):
@@ -63,6 +65,13 @@ def joined() -> Iterator[None]:
         yield
     finally:
         distributed.destroy_process_group()
+
+
+def _loaded(folder: Path, job: Job) -> Any:
+    network = load_model(folder).network
+    if is_foreign(network):
+        require_trainable(network, job.training, num_ranks())
+    return network.float()
 
 
 def _updated(work: PolicyUpdateJob, network: Any, folder: Path) -> tuple[dict[str, float], PolicyTrainer]:

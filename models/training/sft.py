@@ -15,12 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models.network.foreign.weights import ForeignWeights
 from models.network.head import target_logprobs
 from models.network.packed import forward
 from models.network.precision import matmul_dtype
 from models.network.sharding import all_reduce_sum, local_shards, num_ranks, rank, with_full_parameters
-from models.network.transformer import weights_of
+from models.network.transformer import Weights, weights_of
 from models.training.checkpoints import Checkpoints
+from schemas.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,23 @@ def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, r
 
     The head runs on target positions only. Activations are stochastic if a share of them is ReLU.
     """
-    weights = replace(weights_of(network, dtype), relu_share=relu_share)
+    weights = weights_of(network, dtype)
+    if relu_share:
+        weights = _with_relu(weights, relu_share)
     ids = np.concatenate([example.ids for example in batch])
     is_target = np.concatenate([[False, *example.is_target[1:]] for example in batch])
     places = is_target.nonzero()[0]
     before, targets = (torch.from_numpy(one).to(weights.device) for one in (places - 1, ids[places]))
     hidden = forward(weights, [example.ids for example in batch])[before]
     return -target_logprobs(weights, hidden, targets).mean()
+
+
+def _with_relu(weights: Weights | ForeignWeights, share: float) -> Weights:
+    if isinstance(weights, ForeignWeights):
+        raise InputError(
+            f"stochastic activations are not for {weights.network.config.model_type!r}: use relu_share = 0"
+        )
+    return replace(weights, relu_share=share)
 
 
 def learning_rate(update: int, num_updates: int, peak: float, warmup: float = 0.05) -> float:

@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 
 from models.methods.streams import TrainingGroup, micro_batches
+from models.network.foreign.weights import ForeignWeights
 from models.network.head import target_logprobs
 from models.network.packed import forward_groups
 from models.network.precision import matmul_dtype
 from models.network.transformer import Weights, weights_of
 
 
-def trained_logprobs(weights: Weights, groups: Sequence[TrainingGroup], temperature: float) -> Tensor:
+def trained_logprobs(weights: Weights | ForeignWeights, groups: Sequence[TrainingGroup], temperature: float) -> Tensor:
     """Return log-probabilities of all trained tokens, [M], in order; equal streams are computed once."""
     return logprobs_and_hidden(weights, groups, temperature)[0]
 
@@ -69,7 +70,9 @@ def divergence(network: Any, groups: Sequence[TrainingGroup], temperature: float
     return total / max(1, count)
 
 
-def logprobs_and_hidden(weights: Weights, groups: Sequence[TrainingGroup], temperature: float) -> tuple[Tensor, Tensor]:
+def logprobs_and_hidden(
+    weights: Weights | ForeignWeights, groups: Sequence[TrainingGroup], temperature: float
+) -> tuple[Tensor, Tensor]:
     """Return log-probabilities of all trained tokens, [M], and the hidden states they are predicted from, [M, hidden]."""
     prefixes = [group.streams[0].tokens.ids[: group.prefix_length] for group in groups]
     suffixes = [[one.tokens.ids[group.prefix_length :] for one in group.distinct] for group in groups]

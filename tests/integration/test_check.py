@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import torch
-from transformers import Gemma3TextConfig
+from transformers import Gemma3TextConfig, T5Config
 
 from tests.chat import byte_level_tokenizer, chat_tokenizer
 from tests.command_line import changed, dreamgym_here
@@ -56,12 +56,28 @@ def refused(home, recipe: str, *changes: str) -> str:
     return " ".join(done.stderr.split())
 
 
+def backbone(home, config) -> str:
+    """Return the change of a recipe that names a backbone of this configuration."""
+    config.save_pretrained(home / "backbone")
+    byte_level_tokenizer().save_pretrained(home / "backbone")
+    return f"backbone.model={home / 'backbone'}"
+
+
 def test_a_network_that_would_stop_a_run_is_refused_before_it_begins(tmp_path):
+    reason = refused(tmp_path, "textworld-tiny", backbone(tmp_path, T5Config(vocab_size=400, d_model=32, num_layers=1)))
+    assert "the backbone: 't5' is no causal language model" in reason
+
+
+def test_a_network_that_transformers_computes_is_ready_on_a_single_rank(tmp_path):
     config = Gemma3TextConfig(vocab_size=400, hidden_size=32, intermediate_size=64, num_hidden_layers=1, head_dim=8)
-    config.save_pretrained(tmp_path / "gemma")
-    byte_level_tokenizer().save_pretrained(tmp_path / "gemma")
-    told = refused(tmp_path, "textworld-tiny", f"backbone.model={tmp_path / 'gemma'}")
-    assert "the backbone: architecture 'gemma3_text' is not supported" in told
+    change = backbone(tmp_path, config)
+    done = dreamgym_here(tmp_path, "check", "textworld-tiny", *changed(change), COLUMNS="200")
+    assert done.returncode == 0, done.stderr
+    assert "nothing is missing" in done.stdout
+    assert "not known: transformers computes 'gemma3_text'" in done.stdout
+    ranks = dreamgym_here(tmp_path, "check", "textworld-tiny", *changed(change), DREAMGYM_NUM_RANKS="2")
+    assert ranks.returncode == 2
+    assert "set DREAMGYM_NUM_RANKS=1" in " ".join(ranks.stderr.split())
 
 
 def test_a_model_without_a_chat_template_is_no_chat_policy(tmp_path):

@@ -1,0 +1,162 @@
+"""Token streams of a network that transformers computes: each turn begins with all tokens of its streams anew.
+
+Rows are padded on the left, with a mask and with positions that do not count the padding, and continued with transformers'
+own cache. Where a trial shows that an architecture's cache changes its logits, every token is computed from all before it.
+
+Shapes: R rows, T new tokens, S tokens in the cache, E hidden size, V vocabulary.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from models.generation.decoding import Rows, continued
+from models.network.foreign.requirements import is_close
+from models.network.foreign.weights import ForeignWeights, hidden_of_rows
+from schemas.sampling import Sampled, Sampling
+
+_TOKENS_AT_ONCE = 32_768
+"""Maximum number of tokens of rows that are continued together, at their longest."""
+_TRIAL = [[1, 2, 3, 4, 5], [6, 7], [1, 2, 3, 4, 5]]
+_TOLERANCES = {torch.float32: 1e-3, torch.bfloat16: 5e-2}
+"""Allowed norm of a difference of logits in the trial, relative to theirs."""
+
+Begin = Callable[[Sequence[Sequence[int]]], Rows]
+"""Function that computes streams from their start and returns them as rows to continue."""
+
+
+class ForeignSessions:
+    """Token streams, one per row; see `schemas.ports.TokenStreams`."""
+
+    def __init__(self, begin: Begin, num_rows: int, generator: torch.Generator, version: str) -> None:
+        """Create empty streams.
+
+        Args:
+            begin: Function that computes streams; see `rows_of`.
+            num_rows: Number of streams.
+            generator: Source of randomness.
+            version: Version of the weights.
+        """
+        self._begin, self._generator, self._version = begin, generator, version
+        self._streams: list[list[int]] = [[] for _ in range(num_rows)]
+        self.num_prefilled = 0
+        self.num_sampled = 0
+
+    def restart(self, row: int) -> None:
+        """Clear a row's stream, so that the row can be reused."""
+        self._streams[row] = []
+
+    def length(self, row: int) -> int:
+        """Return the number of tokens in a row's stream."""
+        return len(self._streams[row])
+
+    def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
+        """Append tokens to rows, which are computed when the rows are continued."""
+        for row, new in zip(rows, ids, strict=True):
+            self._streams[row] += new
+            self.num_prefilled += len(new)
+
+    @torch.inference_mode()
+    def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
+        """Sample a continuation of each row, up to the end token or the token limit."""
+        sampled: dict[int, Sampled] = {}
+        for batch in self._batches(rows, sampling.max_new_tokens):
+            streams = [self._streams[row] for row in batch]
+            found = continued(self._begin(streams), len(batch), sampling, self._generator)
+            for row, ids, logprobs in zip(batch, found.ids, found.logprobs, strict=True):
+                sampled[row] = Sampled(ids, logprobs, ids[-1] in sampling.end_ids, self._version)
+                self._streams[row] += ids
+                self.num_sampled += len(ids)
+        return [sampled[row] for row in rows]
+
+    def _batches(self, rows: Sequence[int], num_more: int) -> Iterator[list[int]]:
+        """Split rows into batches of similar length that fit into memory."""
+        batch: list[int] = []
+        for row in sorted(rows, key=self.length):
+            if batch and (self.length(row) + num_more) * (len(batch) + 1) > _TOKENS_AT_ONCE:
+                yield batch
+                batch = []
+            batch.append(row)
+        if batch:
+            yield batch
+
+
+def rows_of(weights: ForeignWeights) -> Begin:
+    """Return how streams are computed: with a cache, if a trial of a few tokens shows that it changes nothing."""
+    if weights.has_cache and _cache_is_exact(weights):
+        return lambda streams: _CachedRows(weights, streams)
+    warnings.warn(
+        f"{weights.network.config.model_type!r} is sampled without a cache, since its cache does not take padded rows: each "
+        "token is computed from all before it, which is slow. engine.name = 'vllm' may be faster",
+        stacklevel=2,
+    )
+    return lambda streams: _AnewRows(weights, streams)
+
+
+@torch.inference_mode()
+def _cache_is_exact(weights: ForeignWeights) -> bool:
+    """Return whether the cache gives the logits of a computation from the start, with padding, and for chosen rows."""
+    try:
+        kinds: list[Rows] = [kind(weights, _TRIAL) for kind in (_CachedRows, _AnewRows)]
+        for rows in kinds:
+            rows.append(torch.tensor([8, 9, 3], device=weights.device))
+            rows.keep([2, 1])
+            rows.append(torch.tensor([2, 1], device=weights.device))
+        found, expected = (rows.logits() for rows in kinds)
+    except (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        return False
+    return is_close(found, expected, _TOLERANCES[weights.dtype])
+
+
+class _CachedRows:
+    """Rows with a cache, padded on the left; see `Rows`. Equal streams are computed once."""
+
+    def __init__(self, weights: ForeignWeights, streams: Sequence[Sequence[int]]) -> None:
+        self._weights = weights
+        self._cache: Any = None
+        distinct = {tuple(stream): number for number, stream in enumerate(dict.fromkeys(map(tuple, streams)))}
+        longest = max(map(len, distinct))
+        self._mask_RS = torch.tensor(
+            [[0] * (longest - len(one)) + [1] * len(one) for one in distinct], device=weights.device
+        )
+        ids_RT = torch.tensor([[*[0] * (longest - len(one)), *one] for one in distinct], device=weights.device)
+        self._compute(ids_RT, (self._mask_RS.cumsum(1) - 1).clamp(min=0))
+        if len(distinct) < len(streams):
+            self.keep([distinct[tuple(stream)] for stream in streams])
+
+    def _compute(self, ids_RT: Tensor, positions_RT: Tensor) -> None:
+        options = {"attention_mask": self._mask_RS, "past_key_values": self._cache, "use_cache": True}
+        done = self._weights.body(ids_RT, positions_RT, **options)
+        self._cache, self._hidden_RE = done.past_key_values, done.last_hidden_state[:, -1]
+
+    def logits(self) -> Tensor:
+        return self._weights.logits(self._hidden_RE)
+
+    def append(self, ids_R: Tensor) -> None:
+        self._mask_RS = torch.cat([self._mask_RS, torch.ones_like(self._mask_RS[:, :1])], dim=1)
+        self._compute(ids_R[:, None], self._mask_RS.sum(1, keepdim=True) - 1)
+
+    def keep(self, places: Sequence[int]) -> None:
+        chosen = torch.tensor(places, device=self._weights.device)
+        self._cache.reorder_cache(chosen)
+        self._mask_RS, self._hidden_RE = self._mask_RS[chosen], self._hidden_RE[chosen]
+
+
+class _AnewRows:
+    """Rows that are computed from their start for every token, as in training; see `Rows`."""
+
+    def __init__(self, weights: ForeignWeights, streams: Sequence[Sequence[int]]) -> None:
+        self._weights, self._streams = weights, [list(stream) for stream in streams]
+
+    def logits(self) -> Tensor:
+        return self._weights.logits(torch.stack([one[-1] for one in hidden_of_rows(self._weights, self._streams)]))
+
+    def append(self, ids_R: Tensor) -> None:
+        for stream, token in zip(self._streams, ids_R.tolist(), strict=True):
+            stream.append(token)
+
+    def keep(self, places: Sequence[int]) -> None:
+        self._streams = [list(self._streams[place]) for place in places]

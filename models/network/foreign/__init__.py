@@ -1,0 +1,1 @@
+"""Networks of other architectures, computed by transformers' own forward passes."""
