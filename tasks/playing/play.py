@@ -63,7 +63,7 @@ def play(
     """
     opened = open_live_engine if follow else open_engine
     rollout = Rollout(
-        opened("policy", policy, recipe.engine, seed),
+        opened("policy", policy, recipe.engine, seed, recipe.policy.max_episode_tokens),
         open_policy_format(get_frozen_model(policy).format, recipe.policy),
         environment,
         origin,
