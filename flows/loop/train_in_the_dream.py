@@ -13,6 +13,7 @@ from flows.loop.rounds import demonstrations, dream_round, earlier_rounds, is_va
 from infra.context import run_context
 from infra.running.prefetch import Prefetcher
 from models.methods.generators import Generator
+from models.methods.importance import corrected_for
 from models.methods.method import open_method
 from schemas.recipes.learning import DreamRecipe
 from schemas.recipes.recipe import Recipe
@@ -93,7 +94,7 @@ def trained_on(
         dreamt: Groups of this round.
         state_values: Values that the advantage asks for.
     """
-    rl, round = recipe.rl, len(rounds)
+    rl, round = corrected_for(recipe.rl, recipe.engine), len(rounds)
     earlier, values = earlier_rounds(rl, rounds), state_values.of(policy, dreamt, round)
     training, shown = (recipe.training, recipe.environment), demonstrations(recipe, made)
     return train_policy(policy, reference, dreamt, rl, *training, "dream", round, earlier, values, shown)
