@@ -1,8 +1,8 @@
 """Questions to a chat model, conversations, and the ports of models that answer them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,19 @@ class Piece:
     """Empty unless it is the last piece: the answer has ended, or met its limit."""
 
 
-class Conversationalist(Protocol):
-    """A model that continues conversations."""
+ConversationT = TypeVar("ConversationT")
 
-    def answer(self, messages: Messages, max_new_tokens: int | None, temperature: float) -> Iterator[Piece]:
-        """Yield an answer piece by piece.
+
+class Conversationalist(Protocol[ConversationT]):
+    """A model that continues several conversations at a time, piece by piece."""
+
+    @property
+    def num_at_once(self) -> int:
+        """Maximum number of conversations that have begun to be answered and have not ended."""
+        ...
+
+    def begin(self, messages: Messages, max_new_tokens: int | None, temperature: float) -> ConversationT:
+        """Return a conversation that waits for its answer. It may be called while others are answered.
 
         Args:
             messages: Conversation.
@@ -72,4 +80,12 @@ class Conversationalist(Protocol):
         Raises:
             InputError: the model cannot read these messages, or they leave no room for an answer.
         """
+        ...
+
+    def advance(self, conversations: Sequence[ConversationT]) -> list[Piece]:
+        """Return the next piece of each answer, sampled together. After an error, all of them must be ended."""
+        ...
+
+    def end(self, conversation: ConversationT) -> None:
+        """Free what a conversation holds, answered or not; never while others are answered."""
         ...

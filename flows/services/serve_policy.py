@@ -17,6 +17,9 @@ from schemas.recipes.recipe import Recipe
 from tasks.running.artifacts import get_frozen_model
 from tasks.running.engines import open_engine
 
+_AT_ONCE = 16
+"""Maximum number of conversations in a batch: each may be as long as the model reads, and has memory for the longest."""
+
 
 def serve_policy(
     found: FoundPolicy, host: str, port: int, show: Callable[[dict[str, Any]], None] | None = None
@@ -46,7 +49,7 @@ def policy_app(found: FoundPolicy, display: Display) -> FastAPI:
     recipe, model = reopen_run_of(found, display), get_frozen_model(found.reference)
     length = _conversation_tokens(recipe, model)
     engine = open_engine("policy", found.reference, recipe.engine, 0, length)
-    answering = Conversations(engine, model.format, length)
+    answering = Conversations(engine, model.format, length, min(_AT_ONCE, recipe.policy.num_slots))
     return completions_app(answering, found.reference.sha256[:12], settings().serve_token.get_secret_value())
 
 
