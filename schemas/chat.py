@@ -10,7 +10,7 @@ class Question:
     """A question to a chat model."""
 
     system: str
-    """Instructions for the model. Never contains text from a log or from a model."""
+    """Instructions for the model; empty: the input has them. Never contains text from a log or from a model."""
     user: str
     """Input that the instructions apply to."""
     temperature: float | None = None
@@ -21,6 +21,17 @@ class Question:
     """Nucleus sampling threshold; see Sampling."""
     as_json: bool = True
     """The answer is one JSON object."""
+    max_tokens: int | None = None
+    """Maximum number of tokens of the answer; None: the provider's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Text that a chat model wrote."""
+
+    text: str
+    is_whole: bool
+    """False if it met the limit of tokens."""
 
 
 IsFine = Callable[[int, str], bool]
