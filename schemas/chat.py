@@ -1,8 +1,8 @@
 """Questions to a chat model, conversations, and the ports of models that answer them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +10,7 @@ class Question:
     """A question to a chat model."""
 
     system: str
-    """Instructions for the model. Never contains text from a log or from a model."""
+    """Instructions for the model; empty: the input has them. Never contains text from a log or from a model."""
     user: str
     """Input that the instructions apply to."""
     temperature: float | None = None
@@ -21,6 +21,17 @@ class Question:
     """Nucleus sampling threshold; see Sampling."""
     as_json: bool = True
     """The answer is one JSON object."""
+    max_tokens: int | None = None
+    """Maximum number of tokens of the answer; None: the provider's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Text that a chat model wrote."""
+
+    text: str
+    is_whole: bool
+    """False if it met the limit of tokens."""
 
 
 IsFine = Callable[[int, str], bool]
@@ -58,11 +69,19 @@ class Piece:
     """Empty unless it is the last piece: the answer has ended, or met its limit."""
 
 
-class Conversationalist(Protocol):
-    """A model that continues conversations."""
+ConversationT = TypeVar("ConversationT")
 
-    def answer(self, messages: Messages, max_new_tokens: int | None, temperature: float) -> Iterator[Piece]:
-        """Yield an answer piece by piece.
+
+class Conversationalist(Protocol[ConversationT]):
+    """A model that continues several conversations at a time, piece by piece."""
+
+    @property
+    def num_at_once(self) -> int:
+        """Maximum number of conversations that have begun to be answered and have not ended."""
+        ...
+
+    def begin(self, messages: Messages, max_new_tokens: int | None, temperature: float) -> ConversationT:
+        """Return a conversation that waits for its answer. It may be called while others are answered.
 
         Args:
             messages: Conversation.
@@ -72,4 +91,12 @@ class Conversationalist(Protocol):
         Raises:
             InputError: the model cannot read these messages, or they leave no room for an answer.
         """
+        ...
+
+    def advance(self, conversations: Sequence[ConversationT]) -> list[Piece]:
+        """Return the next piece of each answer, sampled together. After an error, all of them must be ended."""
+        ...
+
+    def end(self, conversation: ConversationT) -> None:
+        """Free what a conversation holds, answered or not; never while others are answered."""
         ...

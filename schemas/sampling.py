@@ -1,6 +1,6 @@
 """Options for sampling tokens, and the result."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +27,15 @@ class Sampled:
     """True if an end token was reached; False if cut off at max_new_tokens."""
     weight_version: str = ""
     """Digest of the weights that sampled it."""
+    out_of_room: bool = False
+    """True if the stream was full before an end token and before max_new_tokens. Without ids, its prompt filled it."""
+
+    def within(self, room: int) -> "Sampled":
+        """Return the part of it that fits into a stream.
+
+        Args:
+            room: Number of tokens that the stream has left.
+        """
+        if len(self.ids) <= room:
+            return self
+        return replace(self, ids=self.ids[:room], logprobs=self.logprobs[:room], ended=False, out_of_room=True)

@@ -88,10 +88,22 @@ def _as_typed(changes: list[str] | None) -> list[str]:
     return [part for change in changes or [] for part in ("--set", change)]
 
 
+_CHAT_PROMPTS = ("policy.template=chat", "policy.remember_episode=false")
+
+
 @app.command(epilog=examples("dreamgym evaluate textworld-tiny --model smollm2-135m --set policy.template=chat"))
 def evaluate(
     recipe: RecipeName,
-    model: Annotated[str, typer.Option(help="A folder, a GGUF file, a shipped name, or a hub id.")],
+    model: Annotated[
+        str, typer.Option(help="A folder, a GGUF file, a shipped name, or a hub id; with --endpoint, its name there.")
+    ],
+    endpoint: Annotated[
+        str,
+        typer.Option(
+            help="Address of an OpenAI-compatible endpoint that has the model; DREAMGYM_ENDPOINT_API_KEY is sent to it.",
+            metavar="URL",
+        ),
+    ] = "",
     against: Annotated[
         str | None, typer.Option(help="A run: dream in its experience model, compare with its policies.", metavar="RUN")
     ] = None,
@@ -104,18 +116,16 @@ def evaluate(
     """
     from flows.planning.load_recipe import load_recipe
 
-    chosen = [
-        *(changes or []),
-        "evaluation.panel=pinned",
-        f"backbone.model={json.dumps(model)}",
-        "backbone.scratch=false",
-    ]
+    backbone = [f"backbone.model={json.dumps(model)}", "backbone.scratch=false"]
+    chosen = [*_CHAT_PROMPTS, *(changes or [])] if endpoint else [*(changes or []), *backbone]
+    chosen.append("evaluation.panel=pinned")
     loaded = load_recipe(recipe, chosen)  # before the slow imports: report mistakes at once
     from flows.reports.show_evaluation import print_evaluation
     from flows.running.run_in_process import evaluate_in_process
     from flows.runs.find_run import find_run
 
-    found = evaluate_in_process(loaded, find_run(against) if against else None)
+    place = (endpoint, model) if endpoint else None
+    found = evaluate_in_process(loaded, find_run(against) if against else None, place)
     print_json(found) if as_json else print_evaluation(found)
 
 

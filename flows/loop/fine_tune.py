@@ -10,6 +10,7 @@ from flows.loop.lineage import Lineage, evaluated, log, show_rollouts
 from flows.loop.prepare_models import ingest_logs, prepare_start
 from flows.loop.rounds import demonstrations, earlier_rounds, is_validated_after, observe, real_round, rollout_metrics
 from infra.context import run_context
+from models.methods.importance import corrected_for
 from schemas.errors import GateRefused, IntegrityError
 from schemas.recipes.learning import RlRecipe
 from schemas.recipes.recipe import Recipe
@@ -109,7 +110,7 @@ class RealTraining:
             made: Lineage of the run, with the tasks to draw from.
             first: Policy to train, and reference of its losses.
         """
-        self._recipe, self._rl, self._made = recipe, rl, made
+        self._recipe, self._rl, self._made = recipe, corrected_for(rl, recipe.engine), made
         self.policy = self._reference = first
         self.num_episodes = self.num_steps = 0
         self._rounds: list[list[Reference]] = []

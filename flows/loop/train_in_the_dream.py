@@ -4,6 +4,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from tasks.curriculum.vary_tasks import vary_tasks
+
 from flows.loop.consolidation import Consolidation, is_due
 from flows.loop.evaluate_and_judge import alarm
 from flows.loop.judging import StateValues
@@ -13,6 +15,7 @@ from flows.loop.rounds import demonstrations, dream_round, earlier_rounds, is_va
 from infra.context import run_context
 from infra.running.prefetch import Prefetcher
 from models.methods.generators import Generator
+from models.methods.importance import corrected_for
 from models.methods.method import open_method
 from schemas.recipes.learning import DreamRecipe
 from schemas.recipes.recipe import Recipe
@@ -23,7 +26,6 @@ from tasks.judging.measure_fidelity import measure_fidelity
 from tasks.learning.train_generator import train_generator
 from tasks.learning.train_policy import train_policy
 from tasks.playing.play_where_dreams_err import play_where_dreams_err
-from tasks.playing.vary_tasks import vary_tasks
 from tasks.running.engines import publish_weights
 
 
@@ -93,7 +95,7 @@ def trained_on(
         dreamt: Groups of this round.
         state_values: Values that the advantage asks for.
     """
-    rl, round = recipe.rl, len(rounds)
+    rl, round = corrected_for(recipe.rl, recipe.engine), len(rounds)
     earlier, values = earlier_rounds(rl, rounds), state_values.of(policy, dreamt, round)
     training, shown = (recipe.training, recipe.environment), demonstrations(recipe, made)
     return train_policy(policy, reference, dreamt, rl, *training, "dream", round, earlier, values, shown)

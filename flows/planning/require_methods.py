@@ -9,6 +9,7 @@ from infra.environments.by_name import progress_of
 from infra.settings import settings
 from models.methods.advantages import Advantage
 from models.methods.generators import Generator
+from models.methods.importance import corrected_loss
 from models.methods.losses import open_loss
 from models.methods.method import built_in_names, method_class, open_method, strangers
 from models.methods.replays import Replay
@@ -67,7 +68,7 @@ def _without_what_they_read(recipe: Recipe) -> Iterator[str]:
             f"rl.advantage {advantage.name!r} trains the experience model as a judge, and that at the endpoint is not "
             "trained: use rl.advantage.name = 'vine'"
         )
-    if recipe.dream.max_staleness and not open_loss(recipe.rl.loss).corrects_staleness:
+    if recipe.dream.max_staleness and not open_loss(corrected_loss(recipe.rl.loss, recipe.engine)).corrects_staleness:
         yield ("dream.max_staleness needs a loss that corrects for it, such as rl.loss.importance_correction = 'token'")
 
 

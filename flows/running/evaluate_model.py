@@ -1,7 +1,7 @@
 """Evaluate any model as the policy of a recipe: on its pinned test tasks, beside the policies of a run."""
 
 from collections import defaultdict
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
@@ -15,22 +15,36 @@ from infra.tracking.progress import Display
 from models.measurement.intervals import paired_gain
 from schemas.errors import InputError
 from schemas.plain import restored
+from schemas.recipes.digests import digest_of
 from schemas.recipes.recipe import Recipe
+from schemas.records import Reference
 from schemas.runs import Evaluation, Record
 from tasks.backbones.fetch_backbone import fetch_backbone
 from tasks.backbones.find_backbone import folder_digest
+from tasks.playing.open_actor import put_endpoint_policy
 from tasks.running.pins import with_encoder_pinned
 
 _SHOWN = ("real_success", "interval_low", "interval_high", "num_failed", "dream_success", "outcome_agreement")
 
 
-def evaluate_model(recipe: Recipe, against: Record | None, display: Display) -> dict[str, Any]:
-    """Play a recipe's pinned test tasks with its backbone as the policy, and return what came of it.
+@dataclass(frozen=True, slots=True)
+class EndpointModel:
+    """Chat model at an OpenAI-compatible endpoint."""
+
+    url: str
+    name: str
+
+
+def evaluate_model(
+    recipe: Recipe, against: Record | None, display: Display, endpoint: EndpointModel | None = None
+) -> dict[str, Any]:
+    """Play a recipe's pinned test tasks with a model as the policy, and return what came of it.
 
     Args:
-        recipe: Recipe with the model as its backbone, and evaluation.panel = "pinned".
+        recipe: Recipe with the model as its backbone, unless it is at an endpoint, and evaluation.panel = "pinned".
         against: Record of a run, in whose dream the tasks are played, too, and whose policies it is compared with.
         display: Shows progress.
+        endpoint: Model to evaluate instead of the backbone.
 
     Returns:
         Real success with its interval, that of families, and the paired gain over each policy of the run; with a run,
@@ -39,15 +53,16 @@ def evaluate_model(recipe: Recipe, against: Record | None, display: Display) -> 
     Raises:
         InputError: the model cannot be used, or the run was evaluated on other tasks.
     """
-    run_id = f"evaluate-{recipe.name}-{recipe.digest[:8]}"
+    digest = digest_of([recipe.digest, asdict(endpoint)]) if endpoint else recipe.digest
+    run_id = f"evaluate-{recipe.name}-{digest[:8]}"
     with run_session(recipe, run_id, display):
         evaluation = model_evaluation.with_options(flow_run_name=run_id)
-        measured = evaluation(recipe, restored(against["lineage"]) if against else {})
+        measured = evaluation(recipe, restored(against["lineage"]) if against else {}, endpoint)
     others = successes_of(against) if against else {}
     successes = measured["successes"]
     return {
         "run_id": run_id,
-        "model": recipe.backbone.model,
+        "model": endpoint.name if endpoint else recipe.backbone.model,
         "num_tasks": len(successes),
         **{name: measured[name] for name in _SHOWN if name in measured},
         "families": _by_family(successes, measured["families"]),
@@ -56,18 +71,24 @@ def evaluate_model(recipe: Recipe, against: Record | None, display: Display) -> 
 
 
 @flow(name="model-evaluation", validate_parameters=False)
-def model_evaluation(recipe: Recipe, references: dict[str, Any]) -> Evaluation:
-    """Evaluate a recipe's backbone on its pinned test tasks.
+def model_evaluation(recipe: Recipe, references: dict[str, Any], endpoint: EndpointModel | None = None) -> Evaluation:
+    """Evaluate a model on the pinned test tasks of a recipe.
 
     Args:
         recipe: Recipe, which names a model.
         references: Lineage of a run in whose dream it is evaluated, too; empty: for real only.
+        endpoint: Model to evaluate; None: the backbone.
     """
     recipe, made = with_encoder_pinned(recipe), Lineage.of_finished(references)
     if not references:
         made.artifacts.experience = []
-    model = fetch_backbone(recipe.backbone, folder_digest(recipe.backbone))
-    return held_out(recipe, made, "model", model, 0)
+    return held_out(recipe, made, "model", _policy(recipe, endpoint), 0)
+
+
+def _policy(recipe: Recipe, endpoint: EndpointModel | None) -> Reference:
+    if endpoint:
+        return put_endpoint_policy(endpoint.url, endpoint.name)
+    return fetch_backbone(recipe.backbone, folder_digest(recipe.backbone))
 
 
 def _gain(successes: dict[str, float], theirs: dict[str, float]) -> dict[str, float]:

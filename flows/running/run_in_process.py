@@ -45,8 +45,10 @@ def run_in_process(recipe: Recipe, until: Stage, display: "Display | None" = Non
         return work_on(begun, until, display)
 
 
-def evaluate_in_process(recipe: Recipe, against: Record | None) -> dict[str, Any]:
-    """Evaluate a recipe's backbone as it is; see `evaluate_model`.
+def evaluate_in_process(
+    recipe: Recipe, against: Record | None, endpoint: tuple[str, str] | None = None
+) -> dict[str, Any]:
+    """Evaluate a recipe's backbone as it is, or a model at an endpoint, by address and name; see `evaluate_model`.
 
     Raises:
         InputError: the model cannot be used, or the run was evaluated on other tasks.
@@ -55,10 +57,10 @@ def evaluate_in_process(recipe: Recipe, against: Record | None) -> dict[str, Any
     require_services(recipe)
     with restored_interrupts(), redirect_stdout(sys.stderr):
         open_prefect()
-        from flows.running.evaluate_model import evaluate_model
+        from flows.running.evaluate_model import EndpointModel, evaluate_model
         from infra.tracking.progress import Display
 
-        return evaluate_model(recipe, against, Display())
+        return evaluate_model(recipe, against, Display(), EndpointModel(*endpoint) if endpoint else None)
 
 
 def judge_in_process(record: Record, model: str, num_transitions: int) -> dict[str, Any]:

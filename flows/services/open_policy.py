@@ -3,11 +3,9 @@
 from flows.runs.find_policy import FoundPolicy
 from flows.runs.reopen_run import reopen_run
 from infra.tracking.progress import Display
-from models.network.language_model import LanguageModel
 from models.rollout.agent import Agent
 from models.text.policy_formats import open_policy_format
 from schemas.errors import InputError
-from schemas.ports import Engine
 from schemas.recipes.recipe import Recipe
 from tasks.running.artifacts import get_frozen_model
 from tasks.running.engines import open_engine
@@ -26,18 +24,17 @@ def open_policy(found: FoundPolicy, display: Display, seed: int = 0) -> Agent:
         StorageError: a file of the policy is missing from the object store, or MLflow cannot be used.
         IntegrityError: a file does not match its digest.
     """
-    recipe, engine, model = reopen_policy(found, display, seed)
-    return Agent(engine, open_policy_format(model.format, recipe.policy))
+    recipe = reopen_run_of(found, display)
+    engine = open_engine("policy", found.reference, recipe.engine, seed, recipe.policy.max_episode_tokens)
+    return Agent(engine, open_policy_format(get_frozen_model(found.reference).format, recipe.policy))
 
 
-def reopen_policy(found: FoundPolicy, display: Display, seed: int = 0) -> tuple[Recipe, Engine, LanguageModel]:
-    """Make a policy's run the current one; return its recipe, an engine that samples from the policy, and the policy.
+def reopen_run_of(found: FoundPolicy, display: Display) -> Recipe:
+    """Make a policy's run the current one and return its recipe.
 
     Raises:
         InputError: no run of this home produced it.
     """
     if found.summary is None:
         raise InputError(f"{found.title} was produced by no run of this home: the record with its prompts is gone")
-    recipe = reopen_run(found.summary, display)
-    engine = open_engine("policy", found.reference, recipe.engine, seed)
-    return recipe, engine, get_frozen_model(found.reference)
+    return reopen_run(found.summary, display)

@@ -3,20 +3,21 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from infra.files.durable_files import write_durably
 from infra.settings import Settings
-from schemas.chat import IsFine, Question
+from schemas.chat import IsFine, Question, Written
 from schemas.errors import EngineError, InputError
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI  # takes a second to import, so it is imported on first use
 
+OutcomeT = TypeVar("OutcomeT")
 _RETRIES = 5
 """Number of retries per failed request; the client waits between them with exponential backoff and jitter."""
 _ANSWER_WITHIN_S = 120
@@ -65,18 +66,41 @@ class Endpoint:
             self._spent(self._cost)
             self._cost = Cost()
 
+    def write(self, questions: Sequence[Question]) -> list[Written]:
+        """Return what the model writes to each question, once, whatever it is; nothing is cached.
+
+        Raises:
+            EngineError: the endpoint refuses, or does not answer.
+        """
+        try:
+            return asyncio.run(self._together(questions, lambda client, _, question: self._ask(client, question)))
+        finally:
+            self._spent(self._cost)
+            self._cost = Cost()
+
     async def _answer_all(self, questions: Sequence[Question], is_fine: IsFine, num_attempts: int) -> list[str]:
+        async def answered(client: "AsyncOpenAI", number: int, question: Question) -> str:
+            return await self._answer(client, question, partial(is_fine, number), num_attempts)
+
+        return await self._together(questions, answered)
+
+    async def _together(
+        self,
+        questions: Sequence[Question],
+        ask: "Callable[[AsyncOpenAI, int, Question], Coroutine[Any, Any, OutcomeT]]",
+    ) -> "list[OutcomeT]":
+        """Ask as many questions at a time as the settings allow."""
         from openai import AsyncOpenAI
 
         places = asyncio.Semaphore(self._concurrency)
         client = AsyncOpenAI(base_url=self._url, api_key=self._key, max_retries=_RETRIES, timeout=_ANSWER_WITHIN_S)
 
-        async def answered(number: int, question: Question) -> str:
+        async def in_its_place(number: int, question: Question) -> OutcomeT:
             async with places:
-                return await self._answer(client, question, partial(is_fine, number), num_attempts)
+                return await ask(client, number, question)
 
         async with client:
-            return await asyncio.gather(*(answered(*one) for one in enumerate(questions)))
+            return await asyncio.gather(*(in_its_place(*one) for one in enumerate(questions)))
 
     async def _answer(
         self, client: "AsyncOpenAI", question: Question, is_fine: Callable[[str], bool], num_attempts: int
@@ -87,22 +111,23 @@ class Endpoint:
             return json.loads(kept.read_text())
         text = ""
         for _ in range(num_attempts):
-            text = await self._ask(client, question)
+            text = (await self._ask(client, question)).text
             if is_fine(text):
                 _keep(kept, text)
                 break
         return text
 
     def _digest(self, question: Question) -> str:
-        return hashlib.sha256(json.dumps([self._url, self._model, asdict(question)]).encode()).hexdigest()
+        asked = asdict(question)
+        if question.max_tokens is None:
+            del asked["max_tokens"]
+        return hashlib.sha256(json.dumps([self._url, self._model, asked]).encode()).hexdigest()
 
-    async def _ask(self, client: "AsyncOpenAI", question: Question) -> str:
+    async def _ask(self, client: "AsyncOpenAI", question: Question) -> Written:
         from openai import OpenAIError
 
-        messages: list[Any] = [
-            {"role": "system", "content": question.system},
-            {"role": "user", "content": question.user},
-        ]
+        system: list[Any] = [{"role": "system", "content": question.system}] if question.system else []
+        messages: list[Any] = [*system, {"role": "user", "content": question.user}]
         try:
             answer = await client.chat.completions.create(model=self._model, messages=messages, **_options(question))
         except OpenAIError as error:
@@ -111,7 +136,7 @@ class Endpoint:
         if not choices:
             raise EngineError(f"{self._model} at {self._url} answered with something else than a chat completion")
         self._count(answer.usage)
-        return choices[0].message.content or ""
+        return Written(choices[0].message.content or "", choices[0].finish_reason != "length")
 
     def _count(self, usage: Any) -> None:
         self._cost.num_requests += 1
@@ -122,7 +147,8 @@ class Endpoint:
 
 def _options(question: Question) -> dict[str, Any]:
     """Return the form of an answer, and how it is sampled."""
-    form = {"response_format": {"type": "json_object"}} if question.as_json else {}
+    form: dict[str, Any] = {"response_format": {"type": "json_object"}} if question.as_json else {}
+    form |= {} if question.max_tokens is None else {"max_tokens": question.max_tokens}
     if question.temperature is None:
         return form
     return form | {"temperature": question.temperature, "top_p": question.top_p, "seed": question.seed}

@@ -4,7 +4,9 @@ A stream is stored here and sent whole with each request; vLLM's prefix cache sk
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from infra.engines.vllm_server import SILENCE_S, Fetch, VllmServer
 from infra.settings import Settings, settings
@@ -26,6 +28,7 @@ class ServedRole:
         dtype: str,
         say: Callable[[str], None],
         silence_s: float = SILENCE_S,
+        max_tokens: int | None = None,
     ) -> None:
         """Start the server.
 
@@ -37,19 +40,22 @@ class ServedRole:
             dtype: Data type for sampling.
             say: Called with a message at each restart.
             silence_s: See VllmServer.
+            max_tokens: Tokens of a stream; None: the model's whole context.
 
         Raises:
             EngineError: the server does not start.
         """
         self._settings, self._role, self._dtype = settings, role, dtype
-        self.weights, self._fetch = weights, fetch
+        self.weights, self._fetch, self.max_tokens = weights, fetch, max_tokens
         self._say, self._silence_s = say, silence_s
         self._restarts: list[float] = []
         self._server = self._started()
 
     def _started(self) -> VllmServer:
         name = f"vllm {self._role}"
-        return VllmServer(self._settings, name, self.weights, self._fetch, self._dtype, self._silence_s)
+        return VllmServer(
+            self._settings, name, self.weights, self._fetch, self._dtype, self._silence_s, self.max_tokens
+        )
 
     def load(self, weights: str, fetch: Fetch) -> None:
         """Switch to other weights of the same architecture."""
@@ -85,11 +91,19 @@ class ServedRole:
 _served: dict[str, ServedRole] = {}
 
 
-def serving(role: str, weights: str, fetch: Fetch, dtype: str, say: Callable[[str], None]) -> "VllmEngine":
-    """Return an engine on the role's server, starting it or loading other weights if necessary; see ServedRole."""
+def serving(
+    role: str, weights: str, fetch: Fetch, dtype: str, say: Callable[[str], None], max_tokens: int
+) -> "VllmEngine":
+    """Return an engine on the role's server, starting it or loading other weights if necessary; see ServedRole.
+
+    A server with streams of another length is replaced.
+    """
     served = _served.get(role)
+    if served is not None and served.max_tokens != max_tokens:
+        _served.pop(role).close()
+        served = None
     if served is None:
-        served = _served[role] = ServedRole(settings(), role, weights, fetch, dtype, say)
+        served = _served[role] = ServedRole(settings(), role, weights, fetch, dtype, say, max_tokens=max_tokens)
     elif served.weights != weights:
         served.load(weights, fetch)
     return VllmEngine(served)
@@ -100,7 +114,7 @@ class VllmEngine:
 
     def __init__(self, served: ServedRole) -> None:
         """Bind the engine to the current weights of the role. It becomes invalid when the role loads other weights."""
-        self._served, self._weights = served, served.weights
+        self._served, self.weights, self.max_tokens = served, served.weights, served.max_tokens
 
     def open(self, num_rows: int, capacity: int = 0) -> "VllmStreams":
         """Return empty streams; `capacity` is ignored because the server manages its memory."""
@@ -112,8 +126,8 @@ class VllmEngine:
         Raises:
             EngineError: the role has other weights now, the server refuses, or it failed too often.
         """
-        if self._served.weights != self._weights:
-            raise EngineError(f"vLLM samples from {self._served.weights[:12]} now, not from {self._weights[:12]}")
+        if self._served.weights != self.weights:
+            raise EngineError(f"vLLM samples from {self._served.weights[:12]} now, not from {self.weights[:12]}")
         return self._served.complete(prompts, sampling)
 
 
@@ -142,9 +156,27 @@ class VllmStreams:
             self.num_prefilled += len(new)
 
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
-        """Sample a continuation of each row, all in one request."""
-        sampled = self._engine.complete([self._ids[row] for row in rows], sampling)
-        for row, one in zip(rows, sampled, strict=True):
+        """Sample a continuation of each row: one request, and one for each number of tokens that full streams have left."""
+        by_room: dict[int, list[int]] = defaultdict(list)
+        for row in rows:
+            by_room[self._room(row, sampling)].append(row)
+        sampled: dict[int, Sampled] = {}
+        for room, some in by_room.items():
+            sampled |= zip(some, self._within(room, some, sampling), strict=True)
+        for row, one in sampled.items():
             self._ids[row].extend(one.ids)
             self.num_sampled += len(one.ids)
-        return sampled
+        return [sampled[row] for row in rows]
+
+    def _room(self, row: int, sampling: Sampling) -> int:
+        """Return the number of tokens that may be sampled in a row; 0 if its stream is full."""
+        wanted, most = sampling.max_new_tokens, self._engine.max_tokens
+        return wanted if most is None else max(0, min(wanted, most - self.length(row)))
+
+    def _within(self, room: int, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
+        """Sample at most as many tokens as there is room for; without room nothing is asked."""
+        if not room:
+            return [Sampled([], [], False, self._engine.weights, out_of_room=True) for _ in rows]
+        answers = self._engine.complete([self._ids[row] for row in rows], replace(sampling, max_new_tokens=room))
+        is_short = room < sampling.max_new_tokens
+        return [replace(one, out_of_room=is_short and not one.ended) for one in answers]

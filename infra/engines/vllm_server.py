@@ -51,6 +51,7 @@ class VllmServer:
         fetch: Fetch,
         dtype: str = "auto",
         silence_s: float = SILENCE_S,
+        max_tokens: int | None = None,
     ) -> None:
         """Start the server and wait until it is healthy.
 
@@ -61,11 +62,13 @@ class VllmServer:
             fetch: Writes the model's files into a folder.
             dtype: Data type for sampling.
             silence_s: Seconds without a heartbeat during a request after which the server is aborted.
+            max_tokens: Tokens of a prompt and its answer, one of which must fit into vLLM's cache; None: the model's
+                whole context.
 
         Raises:
             EngineError: the server does not start.
         """
-        self._silence_s = silence_s
+        self._silence_s, self._max_tokens = silence_s, max_tokens
         self._folder = tempfile.TemporaryDirectory(prefix="dreamgym-vllm-", ignore_cleanup_errors=True)
         self._loaded: Path | None = None
         self._log = settings.home / "engines" / f"{name.replace(' ', '-')}.log"
@@ -96,6 +99,7 @@ class VllmServer:
             *("--dtype", dtype, "--logprobs-mode", "processed_logprobs", "--generation-config", "vllm"),
             *("--enable-prefix-caching", "--uvicorn-log-level", "warning"),
             *("--gpu-memory-utilization", str(settings.vllm_gpu_share)),
+            *(() if self._max_tokens is None else ("--max-model-len", str(self._max_tokens))),
         ]
         threads = {"OMP_NUM_THREADS": str(settings.num_threads)}
         environment = {**os.environ, **_QUIET, **_AS_MANY_AS_ASKED, **_ON_CPU, **threads, "VLLM_SERVER_DEV_MODE": "1"}

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -12,9 +13,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from infra.serving.conversation_batching import ConversationBatcher
 from infra.serving.tokens import bearer_of, is_let_in
 from schemas.chat import Conversationalist, Piece
-from schemas.errors import InputError
+from schemas.errors import EngineError, InputError
 
 
 class TextPart(BaseModel):
@@ -54,21 +56,28 @@ class Asked(BaseModel):
     """Number of answers; more than one is refused."""
 
 
-def completions_app(model: Conversationalist, name: str, token: str = "") -> FastAPI:
-    """Return the server as a FastAPI application. Answers are written one after the other.
+def completions_app(model: Conversationalist[Any], name: str, token: str = "") -> FastAPI:
+    """Return the server as a FastAPI application. Requests that run at the same time are answered in one batch.
 
     Args:
         model: Model that answers.
         name: Name of the model in answers.
         token: API key that clients must send; empty: none is required.
     """
-    one_at_a_time = asyncio.Lock()
+    together = ConversationBatcher(model)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        work = asyncio.create_task(together.work())
+        yield
+        work.cancel()
 
     def require_token(request: Request) -> None:
         if not is_let_in(bearer_of(request), token):
             raise HTTPException(401, "an API key is needed, and this is not it")
 
-    app = FastAPI(title="DreamGym", dependencies=[Depends(require_token)])
+    app = FastAPI(title="DreamGym", dependencies=[Depends(require_token)], lifespan=lifespan)
+    app.state.together = together
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _refused)
 
@@ -77,27 +86,41 @@ def completions_app(model: Conversationalist, name: str, token: str = "") -> Fas
         return {"object": "list", "data": [{"id": name, "object": "model", "created": 0, "owned_by": "dreamgym"}]}
 
     @app.post("/v1/chat/completions", response_model=None)
-    async def complete(asked: Asked) -> StreamingResponse | dict[str, Any]:
+    async def complete(asked: Asked, request: Request) -> StreamingResponse | dict[str, Any]:
         head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": name}
         limit = asked.max_completion_tokens or asked.max_tokens
         try:
             messages = [one.plain for one in asked.messages]
-            answer = await asyncio.to_thread(model.answer, messages, limit, asked.temperature)
+            conversation = await asyncio.to_thread(model.begin, messages, limit, asked.temperature)
         except InputError as error:
             raise HTTPException(400, str(error)) from error
+        answer = together.answer(conversation)
         if asked.stream:
-            return StreamingResponse(_streamed(head, answer, one_at_a_time), media_type="text/event-stream")
-        async with one_at_a_time:
-            return _whole(head, await asyncio.to_thread(list, answer))
+            return StreamingResponse(_streamed(head, answer), media_type="text/event-stream")
+        try:
+            return _whole(head, await _all_for(request, answer))
+        except EngineError as error:
+            raise HTTPException(503, str(error)) from error
 
     return app
 
 
-async def _streamed(head: dict[str, Any], answer: Iterator[Piece], one_at_a_time: asyncio.Lock) -> AsyncIterator[str]:
-    """Yield an answer as server-sent events."""
+async def _all_for(request: Request, answer: AsyncGenerator[Piece]) -> list[Piece]:
+    """Return all pieces of an answer; those so far if the client has gone, for whom no more are written."""
+    pieces: list[Piece] = []
+    async with aclosing(answer):
+        async for piece in answer:
+            pieces.append(piece)
+            if await request.is_disconnected():
+                break
+    return pieces
+
+
+async def _streamed(head: dict[str, Any], answer: AsyncGenerator[Piece]) -> AsyncIterator[str]:
+    """Yield an answer as server-sent events; it ends where its client goes."""
     head = {**head, "object": "chat.completion.chunk"}
-    async with one_at_a_time:
-        while (piece := await asyncio.to_thread(next, answer, None)) is not None:
+    async with aclosing(answer):
+        async for piece in answer:
             choice = {"index": 0, "delta": {"role": "assistant", "content": piece.text}}
             event = {**head, "choices": [{**choice, "finish_reason": piece.finish_reason or None}]}
             yield f"data: {json.dumps(event)}\n\n"
@@ -124,5 +147,5 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
     else:
         assert isinstance(error, HTTPException)
         status, message = error.status_code, str(error.detail)
-    kind = "authentication_error" if status == 401 else "invalid_request_error"
+    kind = {401: "authentication_error", 503: "server_error"}.get(status, "invalid_request_error")
     return JSONResponse({"error": {"message": message, "type": kind, "code": None}}, status)

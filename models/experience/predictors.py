@@ -64,7 +64,9 @@ class LocalPredictor:
         """Return the text sampled after each prompt, and count the limits that were met."""
         answers = self.sample([one.ids for one in prompts], temperature)
         limits = Counter(limit for one in prompts for limit in one.limits)
-        limits[f"answers longer than {self._max_new_tokens} tokens"] += sum(not one.ended for one in answers)
+        full = sum(one.out_of_room for one in answers)
+        limits[f"answers longer than {self._max_new_tokens} tokens"] += sum(not one.ended for one in answers) - full
+        limits["prompts that leave no room for an answer"] += full
         self._met(+limits)
         return [self.text_of(one) for one in answers]
 

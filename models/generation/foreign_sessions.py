@@ -31,7 +31,14 @@ Begin = Callable[[Sequence[Sequence[int]]], Rows]
 class ForeignSessions:
     """Token streams, one per row; see `schemas.ports.TokenStreams`."""
 
-    def __init__(self, begin: Begin, num_rows: int, generator: torch.Generator, version: str) -> None:
+    def __init__(
+        self,
+        begin: Begin,
+        num_rows: int,
+        generator: torch.Generator,
+        version: str,
+        max_tokens: int | None = None,
+    ) -> None:
         """Create empty streams.
 
         Args:
@@ -39,8 +46,9 @@ class ForeignSessions:
             num_rows: Number of streams.
             generator: Source of randomness.
             version: Version of the weights.
+            max_tokens: Tokens of a stream; None: no limit.
         """
-        self._begin, self._generator, self._version = begin, generator, version
+        self._begin, self._generator, self._version, self._max_tokens = begin, generator, version, max_tokens
         self._streams: list[list[int]] = [[] for _ in range(num_rows)]
         self.num_prefilled = 0
         self.num_sampled = 0
@@ -61,16 +69,25 @@ class ForeignSessions:
 
     @torch.inference_mode()
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
-        """Sample a continuation of each row, up to the end token or the token limit."""
+        """Sample a continuation of each row, up to the end token, the token limit, or the end of its stream."""
         sampled: dict[int, Sampled] = {}
-        for batch in self._batches(rows, sampling.max_new_tokens):
+        rooms = {row: self._room(row, sampling) for row in rows}
+        for batch in self._batches([row for row in rows if rooms[row] > 0], sampling.max_new_tokens):
             streams = [self._streams[row] for row in batch]
             found = continued(self._begin(streams), len(batch), sampling, self._generator)
             for row, ids, logprobs in zip(batch, found.ids, found.logprobs, strict=True):
-                sampled[row] = Sampled(ids, logprobs, ids[-1] in sampling.end_ids, self._version)
-                self._streams[row] += ids
-                self.num_sampled += len(ids)
-        return [sampled[row] for row in rows]
+                whole = Sampled(ids, logprobs, ids[-1] in sampling.end_ids, self._version)
+                sampled[row] = whole.within(rooms[row])
+        answers = [sampled.get(row) or Sampled([], [], False, self._version, out_of_room=True) for row in rows]
+        for row, one in zip(rows, answers, strict=True):
+            self._streams[row] += one.ids
+            self.num_sampled += len(one.ids)
+        return answers
+
+    def _room(self, row: int, sampling: Sampling) -> int:
+        """Return the number of tokens that may be sampled in a row; 0 or less if its stream is full."""
+        wanted = sampling.max_new_tokens
+        return wanted if self._max_tokens is None else min(wanted, self._max_tokens - self.length(row))
 
     def _batches(self, rows: Sequence[int], num_more: int) -> Iterator[list[int]]:
         """Split rows into batches of similar length that fit into memory."""

@@ -35,21 +35,24 @@ def engine_weights(network: Any) -> Weights | ForeignWeights:
 class TorchEngine:
     """Engine in this process; see `schemas.ports.Engine`."""
 
-    def __init__(self, weights: Weights | ForeignWeights, seed: int, version: str = "") -> None:
+    def __init__(
+        self, weights: Weights | ForeignWeights, seed: int, version: str = "", max_tokens: int | None = None
+    ) -> None:
         """Create an engine that samples the same tokens for the same seed and the same sequence of requests.
 
         Args:
             weights: Weights to sample from.
             seed: Seed of the sampling.
             version: Version of the weights, stamped on everything that is sampled.
+            max_tokens: Tokens of a stream, beyond which nothing is sampled; None: no limit.
         """
         generator = torch.Generator(weights.device).manual_seed(seed)
         if isinstance(weights, ForeignWeights):
             begin = rows_of(weights)
-            self._open = lambda num_rows, _: ForeignSessions(begin, num_rows, generator, version)
+            self._open = lambda num_rows, _: ForeignSessions(begin, num_rows, generator, version, max_tokens)
         else:
             decoder = (GraphDecoder if weights.device.type == "cuda" else StepwiseDecoder)(weights, generator)
-            self._open = lambda num_rows, capacity: Sessions(weights, num_rows, decoder, capacity, version)
+            self._open = lambda num_rows, capacity: Sessions(weights, num_rows, decoder, capacity, version, max_tokens)
 
     def open(self, num_rows: int, capacity: int = 256) -> TokenStreams:
         """Open empty streams; all streams of the engine draw from one source of randomness."""
@@ -60,7 +63,13 @@ class Sessions:
     """Token streams, one per row, each with its own length."""
 
     def __init__(
-        self, weights: Weights, num_rows: int, decoder: Decoder, capacity: int = 256, version: str = ""
+        self,
+        weights: Weights,
+        num_rows: int,
+        decoder: Decoder,
+        capacity: int = 256,
+        version: str = "",
+        max_tokens: int | None = None,
     ) -> None:
         """Create empty streams.
 
@@ -70,8 +79,9 @@ class Sessions:
             decoder: Sampler of continuations for the same network.
             capacity: Initial room per row in tokens; it grows as needed.
             version: Version of the weights.
+            max_tokens: Tokens of a stream; None: no limit.
         """
-        self._weights, self._version = weights, version
+        self._weights, self._version, self._max_tokens = weights, version, max_tokens
         self._decoder = decoder
         self._cache = Cache.empty(weights, num_rows, capacity)
         self._next_hidden = torch.zeros(num_rows, weights.embedding.shape[1], device=weights.device)
@@ -139,13 +149,29 @@ class Sessions:
 
     @torch.inference_mode()
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
-        """Sample a continuation of each row, up to the end token or the token limit."""
-        rows_R = torch.tensor(list(rows))
+        """Sample a continuation of each row, up to the end token, the token limit, or the end of its stream."""
+        rooms = {row: self._room(row, sampling) for row in rows}
+        sampled = self._sampled([row for row in rows if rooms[row] > 0], sampling)
+        answers = [sampled[row].within(rooms[row]) if row in sampled else self._full() for row in rows]
+        for row, one in zip(rows, answers, strict=True):
+            self._pending[row] = one.ids
+            self.num_sampled += len(one.ids)
+        return answers
+
+    def _room(self, row: int, sampling: Sampling) -> int:
+        """Return the number of tokens that may be sampled in a row; 0 or less if its stream is full."""
+        wanted = sampling.max_new_tokens
+        return wanted if self._max_tokens is None else min(wanted, self._max_tokens - self.length(row))
+
+    def _full(self) -> Sampled:
+        return Sampled([], [], False, self._version, out_of_room=True)
+
+    def _sampled(self, rows: list[int], sampling: Sampling) -> dict[int, Sampled]:
+        if not rows:
+            return {}
+        rows_R = torch.tensor(rows)
         found = self._decoder.decode(self._cache, rows_R, self._next_hidden[rows_R], sampling)
-        for row, ids in zip(rows, found.ids, strict=True):
-            self._pending[row] = ids
-            self.num_sampled += len(ids)
-        return [
-            Sampled(ids, logprobs, ids[-1] in sampling.end_ids, self._version)
-            for ids, logprobs in zip(found.ids, found.logprobs, strict=True)
-        ]
+        return {
+            row: Sampled(ids, logprobs, ids[-1] in sampling.end_ids, self._version)
+            for row, ids, logprobs in zip(rows, found.ids, found.logprobs, strict=True)
+        }

@@ -14,15 +14,26 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from models.methods.method import method_class
+from schemas.recipes.learning import RlRecipe
+from schemas.recipes.methods import LossRecipe
+from schemas.recipes.networks import EngineRecipe
 from schemas.recipes.section import Section
 
 
 class ImportanceOptions(Section):
     """Options of the importance correction."""
 
-    importance_correction: Literal["none", "token", "sequence"] = "none"
+    importance_correction: Literal["auto", "none", "token", "sequence"] = "auto"
     """Weigh each action token, or each stream, by its probability under the trainer over that under the engine that
-    sampled it: for engines that round differently, and for stale rollouts."""
+    sampled it: for engines that round differently, and for stale rollouts. auto: token with engine.name = "vllm", whose
+    kernels and data type are not the trainer's; none with the torch engine."""
+
+    @property
+    def is_corrected(self) -> bool:
+        """True if tokens are weighed; where auto is left, the torch engine sampled them."""
+        return self.importance_correction in ("token", "sequence")
+
     max_importance_ratio: float = Field(default=2.0, ge=1)
     """Maximum of these weights; larger ones are truncated."""
 
@@ -43,14 +54,35 @@ def importance_weights(
         to old policy, and the number of truncated weights.
     Source: the decoupled objective of AReaL (arXiv 2505.24298), the old policy being the proximal one; truncated
         importance sampling between engine and trainer as in TRL (token_truncate, sequence_truncate).
-    Differs: the paper has no importance weights.
+    Differs: the paper has no importance weights. Where vLLM samples, they are on by default: with other numbers in
+        sampler and trainer, the loss is off-policy without them.
     """
     gaps_N = old_logprobs_N - sampled_logprobs_N
     ratios_N = gaps_N.exp()
     sums = {"sampler_ratio": float(ratios_N.sum()), "sampler_kl": float((ratios_N - 1 - gaps_N).sum())}
-    if options.importance_correction == "none":
+    if not options.is_corrected:
         return torch.ones_like(gaps_N), sums | {"sampler_capped": 0.0}
     if options.importance_correction == "sequence":
         ratios_N = torch.cat([gaps.sum().exp().expand_as(gaps) for gaps in gaps_N.split(list(lengths))])
     num_capped = float((ratios_N > options.max_importance_ratio).sum())
     return ratios_N.clamp(max=options.max_importance_ratio), sums | {"sampler_capped": num_capped}
+
+
+def corrected_for(rl: RlRecipe, engine: EngineRecipe) -> RlRecipe:
+    """Return settings of updates whose loss corrects for the engine, if it can and the recipe leaves that open.
+
+    They are returned as they are for the torch engine, and for a loss without an importance correction.
+
+    Args:
+        rl: Settings of the updates.
+        engine: Engine that sampled what they learn from.
+    """
+    return rl.model_copy(update={"loss": corrected_loss(rl.loss, engine)})
+
+
+def corrected_loss(loss: LossRecipe, engine: EngineRecipe) -> LossRecipe:
+    """Return the loss of `corrected_for`."""
+    is_open = loss.options.get("importance_correction", "auto") == "auto"
+    if engine.name == "torch" or not is_open or not issubclass(method_class(loss).Options, ImportanceOptions):
+        return loss
+    return LossRecipe.model_validate({"name": loss.name, **loss.options, "importance_correction": "token"})

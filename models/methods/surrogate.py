@@ -29,4 +29,4 @@ class SurrogateLoss(Loss[SurrogateT]):
     @property
     def corrects_staleness(self) -> bool:
         """True with an importance correction."""
-        return self.options.importance_correction != "none"
+        return self.options.is_corrected

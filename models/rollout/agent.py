@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from models.text.policy_format import PolicyFormat
+from schemas.errors import InputError
 from schemas.ports import Engine
 from schemas.records import AgentTask
 
@@ -34,10 +35,16 @@ class Agent:
             state: Present state, as the environment writes it.
             history: States and actions before this one, oldest first.
             temperature: Sampling temperature; 0 is greedy.
+
+        Raises:
+            InputError: task, history and state leave no room for an action.
         """
         stream = self._engine.open(1)
-        stream.extend([0], [self._format.prompt(_as_task(task), history, state).ids])
+        ids = self._format.prompt(_as_task(task), history, state).ids
+        stream.extend([0], [ids])
         (sampled,) = stream.generate([0], self._format.sampling(temperature))
+        if sampled.out_of_room:
+            raise InputError(f"a prompt of {len(ids)} tokens leaves no room for an action: shorten state and history")
         return self._format.read(sampled).action
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from models.text.policy_format import Answer, PolicyFormat
+from models.text.policy_format import MALFORMED, Answer, PolicyFormat
 from models.text.renaming import EntityRenaming, renamed_task
 from schemas.ports import Engine, Environment, TokenStreams
 from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
@@ -142,7 +142,9 @@ class Rollout:
         sessions.extend(rows, seen)
         sampled = sessions.generate(rows, self._format.sampling(self._options.temperature))
         answers = {row: self._read(slots[row], one) for row, one in zip(rows, sampled, strict=True)}
-        steps = self._environment.step({row: answer.action for row, answer in answers.items()})
+        full = [row for row, one in zip(rows, sampled, strict=True) if one.out_of_room]
+        steps = self._environment.step({row: answer.action for row, answer in answers.items() if row not in full})
+        steps |= {row: _without_room(slots[row].state) for row in full}
         return self._finish(slots, answers, steps, sessions)
 
     def _look(self, slot: _Slot, row: int, sessions: TokenStreams) -> list[int]:
@@ -162,6 +164,8 @@ class Rollout:
         """Return what the policy wrote, with the task's own names."""
         slot.append_action(sampled)
         answer, named = self._format.read(sampled), slot.renamings.to_original
+        if sampled.out_of_room:
+            answer = Answer(MALFORMED, limits=(f"streams full after {self._options.max_episode_tokens} tokens",))
         self.limits.update(answer.limits)
         return replace(answer, action=named(answer.action), thought=named(answer.thought))
 
@@ -180,3 +184,8 @@ class Rollout:
             if step.done or failure or len(slot.turns) == self._options.max_steps:
                 ended[slot.index] = slots.pop(row).trajectory(self._origin, failure)
         return ended
+
+
+def _without_room(state: str) -> Step:
+    """Return the end of an episode whose stream has no room for an action; the environment is not asked."""
+    return Step(state, 0.0, done=True, success=False, failure=Failure.TOO_LONG)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from models.text.agent_prompt import agent_prompt, around_state, history_text
 from models.text.budgets import LEFT_OUT, within_budget
+from models.text.characters import END_ID, Characters
 from models.text.chat_template import ChatTemplate
 from models.text.policy_format import MALFORMED, Answer, Shown
 from models.text.prompts import PromptFormat
@@ -24,18 +25,18 @@ class ChatPolicy:
 
     remembers_episode = False
 
-    def __init__(self, format: PromptFormat, recipe: PolicyRecipe) -> None:
+    def __init__(self, format: PromptFormat | Characters, recipe: PolicyRecipe) -> None:
         """Create the format of a policy.
 
         Args:
-            format: Text as tokens.
+            format: Text as tokens, or as the characters of a message to an endpoint, which has its model's template.
             recipe: Section that says what the policy is shown, with template = "chat".
 
         Raises:
             InputError: the tokenizer has no usable chat template, or the recipe no usable prompt.
         """
         self._format, self._recipe = format, recipe
-        self._template, self._prompt = ChatTemplate.of(format.tokenizer), around_state(agent_prompt(recipe))
+        self._template, self._prompt = _template_of(format), around_state(agent_prompt(recipe))
         self._end_ids = tuple(sorted({self._template.end_id, *format.end_ids}))
 
     def prompt(self, task: AgentTask, history: Sequence[tuple[str, str]], state: str) -> Shown:
@@ -74,6 +75,10 @@ class ChatPolicy:
     def sampling(self, temperature: float) -> Sampling:
         """Return how an answer is sampled."""
         return Sampling(self._recipe.max_answer_tokens, self._end_ids, temperature)
+
+
+def _template_of(format: PromptFormat | Characters) -> ChatTemplate:
+    return ChatTemplate((), (), END_ID) if isinstance(format, Characters) else ChatTemplate.of(format.tokenizer)
 
 
 def _malformed(why: str) -> Answer:

@@ -1,9 +1,11 @@
 """Formats of policies by the template that a recipe names."""
 
+from models.text.characters import CHARACTERS_PER_TOKEN, Characters
 from models.text.chat_policy import ChatPolicy
 from models.text.plain_policy import PlainPolicy
 from models.text.policy_format import PolicyFormat
 from models.text.prompts import PromptFormat
+from schemas.errors import InputError
 from schemas.recipes.policy import PolicyRecipe
 
 
@@ -14,3 +16,15 @@ def open_policy_format(format: PromptFormat, recipe: PolicyRecipe) -> PolicyForm
         InputError: the model's tokenizer cannot be used with the recipe's template, or its prompt lacks a field.
     """
     return ChatPolicy(format, recipe) if recipe.template == "chat" else PlainPolicy(format, recipe)
+
+
+def open_endpoint_format(recipe: PolicyRecipe) -> PolicyFormat:
+    """Return what a policy at an endpoint reads and writes, in characters; its prompts have four for each token.
+
+    Raises:
+        InputError: the recipe has no prompts for chat models.
+    """
+    if recipe.template != "chat":
+        raise InputError('a policy at an endpoint needs policy.template = "chat"')
+    characters = recipe.prompt_budget * CHARACTERS_PER_TOKEN
+    return ChatPolicy(Characters(), recipe.model_copy(update={"max_prompt_tokens": characters}))

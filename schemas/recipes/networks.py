@@ -98,6 +98,9 @@ class EngineRecipe(Section):
     """Data type of vLLM's weights; auto is bfloat16 for a float32 model. The torch engine samples in bfloat16."""
 
 
+VARIATION_TOKENS = 512
+"""Maximum number of tokens of a variation of a task, which the experience model writes."""
+
 NextState = Literal["auto", "changes", "whole"]
 """Form of the next state in an answer of the experience model."""
 
@@ -124,8 +127,9 @@ class ExperienceRecipe(Section):
     history_length: Annotated[int, Field(ge=0)] | Literal["all"] = 1
     """Number of earlier turns in the prompt: their actions, in a chat their states, too."""
     max_prompt_tokens: int = Field(default=4_096, ge=64)
-    """Tokens of a prompt in a chat. A longer one loses its oldest history first, then its farthest demonstrations, then
-    the middle of its state, which is marked."""
+    """Tokens of a prompt. In a chat, a longer one loses its oldest history first, then its farthest demonstrations, then
+    the middle of its state, which is marked. A plain one is never shortened: where it leaves no room for an answer, the
+    prediction is a failure."""
     demonstration_dropout: float = Field(default=0.0, ge=0, le=1)
     """Share of transitions that are learnt without demonstrations: logs often hold the very answer among them, which a
     model learns to copy."""
@@ -161,6 +165,11 @@ class ExperienceRecipe(Section):
     def is_chat(self) -> bool:
         """True if the experience model is instructed, by its chat template or at an endpoint."""
         return self.template == "chat" or bool(self.endpoint_model)
+
+    @property
+    def max_stream_tokens(self) -> int:
+        """Tokens of a prompt and its answer, be it a prediction or a variation of a task."""
+        return self.max_prompt_tokens + max(self.max_new_tokens, VARIATION_TOKENS)
 
     @property
     def as_fitted(self) -> Self:

@@ -10,6 +10,7 @@ from typing import Any
 from models.examples.reviews import Lesson, review_group
 from models.experience.experience_model import parse_prediction
 from models.experience.predictors import LocalPredictor
+from models.methods.importance import corrected_for
 from models.methods.judges import TaughtJudge, TaughtOptions
 from models.training.jobs import PolicyUpdateJob
 from schemas.recipes.learning import RlRecipe
@@ -62,7 +63,8 @@ def improve_judge(
     metrics = {**_metrics(reviewed, options), "lessons_trained": len(groups) / max(1, len(lessons))}
     if not groups:
         return {"model": experience_model, "metrics": metrics}
-    update = PolicyUpdateJob(groups, updates, round, training.tokens_per_batch)
+    corrected = corrected_for(updates, recipe.engine)
+    update = PolicyUpdateJob(groups, corrected, round, training.tokens_per_batch)
     model, state, learnt = updated(experience_model, reference, update, training, "judge")
     return {"model": put_model(model, experience_model, state, round=round), "metrics": metrics | learnt}
 

@@ -80,7 +80,7 @@ def _open_judge(judge: Reference, experience: ExperienceRecipe, engine: EngineRe
     model = get_frozen_model(judge)
     room = model.network.config.max_position_embeddings - _MAX_NEW_TOKENS
     longest = min(experience.max_prompt_tokens, room)
-    sampler = open_engine("experience model", judge, engine, seed)
+    sampler = open_engine("experience model", judge, engine, seed, experience.max_stream_tokens)
     return ChatNetwork(
         sampler, model.format, longest, _MAX_NEW_TOKENS, lambda limits: run_context().display.time.met("rubric", limits)
     )

@@ -10,14 +10,12 @@ from infra.environments.by_name import admissible_actions_of, open_environment
 from models.experience.experience_model import Dream, ExperienceModel
 from models.methods.judges import open_judge
 from models.rollout.rollouts import Rollout, RolloutOptions, RolloutProgress
-from models.text.policy_formats import open_policy_format
 from models.text.renaming import EntityRenaming
 from schemas.ports import Environment
 from schemas.recipes.recipe import PlayRecipe, RealPlayRecipe
 from schemas.records import AgentTask, Failure, Origin, Reference, Trajectory
 from tasks.data.retrieval_index import index_over
-from tasks.running.artifacts import get_frozen_model
-from tasks.running.engines import open_engine, open_live_engine
+from tasks.playing.open_actor import open_actor
 from tasks.running.predictors import open_predictor
 
 _NUM_ATTEMPTS = 3
@@ -61,17 +59,9 @@ def play(
     Renamings, by task id, change the names that the policy is shown. With follow, episodes go on with the policy's
     successor as soon as it has one.
     """
-    opened = open_live_engine if follow else open_engine
-    rollout = Rollout(
-        opened("policy", policy, recipe.engine, seed),
-        open_policy_format(get_frozen_model(policy).format, recipe.policy),
-        environment,
-        origin,
-        RolloutOptions(
-            temperature, recipe.environment.max_steps, recipe.policy.max_episode_tokens, recipe.policy.num_slots
-        ),
-        renamings,
-    )
+    actor, max_steps = open_actor(policy, recipe, seed, follow=follow), recipe.environment.max_steps
+    options = RolloutOptions(temperature, max_steps, actor.max_episode_tokens, recipe.policy.num_slots)
+    rollout = Rollout(actor.engine, actor.format, environment, origin, options, renamings)
     started = time.monotonic()
     with run_context().display.stage(stage) as report:
 

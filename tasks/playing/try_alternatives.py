@@ -64,6 +64,6 @@ def _proposals(
     num_wanted, rng = recipe.start.early_experience.alternatives, random.Random(recipe.seed)
     if proposer is None:
         return proposed_by_environment(demonstrations, open_environment(recipe.environment), num_wanted, rng)
-    engine = open_engine("policy", proposer, recipe.engine, recipe.seed)
+    engine = open_engine("policy", proposer, recipe.engine, recipe.seed, recipe.policy.max_episode_tokens)
     format = open_policy_format(get_frozen_model(proposer).format, recipe.policy)
     return proposed_by_policy(demonstrations, engine, format, num_wanted, rng), 0

@@ -17,7 +17,7 @@ _OTHER_NUMBERS = 1_000_000_007
 """Seed offset between an engine and its successor."""
 
 
-def open_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -> Engine:
+def open_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int, max_tokens: int) -> Engine:
     """Open an engine that samples from a stored model.
 
     Args:
@@ -25,12 +25,16 @@ def open_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -
         model: Model to sample from, verified before it is loaded.
         recipe: Section that names the engine.
         seed: Seed of the torch engine; vLLM draws by itself.
+        max_tokens: Tokens of a stream, prompts and answers; never more than the model has positions. What is longer is
+            not sampled, by neither engine.
     """
     with run_context().display.timed("engines"):
+        opened = get_frozen_model(model)
+        length = min(max_tokens, opened.max_positions)
         if recipe.name == "vllm":
-            say = run_context().display.say
-            return serving(role, model.sha256, lambda folder: fetch_merged_model(model, folder), recipe.vllm_dtype, say)
-        return TorchEngine(engine_weights(get_frozen_model(model).network), seed, model.sha256)
+            say, dtype = run_context().display.say, recipe.vllm_dtype
+            return serving(role, model.sha256, lambda folder: fetch_merged_model(model, folder), dtype, say, length)
+        return TorchEngine(engine_weights(opened.network), seed, model.sha256, length)
 
 
 _latest_weights: dict[Role, Reference] = {}
@@ -41,21 +45,22 @@ def publish_weights(role: Role, model: Reference) -> None:
     _latest_weights[role] = model
 
 
-def open_live_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int) -> Engine:
+def open_live_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int, max_tokens: int) -> Engine:
     """Open an engine that starts with a stored model, or its latest successor, and moves on to each newer one."""
-    return LiveWeightsEngine(_Newest(role, model, recipe, seed))
+    return LiveWeightsEngine(_Newest(role, model, recipe, seed, max_tokens))
 
 
 class _Newest:
     """Opener of the engine for a role's newest model."""
 
-    def __init__(self, role: Role, model: Reference, recipe: EngineRecipe, seed: int) -> None:
+    def __init__(self, role: Role, model: Reference, recipe: EngineRecipe, seed: int, max_tokens: int) -> None:
         self._role: Role = role
-        self._recipe, self._seed = recipe, seed
+        self._recipe, self._seed, self._max_tokens = recipe, seed, max_tokens
         self._open(_latest_weights.get(role, model))
 
     def _open(self, model: Reference) -> None:
-        self._model, self._engine = model, open_engine(self._role, model, self._recipe, self._seed)
+        self._model = model
+        self._engine = open_engine(self._role, model, self._recipe, self._seed, self._max_tokens)
 
     def __call__(self) -> Engine:
         newest = _latest_weights.get(self._role, self._model)

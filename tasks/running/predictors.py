@@ -28,7 +28,13 @@ def endpoint_model_of(model: Reference) -> str:
     return objects().get_json(model)["model"] if model.kind == _ENDPOINT_MODEL else ""
 
 
-def open_predictor(experience_model: Reference, engine: EngineRecipe, recipe: ExperienceRecipe, seed: int) -> Predictor:
+def open_predictor(
+    experience_model: Reference,
+    engine: EngineRecipe,
+    recipe: ExperienceRecipe,
+    seed: int,
+    max_new_tokens: int | None = None,
+) -> Predictor:
     """Open the predictor of an experience model.
 
     Args:
@@ -37,12 +43,13 @@ def open_predictor(experience_model: Reference, engine: EngineRecipe, recipe: Ex
         recipe: What the model reads and writes, and the limits of both; an endpoint model has its provider's limit of
             new tokens.
         seed: Seed of the sampling.
+        max_new_tokens: Tokens of an answer that is no prediction; None: the recipe's limit of predictions.
     """
     if name := endpoint_model_of(experience_model):
         return open_chat_predictor(name, recipe, seed)
-    sampler = open_engine(_ROLE, experience_model, engine, seed)
+    sampler = open_engine(_ROLE, experience_model, engine, seed, recipe.max_stream_tokens)
     format = open_experience_format(get_frozen_model(experience_model).format, recipe)
-    return LocalPredictor(sampler, format, recipe.max_new_tokens, recipe.top_p, _met)
+    return LocalPredictor(sampler, format, max_new_tokens or recipe.max_new_tokens, recipe.top_p, _met)
 
 
 def open_chat_predictor(model: str, recipe: ExperienceRecipe, seed: int) -> ChatPredictor:

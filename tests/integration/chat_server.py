@@ -35,6 +35,9 @@ class ChatServer(ThreadingHTTPServer):
             self.num_requests += 1
             return bool(self.fail_every) and self.num_requests % self.fail_every == 1
 
+    def finish_reason(self, text: str) -> str:
+        return "stop"
+
     def answer(self, body: dict) -> str:
         with self.one_at_a_time:
             self.questions.append(body)
@@ -75,9 +78,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send("text/html", self.server.page)
         else:
             with self._counted():
-                self._send(
-                    "application/json", json.dumps(_completion(body["model"], self.server.answer(body))).encode()
-                )
+                text = self.server.answer(body)
+                completion = _completion(body["model"], text, self.server.finish_reason(text))
+                self._send("application/json", json.dumps(completion).encode())
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -102,21 +105,21 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _completion(model: str, text: str) -> dict:
+def _completion(model: str, text: str, finish_reason: str) -> dict:
     message = {"role": "assistant", "content": text}
     return {
         "id": "1",
         "object": "chat.completion",
         "created": 1,
         "model": model,
-        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+        "choices": [{"index": 0, "finish_reason": finish_reason, "message": message}],
         "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
     }
 
 
 @contextmanager
-def chat_server(fail_every: int = 0) -> Iterator[ChatServer]:
-    server = ChatServer(fail_every)
+def chat_server(fail_every: int = 0, kind: type[ChatServer] = ChatServer) -> Iterator[ChatServer]:
+    server = kind(fail_every)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server

@@ -13,6 +13,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 PLAN = Path(__file__).with_name("plan")
+ASKED = Path(__file__).with_name("asked")
+Path(__file__).with_name("arguments").write_text(json.dumps(sys.argv[1:]))
 NAN = {"choices": [{"index": 0, "token_ids": [7, 8], "logprobs": {"token_logprobs": [-0.5, float("nan")]}}]}
 BAD = {
     "nan": json.dumps(NAN),
@@ -27,20 +29,24 @@ BAD = {
 }
 FINE = json.dumps({"choices": [{"index": 0, "token_ids": [7, 0], "logprobs": {"token_logprobs": [-0.5, -0.25]}}]})
 
+ONE = json.dumps({"choices": [{"index": 0, "token_ids": [7], "logprobs": {"token_logprobs": [-0.5]}}]})
+
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.answer(200, "vllm:generation_tokens_total 7" if self.path == "/metrics" else "")
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with ASKED.open("a") as file:
+            file.write(json.dumps({"prompts": asked["prompt"], "max_tokens": asked["max_tokens"]}) + "\n")
         what, *later = PLAN.read_text().splitlines() or ["fine"]
         PLAN.write_text("\n".join(later))
         if what == "die":
             os._exit(1)
         if what == "hang":
             time.sleep(3600)
-        self.answer(500 if what == "out of memory" else 200, BAD.get(what, FINE))
+        self.answer(500 if what == "out of memory" else 200, ONE if what == "one" else BAD.get(what, FINE))
 
     def answer(self, status: int, text: str) -> None:
         self.send_response(status)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -150,6 +151,24 @@ def test_other_weights_take_effect_without_a_restart_and_an_engine_of_the_old_on
 def test_what_vllm_refuses_is_told(served):
     with pytest.raises(EngineError, match="answers /v1/completions with 400"):
         VllmEngine(served).complete([[5] * 5000], Sampling(8, (_END,)))
+
+
+def test_streams_that_are_full_are_cut_where_the_torch_engine_cuts_them(shipped, tmp_path):
+    home, greedy = settings().model_copy(update={"home": tmp_path}), Sampling(6, (), 0.0)
+    role = ServedRole(home, "short", "shipped", shipped.save, "float32", print, max_tokens=40)
+    torch_engine = TorchEngine(weights_of(shipped.network, torch.float32), 0, "shipped", max_tokens=40)
+    try:
+        found = []
+        for engine in (VllmEngine(role), torch_engine):
+            streams = engine.open(4)
+            streams.extend(range(4), [[5] * 20, [6, 7] * 19, [7] * 40, [8] * 500])
+            found.append([replace(one, logprobs=[]) for one in streams.generate(range(4), greedy)])
+        assert found[0] == found[1]
+        assert [(len(one.ids), one.out_of_room) for one in found[0]] == [(6, False), (2, True), (0, True), (0, True)]
+        with pytest.raises(EngineError, match=r"(?s)answers /v1/completions with 400.*40"):
+            role.complete([[5] * 41], greedy)
+    finally:
+        role.close()
 
 
 @pytest.mark.parametrize(("number", "log"), [(signal.SIGKILL, ""), (signal.SIGSTOP, "most recent call first")])

@@ -102,7 +102,7 @@ def trl_loss(network, reference, old, options, temperature, groups, tmp_path, **
     with torch.no_grad():
         for name, source in (("old_per_token_logps", old), ("ref_per_token_logps", reference)):
             batch[name] = reference_logprobs(source, batch, temperature)
-    if options.importance_correction != "none":
+    if options.is_corrected:
         trainer.use_vllm = trainer.vllm_importance_sampling_correction = True
         batch["importance_sampling_ratio"] = their_importance(batch, options)
     return trainer._compute_loss(trainer.model, batch)

@@ -93,3 +93,28 @@ def test_what_is_sampled_is_distributed_as_the_network_says(temperature, top_p):
     assert likelihood_of_draws([one.ids[0] for one in sampled], nucleus) > 0.001
     for one in sampled[:20]:
         assert one.logprobs[0] == pytest.approx(math.log(nucleus[one.ids[0]]), abs=1e-4)
+
+
+def test_a_full_stream_is_not_sampled_and_one_that_gets_full_is_cut_there():
+    prompts, sampling = [[3, 1, 4], [2] * 8, [5] * 10, [6] * 11], Sampling(6, (), temperature=0)
+    engine = TorchEngine(exact(tiny_network()), 0, "w", max_tokens=10)
+    limited, free = engine.open(4), TorchEngine(exact(tiny_network()), 0, "w").open(4)
+    for streams in (limited, free):
+        streams.extend(range(4), prompts)
+    whole, cut, *full = limited.generate(range(4), sampling)
+    first, second, *_ = free.generate(range(4), sampling)
+    assert whole == first
+    assert (cut.ids, cut.logprobs, cut.ended, cut.out_of_room) == (second.ids[:2], second.logprobs[:2], False, True)
+    assert [(one.ids, one.ended, one.out_of_room) for one in full] == [([], False, True)] * 2
+    assert [limited.length(row) for row in range(4)] == [9, 10, 10, 11]
+    assert limited.num_sampled == 8
+
+
+def test_an_answer_that_ends_with_its_stream_is_whole():
+    free = TorchEngine(exact(tiny_network()), 0).open(1)
+    free.extend([0], [[3, 1, 4]])
+    (one,) = free.generate([0], Sampling(3, (), temperature=0))
+    streams = TorchEngine(exact(tiny_network()), 0, max_tokens=6).open(1)
+    streams.extend([0], [[3, 1, 4]])
+    (same,) = streams.generate([0], Sampling(9, (one.ids[-1],), temperature=0))
+    assert (same.ids, same.ended, same.out_of_room) == (one.ids, True, False)

@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -144,6 +145,20 @@ def test_the_dream_refuses_what_is_no_line_of_text_without_asking_the_model(acti
     dream.reset({4: replace(TASK, initial_state=SITUATION.state)})
     step = dream.step({4: action})[4]
     assert (step.state, step.reward, step.done, step.failure) == (SITUATION.state, 0.0, False, None)
+
+
+def test_a_prompt_that_leaves_no_room_is_a_failed_prediction_and_harms_no_other():
+    model, met = load_model(SHIPPED / "textworld-tiny"), Counter()
+    format = PlainExperience(model.format)
+    long = replace(SITUATION, state="\n".join(f"- thing {number}: counter" for number in range(60)))
+    limit = len(format.situation(SITUATION).ids) + 40
+    assert len(format.situation(long).ids) > limit
+    engine = TorchEngine(engine_weights(model.network), 0, max_tokens=limit)
+    predictor = LocalPredictor(engine, format, 40, met=met.update)
+    refused, predicted = ExperienceModel(predictor, None, ExperienceRecipe(num_retries=0)).predict([long, SITUATION])
+    assert (refused.failure, refused.reasoning) == (Failure.UNPARSABLE, "")
+    assert predicted.failure is None
+    assert met == {"prompts that leave no room for an answer": 1}
 
 
 class Fridge:

@@ -9,6 +9,7 @@ from models.network.language_model import load_model
 from models.rollout.rollouts import Rollout, RolloutOptions
 from models.text.renaming import EntityRenaming
 from schemas.recipes.environments import CookingRecipe
+from schemas.records import Failure
 from schemas.sampling import Sampled
 from tasks.backbones.find_backbone import SHIPPED
 from tests.rollouts import Speaker, plain_policy, rollout_options
@@ -84,3 +85,42 @@ def test_what_a_policy_says_under_an_alias_is_done_to_the_thing_itself(model):
     (turn,) = episode.turns
     assert turn.action == action
     assert turn.step.state != turn.state
+
+
+class Counted:
+    """Environment that counts the actions that it is asked to take."""
+
+    def __init__(self, environment):
+        self.environment, self.num_actions = environment, 0
+        self.reset = environment.reset
+
+    def step(self, actions):
+        self.num_actions += len(actions)
+        return self.environment.step(actions)
+
+
+@pytest.mark.parametrize("remember_episode", [True, False])
+def test_an_episode_whose_stream_is_full_has_no_outcome_and_others_are_those_without_a_limit(model, remember_episode):
+    environment, format = (
+        open_environment(CookingRecipe()),
+        plain_policy(model.format, remember_episode=remember_episode),
+    )
+    tasks, options = environment.tasks("train", 8), rollout_options(max_steps=6, temperature=0.0)
+    weights = engine_weights(model.network)
+    free = Rollout(TorchEngine(weights, 0), format, environment, "real", options).play(tasks)
+    lengths = sorted(max(len(stream.ids) for stream in one.tokens) for one in free)
+    limit = lengths[len(lengths) // 2] - 1
+    counted = Counted(environment)
+    rollout = Rollout(TorchEngine(weights, 0, max_tokens=limit), format, counted, "real", options)
+    limited = rollout.play(tasks)
+    assert lengths[0] <= limit < lengths[-1], "some fit, some do not"
+    for ours, theirs in zip(free, limited, strict=True):
+        if max(len(stream.ids) for stream in ours.tokens) <= limit:
+            assert theirs == ours
+        else:
+            assert (theirs.failure, theirs.truncated, theirs.success) == (Failure.TOO_LONG, False, False)
+            assert theirs.turns[:-1] == ours.turns[: len(theirs.turns) - 1]
+            assert theirs.turns[-1].step.state == theirs.turns[-1].state
+    failed = [one for one in limited if one.failure]
+    assert counted.num_actions == sum(len(one.turns) for one in limited) - len(failed)
+    assert rollout.limits[f"streams full after {options.max_episode_tokens} tokens"] == len(failed)

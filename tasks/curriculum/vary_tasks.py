@@ -17,7 +17,7 @@ from models.methods.curricula import tasks_to_vary
 from schemas.ports import RealEnvironment
 from schemas.recipes.digests import digest_of
 from schemas.recipes.learning import CurriculumRecipe
-from schemas.recipes.networks import EngineRecipe, ExperienceRecipe
+from schemas.recipes.networks import VARIATION_TOKENS, EngineRecipe, ExperienceRecipe
 from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import AgentTask, Reference
 from tasks.playing.groups import seed_of_round
@@ -25,9 +25,6 @@ from tasks.running.artifacts import get_tasks, put_tasks
 from tasks.running.device import use_threads
 from tasks.running.predictors import open_chat_predictor, open_endpoint, open_predictor
 from tasks.running.versioned import versioned_task
-
-_MAX_NEW_TOKENS = 512
-"""Maximum number of new tokens of a variation."""
 
 
 @versioned_task
@@ -78,10 +75,10 @@ def _generator(
     seed: int,
 ) -> Predictor:
     """Open the task generator: the experience model's weights with another prompt, unless the recipe names a model."""
-    asked = experience.model_copy(update={"max_new_tokens": _MAX_NEW_TOKENS, "top_p": 1.0})
+    asked = experience.model_copy(update={"top_p": 1.0})
     if recipe.generator_model:
         return open_chat_predictor(recipe.generator_model, asked, seed)
-    return open_predictor(experience_model, engine, asked, seed)
+    return open_predictor(experience_model, engine, asked, seed, VARIATION_TOKENS)
 
 
 def generate(generator: Predictor, tasks: Sequence[AgentTask], recipe: CurriculumRecipe) -> list[AgentTask]:

@@ -1,0 +1,1 @@
+"""The tasks of a round: which come next, and new ones."""
