@@ -12,9 +12,9 @@ from infra.context import replay_store, run_context
 from models.methods.curricula import open_curriculum
 from schemas.recipes.learning import CurriculumRecipe
 from schemas.records import AgentTask, Reference
-from tasks.curriculum.draw_tasks import draw_tasks
 from tasks.data.provenance import made_here
 from tasks.data.rows import Provenance
+from tasks.playing.draw_tasks import draw_tasks
 from tasks.playing.groups import name_of_part
 from tasks.running.artifacts import get_tasks, get_trajectories, put_tasks
 from tasks.running.versioned import versioned_task

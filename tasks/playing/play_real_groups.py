@@ -9,9 +9,9 @@ from typing import Any
 from schemas.recipes.learning import CurriculumRecipe, RolloutRecipe
 from schemas.recipes.recipe import PlayRecipe
 from schemas.records import Reference
-from tasks.curriculum.draw_tasks import draw_tasks
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import store_rows
+from tasks.playing.draw_tasks import draw_tasks
 from tasks.playing.entity_renaming import draw_entity_renamings
 from tasks.playing.groups import name_of_part, named_groups, refused_share, seed_of_round
 from tasks.playing.play import play_real
