@@ -7,14 +7,14 @@ from models.experience.experience_answer import as_prediction, as_variation
 from models.experience.experience_prompt import VARY, instructions, task_to_vary
 from models.experience.predictors import Met
 from models.experience.situation_in_budget import situation_in_budget
+from models.text.characters import CHARACTERS_PER_TOKEN, Characters
 from models.text.policy_format import Shown
 from models.text.prompts import TransitionQuery
 from schemas.chat import ChatModel, IsFine, Question
 from schemas.recipes.networks import NextState
 from schemas.records import AgentTask
 
-_CHARACTERS_PER_TOKEN = 4
-"""Characters of a token, on average: the tokenizer of a model at an endpoint is not known."""
+_CHARACTERS = Characters()
 
 
 class ChatPredictor:
@@ -41,7 +41,7 @@ class ChatPredictor:
         """
         self._chat, self._seed, self._num_drawn, self._top_p = chat, seed, 0, top_p
         self._next_state: NextState = next_state
-        self._max_characters = max_prompt_tokens * _CHARACTERS_PER_TOKEN
+        self._max_characters = max_prompt_tokens * CHARACTERS_PER_TOKEN
         self._met = met
 
     def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
@@ -49,7 +49,7 @@ class ChatPredictor:
         messages = [self._message(one) for one in situations]
         self._met(Counter(limit for one in messages for limit in one.limits))
         asked = [
-            (instructions(one, self._next_state), "".join(map(chr, shown.ids)))
+            (instructions(one, self._next_state), _CHARACTERS.decode(shown.ids))
             for one, shown in zip(situations, messages, strict=True)
         ]
         answers = self._answers(asked, temperature, lambda i, text: as_prediction(situations[i], text) is not None)
@@ -63,7 +63,7 @@ class ChatPredictor:
 
     def _message(self, situation: TransitionQuery) -> Shown:
         """Return the characters of a situation's message, with as much history and as many demonstrations as fit."""
-        return situation_in_budget(situation, self._next_state, self._max_characters, _characters, ([], []))
+        return situation_in_budget(situation, self._next_state, self._max_characters, _CHARACTERS.ids, ([], []))
 
     def _answers(self, asked: Sequence[tuple[str, str]], temperature: float, is_fine: IsFine) -> list[str]:
         """Answer each question; equal questions have equal seeds, and so equal answers, at temperature 0 only."""
@@ -75,8 +75,3 @@ class ChatPredictor:
             for (system, user), seed in zip(asked, seeds, strict=True)
         ]
         return self._chat.answer(questions, is_fine)
-
-
-def _characters(text: str) -> list[int]:
-    """Return a text as numbers of its characters, which stand for its tokens."""
-    return [*map(ord, text)]
