@@ -23,6 +23,9 @@ def export(
     policy: Annotated[
         PolicyName | None, typer.Option(help="Which policy of the run; the one that its gate judged if not given.")
     ] = None,
+    merge: Annotated[
+        bool, typer.Option(help="Merge adapters into the weights, or write them as files of their own.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Write a policy as a Hugging Face folder with a model card: `AutoModelForCausalLM.from_pretrained` loads it."""
@@ -33,7 +36,7 @@ def export(
     require_empty(folder)
     from flows.promotion.export import export_policy
 
-    export_policy(found, folder)
+    export_policy(found, folder, merge=merge)
     written = {"folder": str(folder), "policy": found.title, "sha256": found.reference.sha256}
     print_json(written) if as_json else typer.echo(f"{found.title} is in {folder}: README.md says how to load it")
 

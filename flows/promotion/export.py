@@ -6,15 +6,16 @@ from flows.reports.model_card import model_card
 from flows.runs.find_policy import FoundPolicy
 from infra.files.whole_folder import whole_folder
 from schemas.errors import IntegrityError, StorageError
-from tasks.running.artifacts import fetch_merged_model
+from tasks.running.artifacts import fetch_merged_model, fetch_model
 
 
-def export_policy(found: FoundPolicy, folder: Path) -> None:
-    """Write weights with adapters merged, configuration, tokenizer and README.md; all of them or nothing.
+def export_policy(found: FoundPolicy, folder: Path, *, merge: bool = True) -> None:
+    """Write weights, configuration, tokenizer with chat template and README.md; all of them or nothing.
 
     Args:
         found: Policy to export; every file of it is verified.
         folder: Target folder, new or empty.
+        merge: Merge adapters into the weights; else they are files of their own, in peft's format, beside the base.
 
     Raises:
         InputError: the folder is not empty.
@@ -23,7 +24,7 @@ def export_policy(found: FoundPolicy, folder: Path) -> None:
     """
     with whole_folder(folder) as partial:
         try:
-            fetch_merged_model(found.reference, partial)
+            (fetch_merged_model if merge else fetch_model)(found.reference, partial)
         except (StorageError, IntegrityError) as error:
             raise type(error)(f"{found.title} cannot be exported: {error}. {_remedy(found)}") from error
         (partial / "README.md").write_text(model_card(found))

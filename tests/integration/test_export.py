@@ -118,6 +118,18 @@ def test_the_folder_holds_a_model_and_its_card_and_nothing_that_can_run(stored, 
     assert list(folder.parent.glob(".agent*")) == []
 
 
+def test_adapters_can_stay_files_of_their_own(stored, tmp_path):
+    export_policy(find_policy("tiny", PolicyName.SIM_TO_REAL), tmp_path / "apart", merge=False)
+    assert (tmp_path / "apart" / "adapter_model.safetensors").exists()
+    apart, whole = (
+        AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
+        for folder in (tmp_path / "apart", exported(tmp_path, "tiny", PolicyName.SIM_TO_REAL))
+    )
+    ids = torch.tensor([[1, 2, 3, 4]])
+    with torch.no_grad():
+        torch.testing.assert_close(apart(ids).logits, whole(ids).logits, atol=1e-5, rtol=1e-5)
+
+
 def test_files_are_the_stored_bytes(stored, tmp_path):
     folder = exported(tmp_path)
     for name, sha256 in objects().get_json(stored["dream"]).items():
