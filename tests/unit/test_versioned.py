@@ -86,7 +86,7 @@ def test_code_that_only_the_judge_uses_makes_it_judge_again_and_nothing_be_dream
 
 
 def test_digests_of_a_steps_files_tell_whether_its_code_is_the_same(checkout):
-    code = code_of("playing.propose_tasks")
+    code = code_of("curriculum.propose_tasks")
     assert digests_now(code) == code
     edit(
         checkout / "models" / "methods" / "curricula" / "__init__.py", "import random\n", "import math\nimport random\n"
