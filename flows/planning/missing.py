@@ -10,10 +10,10 @@ from infra.environments.by_name import open_environment
 from infra.settings import settings
 from models.network.language_model import load_architecture, require_computable
 from models.network.lora import require_peft
-from models.text.policy_formats import open_policy_format
 from schemas.errors import DreamGymError
 from schemas.recipes.recipe import Recipe
 from tasks.backbones.find_backbone import backbone_folder
+from tasks.planning.contract import require_contract
 
 
 def missing(recipe: Recipe) -> list[str]:
@@ -38,7 +38,7 @@ def _others(recipe: Recipe) -> Iterator[str]:
             found = backbone_folder(backbone) or backbone.model
             config, format = load_architecture(found, revision=backbone.revision)
             require_computable(config, recipe.training, settings().num_ranks)
-            open_policy_format(format, recipe.policy)
+            require_contract(format, recipe)
 
     def adapters() -> None:
         if recipe.training.lora_rank:
