@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any
 
-from tasks.curriculum.propose_tasks import observe_groups, propose_tasks
-
 from flows.loop.lineage import Lineage
 from models.methods.auxiliaries import Auxiliary
 from models.methods.curricula import Curriculum
@@ -14,6 +12,7 @@ from models.methods.replays import Replay
 from schemas.recipes.learning import RlRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
+from tasks.curriculum.propose_tasks import observe_groups, propose_tasks
 from tasks.playing.dream import dream
 from tasks.playing.play_real_groups import play_real_groups
 

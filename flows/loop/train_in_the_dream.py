@@ -4,8 +4,6 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from tasks.curriculum.vary_tasks import vary_tasks
-
 from flows.loop.consolidation import Consolidation, is_due
 from flows.loop.evaluate_and_judge import alarm
 from flows.loop.judging import StateValues
@@ -20,6 +18,7 @@ from models.methods.method import open_method
 from schemas.recipes.learning import DreamRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
+from tasks.curriculum.vary_tasks import vary_tasks
 from tasks.data.annotate import annotate
 from tasks.data.pool_tasks import pool_tasks
 from tasks.judging.measure_fidelity import measure_fidelity

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 import pytest
-from tasks.curriculum.propose_tasks import _generator
 
 from infra.engines import vllm
 from infra.engines.vllm import ServedRole, VllmEngine
@@ -17,6 +16,7 @@ from schemas.recipes.networks import EngineRecipe, ExperienceRecipe
 from schemas.recipes.policy import PolicyRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.sampling import Sampled, Sampling
+from tasks.curriculum.propose_tasks import _generator
 from tasks.playing.play import play
 from tasks.running.predictors import open_predictor
 from tests.fresh import reset_context

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
-from tasks.curriculum.vary_tasks import generate
 
 from models.examples.variation_pairs import variation_pairs
 from models.experience.task_selector import TaskSelector
 from schemas.recipes.learning import CurriculumRecipe
 from schemas.records import AgentTask, Step, Trajectory, Turn
+from tasks.curriculum.vary_tasks import generate
 
 TASK = AgentTask("t", "fry the carrot", "train", "f", initial_state="- you: kitchen")
 
