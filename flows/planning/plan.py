@@ -101,13 +101,17 @@ def require_memory(recipe: Recipe, estimate: Estimate | str) -> None:
     """
     if isinstance(estimate, str):
         return
+    if not estimate.fits:
+        raise InputError(_too_large(recipe, estimate))
     if estimate.disk_free is not None and estimate.disk > estimate.disk_free:
         raise InputError(
             f"{recipe.name} stores {gib(estimate.disk)} of models and optimiser states, and {gib(estimate.disk_free)} are free: "
             "free some, name a bucket (DREAMGYM_OBJECT_STORE), or try --set training.lora_rank=16"
         )
-    if estimate.fits:
-        return
+
+
+def _too_large(recipe: Recipe, estimate: Estimate) -> str:
+    """Return how much memory is missing, and what to change."""
     training = recipe.training
     changes = {
         "training.gradient_checkpointing=true": not training.gradient_checkpointing,
@@ -115,7 +119,7 @@ def require_memory(recipe: Recipe, estimate: Estimate | str) -> None:
         f"training.tokens_per_batch={training.tokens_per_batch // 4}": training.tokens_per_batch >= 2048,
     }
     open_to = ", ".join(f"--set {change}" for change, is_open in changes.items() if is_open)
-    raise InputError(
+    return (
         f"{recipe.name} takes {gib(estimate.needed)} of memory, and {estimate.device} has {gib(estimate.available)}: "
         f"try {open_to or 'a smaller backbone'}, or train on more ranks (DREAMGYM_NUM_RANKS)"
     )

@@ -16,7 +16,7 @@ from schemas.recipes.networks import EngineRecipe, ExperienceRecipe
 from schemas.recipes.policy import PolicyRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.sampling import Sampled, Sampling
-from tasks.curriculum.propose_tasks import _generator
+from tasks.curriculum.vary_tasks import _generator
 from tasks.playing.play import play
 from tasks.running.predictors import open_predictor
 from tests.fresh import reset_context

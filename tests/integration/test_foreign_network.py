@@ -55,7 +55,7 @@ def loss_on(policy, demonstrations) -> float:
 
 def played(policy, num_episodes: int):
     """Return episodes of one task by the torch engine, every other one of which is said to have won."""
-    environment, engine = open_environment(RECIPE.environment), open_engine("policy", policy, EngineRecipe(), 0)
+    environment, engine = open_environment(RECIPE.environment), open_engine("policy", policy, EngineRecipe(), 0, 512)
     format = plain_policy(get_frozen_model(policy).format, remember_episode=False)
     rollout = Rollout(engine, format, environment, "dream", rollout_options(max_steps=3))
     (task,) = environment.tasks("train", 1)
