@@ -108,9 +108,10 @@ def _cost_table(summary: dict[str, Any]) -> Table:
     for heading in ("stage", "seconds", "tokens", "failed episodes", "limits met"):
         table.add_column(heading, justify="left" if heading == "stage" else "right")
     counted = summary["stage_tokens"], *(_sums(summary.get(name, {})) for name in ("stage_failures", "stage_limits"))
-    for stage, seconds in summary["stage_seconds"].items():
+    seconds, limits = summary["stage_seconds"], counted[-1]
+    for stage in dict.fromkeys((*seconds, *limits)):  # predictions are part of other stages
         counts = [f"{one[stage]:,}" if one.get(stage) else "" for one in counted]
-        table.add_row(stage_label(stage), f"{seconds:.1f}", *counts)
+        table.add_row(stage_label(stage), f"{seconds[stage]:.1f}" if stage in seconds else "", *counts)
     for model, cost in summary["endpoint_costs"].items():
         label = f"{model} at the endpoint: {cost['num_requests']:,} requests, {cost['num_cached']:,} cached answers"
         table.add_row(label, "", f"{cost['num_prompt_tokens'] + cost['num_completion_tokens']:,}")

@@ -21,6 +21,7 @@ STAGE_LABELS = {
     "start policy": "clone start policy",
     "experience model": "fit experience model",
     "fidelity": "one-step fidelity",
+    "predictions": "predictions and variations",
     "alternatives": "other actions than demonstrated",
     "world model": "learn consequences of actions",
     "preferences": "prefer better logs",

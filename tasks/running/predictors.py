@@ -15,6 +15,8 @@ from tasks.running.artifacts import get_frozen_model
 from tasks.running.engines import open_engine
 
 _ROLE = "experience model"
+_ANSWERS = "predictions"
+"""Name under which limits that the experience model met are counted, whatever stage asked it."""
 _ENDPOINT_MODEL = "endpoint model"
 
 
@@ -58,7 +60,7 @@ def open_chat_predictor(model: str, recipe: ExperienceRecipe, seed: int) -> Chat
 
 
 def _met(limits: Mapping[str, int]) -> None:
-    run_context().display.time.met(_ROLE, limits)
+    run_context().display.time.met(_ANSWERS, limits)
 
 
 def open_endpoint(model: str) -> Endpoint:

@@ -36,7 +36,7 @@ def test_qwen3_with_adapters_goes_through_a_whole_cycle(tmp_path):
     changes = (*in_its_place(tmp_path, "qwen3"), *SMALLER, *plain, "environment.max_steps=12")
     made = lineage_of(tmp_path, "qwen3-0.6b-lora-1gpu", changes)
     assert made >= {"start", "experience_model", "dream", "sim_to_real"}
-    limits = json.loads(dreamgym_here(tmp_path, "show", "--json").stdout)["stage_limits"]["experience model"]
+    limits = json.loads(dreamgym_here(tmp_path, "show", "--json").stdout)["stage_limits"]["predictions"]
     assert limits.keys() >= {"answers longer than 24 tokens", "prompts without their farthest demonstrations"}
 
 

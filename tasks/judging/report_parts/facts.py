@@ -50,14 +50,15 @@ def time_chart(stage_seconds: Mapping[str, float]) -> Markup:
 def stage_rows(record: Record) -> list[list[str]]:
     """Return one row per stage: time, tokens, episodes without an outcome with their reasons, and limits that were met."""
     counts = [record.get(name, {}) for name in ("stage_failures", "stage_limits")]  # absent in records of older runs
+    seconds = record["stage_seconds"]
     return [
         [
             stage_label(stage),
-            f"{seconds:,.1f} s",
+            f"{seconds[stage]:,.1f} s" if stage in seconds else "",
             count(record["stage_tokens"][stage]) if stage in record["stage_tokens"] else "",
             *("; ".join(f"{number:,}: {what}" for what, number in one.get(stage, {}).items()) for one in counts),
         ]
-        for stage, seconds in record["stage_seconds"].items()
+        for stage in dict.fromkeys((*seconds, *counts[-1]))  # predictions are part of other stages
     ]
 
 
