@@ -30,3 +30,13 @@ def test_a_run_says_how_its_policy_is_taken_out(lineage, versions, told, capsys)
     print_results({**SUMMARY, "lineage": lineage, "versions": versions})
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("policy")]
     assert lines == ([told] if told else [])
+
+
+def test_limits_of_predictions_have_a_row_without_a_time_of_their_own(capsys):
+    limits = {"dream": {"actions cut after 24 tokens": 2}, "predictions": {"answers longer than 128 tokens": 3}}
+    counted = {"stage_seconds": {"dream": 6.0}, "stage_limits": limits}
+    print_results({**SUMMARY, **counted, "lineage": {}, "versions": {}})
+    rows = [
+        [cell.strip() for cell in line.split("│")[1:-1]] for line in capsys.readouterr().out.splitlines() if "│" in line
+    ]
+    assert rows == [["dream episodes", "6.0", "", "", "2"], ["predictions and variations", "", "", "", "3"]]
