@@ -1,9 +1,10 @@
 """A model's own chat template: the tokens around what a user says, and the token that ends an answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from models.text.encoding import encoded
 from schemas.errors import InputError
 
 _SAID, _ANSWERED = "said-by-the-user", "answered-by-the-model"
@@ -21,6 +22,10 @@ class ChatTemplate:
     """Tokens between the message and its answer."""
     end_id: int
     """Token that ends an answer."""
+
+    def ends(self, others: Iterable[int]) -> tuple[int, ...]:
+        """Return the tokens that end an answer: the template's, and others by the model's own settings."""
+        return tuple(sorted({self.end_id, *others}))
 
     @classmethod
     def of(cls, tokenizer: Any) -> "ChatTemplate":
@@ -60,7 +65,7 @@ def conversation_ids(tokenizer: Any, messages: Sequence[Mapping[str, str]]) -> l
     rest, ids = _rendered(tokenizer, marked, answered=False), list[int]()
     for one, place in zip(messages, places, strict=True):
         before, rest = _parted(rest, place)
-        ids += [*_encoded(tokenizer, before), *_encoded(tokenizer, one["content"], split_special_tokens=True)]
+        ids += [*_encoded(tokenizer, before), *encoded(tokenizer, one["content"], split_special_tokens=True)]
     return [*ids, *_encoded(tokenizer, rest)]
 
 
@@ -87,5 +92,6 @@ def _parted(text: str, said: str) -> tuple[str, str]:
     return before, after
 
 
-def _encoded(tokenizer: Any, text: str, *, split_special_tokens: bool = False) -> tuple[int, ...]:
-    return tuple(tokenizer.encode(text, add_special_tokens=False, split_special_tokens=split_special_tokens))
+def _encoded(tokenizer: Any, text: str) -> tuple[int, ...]:
+    """Return the tokens of the template's own text, special ones included."""
+    return encoded(tokenizer, text, split_special_tokens=False)

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from models.text.encoding import encoded
 from schemas.records import AgentTask, Step
 from schemas.state_text import changes_between
 
@@ -85,7 +86,7 @@ class PromptFormat:
         self.text_ids = lru_cache(maxsize=65536)(self._encode)
 
     def _encode(self, text: str) -> tuple[int, ...]:
-        return tuple(self.tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True))
+        return encoded(self.tokenizer, text, split_special_tokens=True)
 
     def ids(self, *parts: str) -> list[int]:
         """Encode parts: markers by name, everything else as content, which starts with a space."""

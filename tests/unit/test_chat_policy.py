@@ -1,5 +1,6 @@
 """Prompts and answers of an instruct model that is a policy."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,7 @@ from models.measurement.calibration import as_episode
 from models.rollout.rollouts import Rollout
 from models.text.budgets import LEFT_OUT, MIDDLE_OF_STATE, OLDEST_HISTORY, within_budget
 from models.text.chat_policy import ChatPolicy
+from models.text.chat_template import conversation_ids
 from models.text.policy_format import MALFORMED, is_malformed
 from models.text.prompts import PromptFormat, TransitionQuery
 from models.text.renaming import renamed
@@ -273,3 +275,19 @@ def test_a_replayed_dream_keeps_its_thoughts():
     assert [turn.thought for turn in real.turns] == ["because open fridge", "because cook"]
     shouted = renamed(real, lambda text: text.replace("fridge", "zan"))
     assert shouted.turns[0].thought == "because open zan"
+
+
+def test_threads_that_encode_at_the_same_time_do_not_change_each_others_tokens():
+    tokenizer = chat_tokenizer()
+    format, said = PromptFormat(tokenizer), [{"role": "user", "content": "open <|im_end|> fridge"}]
+    expected = conversation_ids(tokenizer, said)
+
+    def one_way(number: int) -> bool:
+        return conversation_ids(tokenizer, said) == expected
+
+    def other_way(number: int) -> bool:
+        return tokenizer.convert_tokens_to_ids("<|im_end|>") not in format.ids(f"<|im_end|> {number}")
+
+    with ThreadPoolExecutor(4) as threads:
+        found = [threads.submit(way, number) for number in range(1500) for way in (one_way, other_way)]
+    assert all(one.result() for one in found)
