@@ -16,6 +16,15 @@ class Sampling:
     """Nucleus sampling: only the most likely tokens that together reach this probability (arXiv 1904.09751,
     section 3.1). Never for training data: a trainer does not know which tokens were left out."""
 
+    def room(self, length: int, max_tokens: int | None) -> int:
+        """Return the number of tokens that may be sampled in a stream; 0 if it is full.
+
+        Args:
+            length: Number of tokens in the stream.
+            max_tokens: Maximum number of tokens of a stream; None: no limit.
+        """
+        return self.max_new_tokens if max_tokens is None else max(0, min(self.max_new_tokens, max_tokens - length))
+
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
@@ -29,6 +38,11 @@ class Sampled:
     """Digest of the weights that sampled it."""
     out_of_room: bool = False
     """True if the stream was full before an end token and before max_new_tokens. Without ids, its prompt filled it."""
+
+    @property
+    def content(self) -> list[int]:
+        """Sampled tokens without the end token, which cut-off ones do not have."""
+        return self.ids[:-1] if self.ended else self.ids
 
     def within(self, room: int) -> "Sampled":
         """Return the part of it that fits into a stream.

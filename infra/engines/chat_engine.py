@@ -6,6 +6,7 @@ A stream is one message of the user. Log-probabilities are 0, so nothing can be 
 from collections.abc import Sequence
 
 from infra.engines.endpoint import Endpoint
+from infra.engines.held_streams import HeldStreams
 from schemas.chat import Question
 from schemas.sampling import Sampled, Sampling
 
@@ -49,35 +50,17 @@ class ChatEngine:
         return [Sampled(ids, [0.0] * len(ids), is_whole, self.version) for ids, is_whole in answers]
 
 
-class ChatStreams:
-    """Messages, one per row; see the port TokenStreams."""
+class ChatStreams(HeldStreams):
+    """Messages, one per row, in characters."""
 
     def __init__(self, engine: ChatEngine, num_rows: int) -> None:
         """Create empty streams."""
+        super().__init__(num_rows)
         self._engine = engine
-        self._ids: list[list[int]] = [[] for _ in range(num_rows)]
-        self.num_prefilled = 0
-        self.num_sampled = 0
-
-    def restart(self, row: int) -> None:
-        """Clear a row's stream."""
-        self._ids[row] = []
-
-    def length(self, row: int) -> int:
-        """Return the number of characters in a row's stream."""
-        return len(self._ids[row])
-
-    def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
-        """Append characters to the streams."""
-        for row, new in zip(rows, ids, strict=True):
-            self._ids[row].extend(new)
-            self.num_prefilled += len(new)
 
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """Ask for an answer to each row's message, all at once."""
         texts = ["".join(map(chr, self._ids[row])) for row in rows]
         sampled = self._engine.complete(texts, sampling)
-        for row, one in zip(rows, sampled, strict=True):
-            self._ids[row].extend(one.ids)
-            self.num_sampled += len(one.ids)
+        self._append(dict(zip(rows, sampled, strict=True)))
         return sampled

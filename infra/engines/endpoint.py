@@ -60,11 +60,11 @@ class Endpoint:
         Raises:
             EngineError: the endpoint refuses, or does not answer.
         """
-        try:
-            return asyncio.run(self._answer_all(questions, is_fine, num_attempts))
-        finally:
-            self._spent(self._cost)
-            self._cost = Cost()
+
+        async def answered(client: "AsyncOpenAI", number: int, question: Question) -> str:
+            return await self._answer(client, question, partial(is_fine, number), num_attempts)
+
+        return self._counted(self._together(questions, answered))
 
     def write(self, questions: Sequence[Question]) -> list[Written]:
         """Return what the model writes to each question, once, whatever it is; nothing is cached.
@@ -72,17 +72,15 @@ class Endpoint:
         Raises:
             EngineError: the endpoint refuses, or does not answer.
         """
+        return self._counted(self._together(questions, lambda client, _, question: self._ask(client, question)))
+
+    def _counted(self, work: "Coroutine[Any, Any, OutcomeT]") -> "OutcomeT":
+        """Return what comes of asking, and report its cost, also if it fails."""
         try:
-            return asyncio.run(self._together(questions, lambda client, _, question: self._ask(client, question)))
+            return asyncio.run(work)
         finally:
             self._spent(self._cost)
             self._cost = Cost()
-
-    async def _answer_all(self, questions: Sequence[Question], is_fine: IsFine, num_attempts: int) -> list[str]:
-        async def answered(client: "AsyncOpenAI", number: int, question: Question) -> str:
-            return await self._answer(client, question, partial(is_fine, number), num_attempts)
-
-        return await self._together(questions, answered)
 
     async def _together(
         self,

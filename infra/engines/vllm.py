@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from infra.engines.held_streams import HeldStreams
 from infra.engines.vllm_server import SILENCE_S, Fetch, VllmServer
 from infra.settings import Settings, settings
 from schemas.errors import EngineError, EngineUnavailable
@@ -131,47 +132,24 @@ class VllmEngine:
         return self._served.complete(prompts, sampling)
 
 
-class VllmStreams:
-    """Token streams, one per row; see the port TokenStreams."""
+class VllmStreams(HeldStreams):
+    """Token streams, one per row."""
 
     def __init__(self, engine: VllmEngine, num_rows: int) -> None:
         """Create empty streams."""
+        super().__init__(num_rows)
         self._engine = engine
-        self._ids: list[list[int]] = [[] for _ in range(num_rows)]
-        self.num_prefilled = 0
-        self.num_sampled = 0
-
-    def restart(self, row: int) -> None:
-        """Clear a row's stream."""
-        self._ids[row] = []
-
-    def length(self, row: int) -> int:
-        """Return the number of tokens in a row's stream so far."""
-        return len(self._ids[row])
-
-    def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
-        """Append given tokens to the streams."""
-        for row, new in zip(rows, ids, strict=True):
-            self._ids[row].extend(new)
-            self.num_prefilled += len(new)
 
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """Sample a continuation of each row: one request, and one for each number of tokens that full streams have left."""
         by_room: dict[int, list[int]] = defaultdict(list)
         for row in rows:
-            by_room[self._room(row, sampling)].append(row)
+            by_room[sampling.room(self.length(row), self._engine.max_tokens)].append(row)
         sampled: dict[int, Sampled] = {}
         for room, some in by_room.items():
             sampled |= zip(some, self._within(room, some, sampling), strict=True)
-        for row, one in sampled.items():
-            self._ids[row].extend(one.ids)
-            self.num_sampled += len(one.ids)
+        self._append(sampled)
         return [sampled[row] for row in rows]
-
-    def _room(self, row: int, sampling: Sampling) -> int:
-        """Return the number of tokens that may be sampled in a row; 0 if its stream is full."""
-        wanted, most = sampling.max_new_tokens, self._engine.max_tokens
-        return wanted if most is None else max(0, min(wanted, most - self.length(row)))
 
     def _within(self, room: int, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """Sample at most as many tokens as there is room for; without room nothing is asked."""

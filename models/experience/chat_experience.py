@@ -1,14 +1,13 @@
 """Experience model that is an instruct network: prompts in its own chat template, answers in tags."""
 
 from models.experience.experience_answer import as_prediction, as_variation
-from models.experience.experience_prompt import VARY, answer, instructions, task_to_vary
+from models.experience.experience_prompt import VARY, answer, instructions, task_in_tags
 from models.experience.situation_in_budget import situation_in_budget
 from models.text.chat_template import ChatTemplate
 from models.text.policy_format import Shown
 from models.text.prompts import PromptFormat, TransitionQuery
 from schemas.recipes.networks import ExperienceRecipe
 from schemas.records import AgentTask, Step
-from schemas.state_text import free_text
 
 
 class ChatExperience:
@@ -30,7 +29,7 @@ class ChatExperience:
         """
         self._format, self._recipe, self.decode = format, recipe, format.decode
         self._template = ChatTemplate.of(format.tokenizer)
-        self.end_ids = tuple(sorted({self._template.end_id, *format.end_ids}))
+        self.end_ids = self._template.ends(format.end_ids)
 
     def situation(self, situation: TransitionQuery) -> Shown:
         """Return the prompt of a prediction or a review, within the recipe's budget."""
@@ -52,12 +51,11 @@ class ChatExperience:
     def variation_prompt(self, task: AgentTask, state: str) -> Shown:
         """Return the prompt for a variation of a task."""
         template = self._template
-        return Shown([*template.before, *self._format.ids(f"{VARY}\n\n{task_to_vary(task, state)}"), *template.between])
+        return Shown([*template.before, *self._format.ids(f"{VARY}\n\n{task_in_tags(task, state)}"), *template.between])
 
     def variation(self, task: AgentTask, state: str) -> list[int]:
         """Encode a variation of a task in its tags."""
-        text = f"<task>{task.instruction}</task>\n<state>\n{free_text(state)}\n</state>"
-        return [*self._format.ids(text), self._template.end_id]
+        return [*self._format.ids(task_in_tags(task, state)), self._template.end_id]
 
     def as_variation(self, text: str) -> str:
         """Return an answer as instruction and first state; as it is if it is no valid task."""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from models.experience.experience_answer import as_prediction, as_variation
-from models.experience.experience_prompt import VARY, instructions, task_to_vary
+from models.experience.experience_prompt import VARY, instructions, task_in_tags
 from models.experience.predictors import Met
 from models.experience.situation_in_budget import situation_in_budget
 from models.text.characters import CHARACTERS_PER_TOKEN, Characters
@@ -57,7 +57,7 @@ class ChatPredictor:
 
     def vary(self, tasks: Sequence[AgentTask], temperature: float) -> list[str]:
         """Write a variation of each task; unusable answers are returned as the model wrote them."""
-        asked = [(VARY, task_to_vary(one, one.initial_state)) for one in tasks]
+        asked = [(VARY, task_in_tags(one, one.initial_state)) for one in tasks]
         answers = self._answers(asked, temperature, lambda _, text: as_variation(text) is not None)
         return [as_variation(text) or text for text in answers]
 

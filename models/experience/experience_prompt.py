@@ -83,6 +83,6 @@ def _answered(state: str, step: Step, next_state: NextState, *, with_reasoning: 
     yield f"<outcome>{outcome_of(step).strip()}</outcome>"
 
 
-def task_to_vary(task: AgentTask, state: str) -> str:
-    """Return the message that asks for a variation of a task."""
+def task_in_tags(task: AgentTask, state: str) -> str:
+    """Return a task with its first state, as the generator is shown it and as it should write one."""
     return f"<task>{task.instruction}</task>\n<state>\n{free_text(state)}\n</state>"

@@ -72,7 +72,7 @@ class LocalPredictor:
 
     def text_of(self, sampled: Sampled) -> str:
         """Return sampled tokens as text, without the end marker, which cut-off texts do not have."""
-        return self.format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids)
+        return self.format.decode(sampled.content)
 
     def sample(self, prompts: Sequence[list[int]], temperature: float) -> list[Sampled]:
         """Sample tokens after each prompt."""

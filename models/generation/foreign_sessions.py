@@ -71,7 +71,7 @@ class ForeignSessions:
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """Sample a continuation of each row, up to the end token, the token limit, or the end of its stream."""
         sampled: dict[int, Sampled] = {}
-        rooms = {row: self._room(row, sampling) for row in rows}
+        rooms = {row: sampling.room(self.length(row), self._max_tokens) for row in rows}
         for batch in self._batches([row for row in rows if rooms[row] > 0], sampling.max_new_tokens):
             streams = [self._streams[row] for row in batch]
             found = continued(self._begin(streams), len(batch), sampling, self._generator)
@@ -83,11 +83,6 @@ class ForeignSessions:
             self._streams[row] += one.ids
             self.num_sampled += len(one.ids)
         return answers
-
-    def _room(self, row: int, sampling: Sampling) -> int:
-        """Return the number of tokens that may be sampled in a row; 0 or less if its stream is full."""
-        wanted = sampling.max_new_tokens
-        return wanted if self._max_tokens is None else min(wanted, self._max_tokens - self.length(row))
 
     def _batches(self, rows: Sequence[int], num_more: int) -> Iterator[list[int]]:
         """Split rows into batches of similar length that fit into memory."""

@@ -150,18 +150,13 @@ class Sessions:
     @torch.inference_mode()
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """Sample a continuation of each row, up to the end token, the token limit, or the end of its stream."""
-        rooms = {row: self._room(row, sampling) for row in rows}
+        rooms = {row: sampling.room(self.length(row), self._max_tokens) for row in rows}
         sampled = self._sampled([row for row in rows if rooms[row] > 0], sampling)
         answers = [sampled[row].within(rooms[row]) if row in sampled else self._full() for row in rows]
         for row, one in zip(rows, answers, strict=True):
             self._pending[row] = one.ids
             self.num_sampled += len(one.ids)
         return answers
-
-    def _room(self, row: int, sampling: Sampling) -> int:
-        """Return the number of tokens that may be sampled in a row; 0 or less if its stream is full."""
-        wanted = sampling.max_new_tokens
-        return wanted if self._max_tokens is None else min(wanted, self._max_tokens - self.length(row))
 
     def _full(self) -> Sampled:
         return Sampled([], [], False, self._version, out_of_room=True)

@@ -158,9 +158,10 @@ def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, A
         config = AutoConfig.from_pretrained(folder_or_id, **arguments)
         return AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     network = AutoModelForCausalLM.from_pretrained(folder_or_id, use_safetensors=True, dtype="auto", **arguments)
-    if network.dtype != torch.bfloat16 or is_foreign(network):
+    is_narrow = network.dtype == torch.bfloat16
+    if not is_narrow or is_foreign(network):
         network = network.float()
-    if has_adapters(network) and Path(folder_or_id).is_dir():
+    if is_narrow and has_adapters(network) and Path(folder_or_id).is_dir():
         restore_adapters(network, Path(folder_or_id))
     return network
 

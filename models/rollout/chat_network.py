@@ -38,7 +38,7 @@ class ChatNetwork:
         """
         self._engine, self._tokenizer, self._met = engine, format.tokenizer, met
         self._max_prompt_tokens, self._max_new_tokens = max_prompt_tokens, max_new_tokens
-        self._end_ids = tuple(sorted({ChatTemplate.of(format.tokenizer).end_id, *format.end_ids}))
+        self._end_ids = ChatTemplate.of(format.tokenizer).ends(format.end_ids)
 
     def answer(self, questions: Sequence[Question], is_fine: IsFine, num_attempts: int = 1) -> list[str]:
         """Answer the questions, whatever temperature they ask for; an answer may be unusable."""
@@ -67,5 +67,4 @@ class ChatNetwork:
         return streams.generate(rows, Sampling(self._max_new_tokens, self._end_ids, temperature=0.0))
 
     def _text(self, sampled: Sampled) -> str:
-        ids = sampled.ids[:-1] if sampled.ended else sampled.ids
-        return self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return self._tokenizer.decode(sampled.content, skip_special_tokens=True, clean_up_tokenization_spaces=False)

@@ -51,7 +51,7 @@ class Conversations:
             InputError: the tokenizer has no usable chat template.
         """
         self._engine, self._tokenizer, self._max_tokens = engine, format.tokenizer, max_tokens
-        self._end_ids = tuple(sorted({ChatTemplate.of(format.tokenizer).end_id, *format.end_ids}))
+        self._end_ids = ChatTemplate.of(format.tokenizer).ends(format.end_ids)
         self.num_at_once = num_at_once
         self._free = list(range(num_at_once))
         self._streams: TokenStreams | None = None

@@ -37,7 +37,7 @@ class ChatPolicy:
         """
         self._format, self._recipe = format, recipe
         self._template, self._prompt = _template_of(format), around_state(agent_prompt(recipe))
-        self._end_ids = tuple(sorted({self._template.end_id, *format.end_ids}))
+        self._end_ids = self._template.ends(format.end_ids)
 
     def prompt(self, task: AgentTask, history: Sequence[tuple[str, str]], state: str) -> Shown:
         """Return the prompt of a turn; see `PolicyFormat`."""
@@ -62,7 +62,7 @@ class ChatPolicy:
 
     def read(self, sampled: Sampled) -> Answer:
         """Find the action; an answer that was cut, or has another form, is refused as a whole."""
-        text = self._format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids).strip()
+        text = self._format.decode(sampled.content).strip()
         if not sampled.ended:
             return _malformed(f"answers longer than {self._recipe.max_answer_tokens} tokens")
         if self._recipe.think == "off":

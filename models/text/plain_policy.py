@@ -63,7 +63,7 @@ class PlainPolicy:
 
     def read(self, sampled: Sampled) -> Answer:
         """Return what was written, without the end token, as the action."""
-        action = self._format.decode(sampled.ids[:-1] if sampled.ended else sampled.ids).strip()
+        action = self._format.decode(sampled.content).strip()
         cut = () if sampled.ended else (f"actions cut after {self._recipe.max_action_tokens} tokens",)
         return Answer(action, limits=cut)
 
