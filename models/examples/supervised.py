@@ -43,11 +43,10 @@ def grounded(
     situations = [replace(one, trajectory_id=trajectory_id) for one in situations_of(trajectory, recipe)]
     found = index.retrieve(situations, k)
     if recipe.other_tasks_share:
-        of_others = index.retrieve(situations, k, of_other_tasks=True)
-        found = [
-            others if dropping.random() < recipe.other_tasks_share else nearest
-            for nearest, others in zip(found, of_others, strict=True)
-        ]
+        places = [place for place in range(len(found)) if dropping.random() < recipe.other_tasks_share]
+        of_others = index.retrieve([situations[place] for place in places], k, of_other_tasks=True) if places else []
+        for place, demonstrations in zip(places, of_others, strict=True):
+            found[place] = demonstrations
     if recipe.demonstration_dropout:
         found = [[] if dropping.random() < recipe.demonstration_dropout else demos for demos in found]
     return [replace(one, demonstrations=tuple(demos)) for one, demos in zip(situations, found, strict=True)]
