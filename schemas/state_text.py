@@ -60,7 +60,7 @@ def free_text(state: str) -> str:
 def changes_between(state: str, next_state: str) -> str:
     """Return the new and changed lines of next_state, then the removed names; empty if nothing changed."""
     before, after = lines_of(state), lines_of(next_state)
-    changed = {name: value for name, value in after.items() if before.get(name) != value}
+    changed = {name: _escaped(value) for name, value in after.items() if before.get(name) != value}
     return text_of(changed | {name: GONE for name in before if name not in after})
 
 
@@ -70,5 +70,15 @@ def apply_changes(state: str, changes: str) -> str:
     Raises:
         ValueError: the changes are not lines of a state.
     """
-    lines = lines_of(state) | lines_of(changes)
-    return text_of({name: value for name, value in lines.items() if value != GONE})
+    changed = lines_of(changes)
+    lines = lines_of(state) | {name: _unescaped(value) for name, value in changed.items()}
+    return text_of({name: value for name, value in lines.items() if changed.get(name) != GONE})
+
+
+def _escaped(value: str) -> str:
+    r"""Return the value of a changed line: a state may say "gone", too, which is written "\gone"."""
+    return f"\\{value}" if value.lstrip("\\") == GONE else value
+
+
+def _unescaped(value: str) -> str:
+    return value[1:] if value != GONE and value.lstrip("\\") == GONE else value

@@ -14,8 +14,10 @@ from tests.shared_prefect import prefect_server, shared_prefect  # noqa: F401  (
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.update(OMP_NUM_THREADS="1", DREAMGYM_NUM_THREADS="1")
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
+# The same examples in every run, so that a failure names a change; `pytest --hypothesis-profile=search` looks for new ones.
+settings.register_profile("search", deadline=None, max_examples=2000)
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.load_profile("repeatable")
 
 _LONGEST = "test_vllm.py"
 
