@@ -130,11 +130,12 @@ def _measured(recipe: Recipe, run_id: str, num_rounds: int) -> dict[str, Any]:
     from flows.loop.fine_tune import real_training
     from flows.loop.run_session import run_session
     from flows.running.results import REAL_TRAINING, training_seconds
+    from flows.running.run_flow import run_flow
     from infra.tracking.progress import Display
 
     display = Display()
     with run_session(recipe, run_id, display):
-        trained = real_training.with_options(flow_run_name=run_id)(recipe, num_rounds)
+        trained = run_flow(real_training.with_options(flow_run_name=run_id), recipe, num_rounds)
     return {**trained, "seconds": training_seconds(display.time.stage_seconds, REAL_TRAINING)}
 
 

@@ -31,6 +31,8 @@ class RunContext:
     tracker: Tracker
     display: Display
     steps: Steps = field(default_factory=Steps)
+    remakes_removed: bool = False
+    """Whether tasks make again what was removed to save space; else only what is lost."""
 
 
 _running: ContextVar[RunContext] = ContextVar("running")

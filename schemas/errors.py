@@ -6,6 +6,7 @@ DreamGymError            exit 1: the run failed
 |   `-- DataError
 |-- IntegrityError       exit 1: bytes do not match their digest
 |-- StorageError         exit 1: a store cannot be read or written
+|   `-- RemovedError       removed to save space; computed again
 |-- EngineError          exit 1: an inference engine or endpoint cannot start, or refuses
 |   `-- EngineUnavailable  dead, hanging or answering nonsense; restarted, within limits
 |-- EnvironmentUnavailable exit 1: a real environment fails repeatedly
@@ -41,6 +42,10 @@ class IntegrityError(DreamGymError):
 
 class StorageError(DreamGymError):
     """A store cannot be read or written: missing, read-only or full."""
+
+
+class RemovedError(StorageError):
+    """An object was removed to save space; whatever made it can make it again."""
 
 
 class EngineError(DreamGymError):

@@ -18,6 +18,7 @@ from schemas.records import Reference
 from schemas.runs import Artifacts, Evaluation
 from tasks.data.pool_tasks import pool_tasks
 from tasks.judging.promote import is_in_force
+from tasks.learning.round_policies import RoundPolicies
 from tasks.learning.train_policy import train_policy
 from tasks.running.pins import with_encoder_pinned
 
@@ -113,7 +114,7 @@ class RealTraining:
         self._recipe, self._rl, self._made = recipe, corrected_for(rl, recipe.engine), made
         self.policy = self._reference = first
         self.num_episodes = self.num_steps = 0
-        self._rounds: list[list[Reference]] = []
+        self.policies, self._rounds = RoundPolicies(), list[list[Reference]]()
         self._consolidation = Consolidation(recipe, made, "sim_to_real", recipe.real.consolidate_every)
 
     def run_round(self, round: int) -> dict[str, Any]:
@@ -136,6 +137,7 @@ class RealTraining:
             earlier,
             demonstrations=demonstrations(recipe, made),
         )
+        self.policies.add(trained["policy"], made_from=self.policy)
         self._rounds.append(groups)
         self.policy, self._reference = self._consolidation.after(round, groups, trained["policy"], self._reference)
         observe(recipe, made, groups)
@@ -157,6 +159,7 @@ def train_for_real(
                 success = success_on_valid(recipe, made, training.policy, round + 1)
                 if success >= best_success:
                     best, best_success = training.policy, success
+                training.policies.measured(training.policy, best)
             conclude(f"{success_of_round(metrics)}, real (valid) {success:.0%}")
     return best, training.num_steps
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from prefect import Flow, State
 from prefect.client.schemas import FlowRun
 
-from infra.context import RunContext, blobs, run_context, set_run_context
+from infra.context import RunContext, blobs, objects, run_context, set_run_context
 from infra.orchestration.prefect_server import await_prefect
 from infra.running.interrupts import deferred_interrupts, ends_by_interrupt
 from infra.running.reachable import prefect_is_away
@@ -81,6 +81,7 @@ def _open_context(recipe: Recipe, run_id: str, display: Display, reopen: bool) -
     display.time.keep_in(settings().home / "journal" / run_id / "time.json")
     tracker = Tracker(settings(), run_id, tags, reopen=reopen)
     display.labels = STAGE_LABELS
+    objects().begin_run()
     set_run_context(RunContext(run_id, recipe.digest, tracker, display))
     return tracker
 

@@ -22,6 +22,7 @@ from tasks.curriculum.vary_tasks import vary_tasks
 from tasks.data.annotate import annotate
 from tasks.data.pool_tasks import pool_tasks
 from tasks.judging.measure_fidelity import measure_fidelity
+from tasks.learning.round_policies import RoundPolicies
 from tasks.learning.train_generator import train_generator
 from tasks.learning.train_policy import train_policy
 from tasks.playing.play_where_dreams_err import play_where_dreams_err
@@ -39,7 +40,7 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
     experience = list(made.artifacts.experience)
     reference = policy = best = made.artifacts.start
     consolidation = Consolidation(recipe, made, "dream", recipe.dream.consolidate_every)
-    state_values = StateValues(recipe, made)
+    state_values, policies = StateValues(recipe, made), RoundPolicies(1 + recipe.dream.max_staleness)
     publish_weights("policy", policy)
     pool, rounds = pool_tasks(experience), list[list[Reference]]()
     best_success = calibrate(recipe, made, policy, round=0)["real_success"]
@@ -49,6 +50,7 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
             dreamt = dreams.take()
             show_rollouts("dream training", dreamt[0], round)
             trained = trained_on(recipe, made, policy, reference, rounds, dreamt, state_values)
+            policies.add(trained["policy"], made_from=policy)
             policy, reference = consolidation.after(round, dreamt, trained["policy"], reference)
             publish_weights("policy", policy)
             observe(recipe, made, dreamt)
@@ -63,13 +65,13 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
                 calibration = calibrate(recipe, made, policy, round + 1)
                 improve_generator(recipe, made, pool, [*chain(*rounds[-recipe.dream.calibrate_every :])])
             conclude(result_of_round(made))
-            if calibration and calibration["real_success"] >= best_success:
+            if not calibration:
+                continue
+            if calibration["real_success"] >= best_success:
                 best, best_success = policy, calibration["real_success"]
-            if (
-                calibration
-                and abs(calibration["dream_real_gap"]) > recipe.dream.max_gap
-                and ends_for_its_gap(recipe, made, policy, dreamt, calibration, round)
-            ):
+            policies.measured(policy, best)
+            has_parted = abs(calibration["dream_real_gap"]) > recipe.dream.max_gap
+            if has_parted and ends_for_its_gap(recipe, made, policy, dreamt, calibration, round):
                 break
     made.artifacts.dream, made.artifacts.pool, made.artifacts.dreams = best, pool, [*chain(*rounds)]
 

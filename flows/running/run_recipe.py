@@ -23,6 +23,7 @@ from flows.running.results import (
     results_of,
     training_seconds,
 )
+from flows.running.run_flow import run_flow
 from flows.running.run_note import note_of
 from flows.stage import Stage
 from infra.context import ledger, objects, replay_store, run_context
@@ -73,7 +74,7 @@ def work_on(begun: Begun, until: Stage, display: Display) -> Record:
         keep_steps(run_id)
         record = _with_store_pinned(begun.recipe, record)
         flow = cycle.with_options(flow_run_name=run_id, on_running=[note_flow_run])
-        made = flow(begun.recipe, until, LeftBehind.model_validate(record["left_behind"]))
+        made = run_flow(flow, begun.recipe, until, LeftBehind.model_validate(record["left_behind"]))
         return _written_down(begun.recipe, {**record, "reached": until.value}, made, tracker, display)
 
 
@@ -107,7 +108,7 @@ def fine_tune_run(record: Record, policy: str, display: Display) -> Record:
         record = {**record_of(run_id), "until": Stage.REAL.value, "reached": Stage.REAL.value}
         run_context().steps.go_on_from(steps_of(run_id))
         flow = sim_to_real.with_options(flow_run_name=run_id, on_running=[note_flow_run])
-        return _written_down(recipe, record, flow(recipe, made_of, policy), tracker, display)
+        return _written_down(recipe, record, run_flow(flow, recipe, made_of, policy), tracker, display)
 
 
 def _with_store_pinned(recipe: Recipe, record: Record) -> Record:
@@ -159,7 +160,7 @@ def run_real_only(recipe: Recipe, record: Record, display: Display) -> dict[str,
     run_id = f"{record['run_id']}-real-only"
     with run_session(recipe, run_id, display):
         flow = real_only.with_options(flow_run_name=run_id, on_running=[note_flow_run])
-        evaluation = flow(recipe, restored(record["lineage"]))
+        evaluation = run_flow(flow, recipe, restored(record["lineage"]))
         seconds = training_seconds(display.time.stage_seconds, REAL_TRAINING)
     return policy_results(evaluation, evaluation["real_interactions"]) | {"training_seconds": seconds}
 

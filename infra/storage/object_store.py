@@ -5,16 +5,19 @@ An object's address is its sha256, so writes can be repeated and every read is v
 
 import hashlib
 import json
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from infra.storage.blobs import Blobs
-from schemas.errors import IntegrityError
+from schemas.errors import IntegrityError, RemovedError, StorageError
 from schemas.records import Reference
 
 _NUM_AT_ONCE = 4
 """Number of a folder's files that are read or written in parallel."""
+REMOVED = "removed/"
+"""Prefix of the marks of objects that were removed to save space."""
 _MODEL = "model"
 """Kind of references that point at a manifest of files."""
 
@@ -25,6 +28,11 @@ class ObjectStore:
     def __init__(self, blobs: Blobs) -> None:
         """Store objects in `blobs`."""
         self._blobs = blobs
+        self._written: set[str] = set()
+
+    def begin_run(self) -> None:
+        """Forget what was written so far: a run removes only what it wrote itself."""
+        self._written.clear()
 
     def put(self, content: bytes, kind: str, **notes: float | int | str) -> Reference:
         """Store bytes; the same bytes twice are one object."""
@@ -32,6 +40,7 @@ class ObjectStore:
         key = _key(sha256)
         if not self._blobs.holds(key):
             self._blobs.write(key, content)
+            self._written.add(sha256)
         return Reference(f"{self._blobs.root}/{key}", sha256, kind, notes)
 
     def get(self, reference: Reference) -> bytes:
@@ -39,18 +48,26 @@ class ObjectStore:
 
         Raises:
             IntegrityError: the bytes do not match the digest.
-            StorageError: the object does not exist.
+            StorageError: the object does not exist; RemovedError if it was removed to save space.
         """
         return self._verified(reference.sha256)
 
     def _verified(self, sha256: str) -> bytes:
-        content = self._blobs.read(_key(sha256))
+        content = self._read(sha256)
         if hashlib.sha256(content).hexdigest() != sha256:
             raise IntegrityError(
                 f"object {sha256[:12]} in {self._blobs.root} is corrupt: its bytes do not match its name. "
                 "Delete it and run again: the task that produced it will run again"
             )
         return content
+
+    def _read(self, sha256: str) -> bytes:
+        try:
+            return self._blobs.read(_key(sha256))
+        except StorageError as error:
+            if not self._blobs.holds(REMOVED + sha256):
+                raise
+            raise RemovedError(f"object {sha256[:12]} was removed from {self._blobs.root} to save space") from error
 
     def verify(self, reference: Reference) -> None:
         """Read every byte of a reference and compare it with its digest.
@@ -63,12 +80,18 @@ class ObjectStore:
         for sha256 in json.loads(content).values() if reference.kind == _MODEL else ():
             self._verified(sha256)
 
-    def holds(self, reference: Reference) -> bool:
-        """Return True if a reference's object, and every file of a folder, exists; only the manifest is verified."""
+    def holds(self, reference: Reference, *, or_removed: bool = False) -> bool:
+        """Return True if a reference's object, and every file of a folder, exists; only the manifest is verified.
+
+        Args:
+            reference: Reference of an object or a folder.
+            or_removed: Count files that were removed to save space as existing.
+        """
         if not self._blobs.holds(_key(reference.sha256)):
             return False
         manifest = self.get_json(reference) if reference.kind == _MODEL else {}
-        return all(self._blobs.holds(_key(sha256)) for sha256 in manifest.values())
+        places = (_key, REMOVED.__add__) if or_removed else (_key,)
+        return all(any(self._blobs.holds(place(sha256)) for place in places) for sha256 in manifest.values())
 
     def put_json(self, value: Any, kind: str, **notes: float | int | str) -> Reference:
         """Store a JSON value."""
@@ -111,6 +134,24 @@ class ObjectStore:
         with ThreadPoolExecutor(_NUM_AT_ONCE) as several:
             list(several.map(lambda name: (folder / name).write_bytes(self._verified(manifest[name])), manifest))
         return folder
+
+    def remove_files(self, folder: Reference, kept: Sequence[Reference], name: str = "") -> None:
+        """Remove the files of a stored folder that no kept folder has, to save space.
+
+        Only what the present run wrote is removed: another run may count on what was there before. A mark says that a
+        file was removed, not lost.
+
+        Args:
+            folder: Folder whose manifest stays.
+            kept: Folders that stay as they are.
+            name: Only file to remove; empty: all.
+        """
+        named = {sha256 for one in kept for sha256 in self.get_json(one).values()}
+        files = {sha256 for file, sha256 in self.get_json(folder).items() if name in ("", file)}
+        for sha256 in (files & self._written) - named:
+            self._blobs.write(REMOVED + sha256, b"")
+            self._blobs.delete(_key(sha256))
+            self._written.remove(sha256)
 
     def get_file(self, reference: Reference, name: str) -> bytes | None:
         """Return one file of a stored folder, verified; None if there is no such file."""

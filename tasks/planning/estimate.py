@@ -99,16 +99,21 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
 
 
 def disk_of(trained: Footprint, recipe: Recipe, plan: Mapping[str, int]) -> int:
-    """Return the bytes of models that a run stores: backbone, start, experience model, and one of each round.
+    """Return the maximum bytes of models that a run stores: backbone, start, experience model, clones, policies of rounds.
+
+    Policies stay that are measured on valid tasks, and the last ones; while one is stored, there are states of the
+    optimiser of this one, the last and the best.
 
     Args:
         trained: Footprint of a policy update: what is trained is stored, with the state of the optimiser after a round.
         recipe: Recipe.
         plan: Numbers of rounds and consolidations that the recipe plans.
     """
-    num_rounds = plan["dream_rounds"] + recipe.real.num_rounds
-    num_models = 2 + num_rounds + plan["consolidations"]
-    return trained.weights + num_models * trained.gradients + num_rounds * trained.optimizer
+    rounds = plan["dream_rounds"], recipe.real.num_rounds
+    num_measured = sum(-(-each // recipe.dream.calibrate_every) for each in rounds)
+    num_policies = min(sum(rounds), num_measured + 2 + recipe.dream.max_staleness)
+    num_models = 2 + num_policies + plan["consolidations"]
+    return trained.weights + num_models * trained.gradients + min(sum(rounds), 3) * trained.optimizer
 
 
 def _disk_free() -> int | None:

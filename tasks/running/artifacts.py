@@ -124,6 +124,11 @@ def _fetched(reference: Reference) -> LanguageModel:
     return replace(model, network=model.network.to(device()))
 
 
+def remove_optimizer_state(model: Reference, kept: Sequence[Reference]) -> None:
+    """Remove the state of the optimiser that is stored with a model, unless a kept one has the same."""
+    objects().remove_files(model, kept, _OPTIMIZER_FILE)
+
+
 def forget() -> None:
     """Clear the caches, so that everything is fetched again."""
     for recent in (_models, _optimizer_states, _trajectories):

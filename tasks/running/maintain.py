@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from infra.storage.blobs import Blobs, Stored
+from infra.storage.object_store import REMOVED
 from infra.storage.replay_store import ReplayStore
 from infra.storage.run_records import OLDER, RUNS
 from tasks.running.shared_checkpoints import CHECKPOINTS
@@ -50,8 +51,9 @@ def maintain(blobs: Blobs, tables: ReplayStore, keep: timedelta, now: float | No
         now: Seconds since the epoch; None reads the clock.
     """
     now = time.time() if now is None else now
-    results, cut_off = (_older(blobs, prefix, now - keep.total_seconds()) for prefix in (_RESULTS, CHECKPOINTS))
-    for one in (*results, *cut_off):
+    prefixes = (_RESULTS, CHECKPOINTS, REMOVED)
+    results, cut_off, marks = (_older(blobs, prefix, now - keep.total_seconds()) for prefix in prefixes)
+    for one in (*results, *cut_off, *marks):
         blobs.delete(one.key)
     roots = [key for root in (*_ROOTS, _RESULTS) for key in blobs.keys(root)]
     garbage = _unreachable(blobs, roots, now)

@@ -48,7 +48,7 @@ def versioned_task(function: Callable[..., Any]) -> Callable[..., Any]:
                 release_free_memory()
 
         stored = _prefect_task(run, parts)(*args, **kwargs)
-        if not ran and not all(map(objects().holds, references_in(restored(stored["result"])))):
+        if not ran and not _is_held(restored(stored["result"])):
             run_context().display.say(f"{parts.task}: part of its result is no longer stored, so it is computed again")
             stored = _prefect_task(run, parts, again=True)(*args, **kwargs)
         result = restored(stored["result"])
@@ -57,6 +57,11 @@ def versioned_task(function: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return call
+
+
+def _is_held(result: Any) -> bool:
+    or_removed = not run_context().remakes_removed
+    return all(objects().holds(one, or_removed=or_removed) for one in references_in(result))
 
 
 def _prefect_task(function: Callable[..., Any], parts: KeyParts, *, again: bool = False) -> Task[..., Any]:

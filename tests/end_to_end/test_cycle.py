@@ -18,7 +18,10 @@ import pytest
 from mlflow import MlflowClient
 
 from infra.settings import Settings
+from infra.storage.blobs import FolderBlobs
+from infra.storage.object_store import ObjectStore
 from infra.storage.replay_store import ReplayStore
+from schemas.records import Reference
 from schemas.tables import SCHEMA_VERSION
 from tasks.backbones.find_backbone import SHIPPED
 from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, dreamgym_here, environment
@@ -301,6 +304,30 @@ def test_a_recipe_that_differs_only_at_the_gate_computes_nothing_again(finished)
     assert first == second, "its MLflow runs tell the whole story all the same"
     compared = json.loads(dreamgym_here(home, "compare", summary["run_id"], other["run_id"], "--json").stdout)
     assert compared["recipe_differences"] == {"gate.family_margin": [0.05, 0.2]}
+
+
+@pytest.mark.e2e
+@pytest.mark.usefixtures("shared_prefect")
+def test_a_policy_that_was_removed_to_save_space_is_made_again_where_another_run_asks_for_it(finished):
+    home, summary = finished
+    rounds = trained_in(home, summary["run_id"])[:4]
+    objects = ObjectStore(FolderBlobs(home / "objects"))
+    of_rounds = [Reference("", digest, "model", {}) for digest in rounds]
+    assert [objects.holds(policy) for policy in of_rounds[:-1]] == [False, False, False]
+    assert objects.holds(of_rounds[-1]), "it was measured on valid tasks, and training for real goes on from it"
+    assert all(objects.holds(policy, or_removed=True) for policy in of_rounds)
+    # after two rounds, the second policy is measured
+    done = dreamgym_here(home, "run", "textworld-tiny", *small("dream.num_rounds=2"), "--only", "dream", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "removed" in done.stderr
+    assert "made again" in done.stderr
+    assert trained_in(home, json.loads(done.stdout)["run_id"]) == rounds[:2]
+
+
+def trained_in(home: Path, run_id: str) -> list[str]:
+    """Return digests of the policies of a run's rounds."""
+    steps = json.loads((home / "objects" / "run-steps" / f"{run_id}.json").read_text())["steps"]
+    return [step["made"][0] for step in steps if step["task"] == "train_policy"]
 
 
 @pytest.mark.e2e

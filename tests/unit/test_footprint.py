@@ -53,11 +53,14 @@ def test_weights_and_what_belongs_to_each_of_them_are_counted():
     assert full.of_each(2) == Footprint(2 * numbers, 2 * numbers, 4 * numbers, full.activations)
 
 
-def test_each_round_stores_what_it_trained_with_the_state_of_the_optimiser():
-    recipe = Recipe(name="r", dream={"num_rounds": 3}, real={"num_rounds": 2})
+def test_measured_policies_and_the_last_ones_are_stored_and_three_states_of_the_optimiser():
+    recipe = Recipe(name="r", dream={"num_rounds": 12, "calibrate_every": 4}, real={"num_rounds": 2})
     trained = Footprint(weights=100, gradients=10, optimizer=20, activations=1)
-    # the backbone; start, experience model, five rounds, one consolidation; five states
-    assert disk_of(trained, recipe, {"dream_rounds": 3, "consolidations": 1}) == 100 + 8 * 10 + 5 * 20
+    # the backbone; start, experience model, one consolidation, 3 + 1 measured policies, the last and the next; three states
+    assert disk_of(trained, recipe, {"dream_rounds": 12, "consolidations": 1}) == 100 + 9 * 10 + 3 * 20
+    # without rounds nothing is added
+    asleep = Recipe(name="r", dream={"num_rounds": 0}, real={"num_rounds": 0})
+    assert disk_of(trained, asleep, {"dream_rounds": 0, "consolidations": 0}) == 100 + 2 * 10
 
 
 def test_sampling_takes_weights_in_bfloat16_and_a_cache():
