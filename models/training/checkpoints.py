@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load, save
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from models.network.sharding import all_reduce_sum, distribute_like, full_tensor, rank
@@ -37,9 +37,8 @@ class Checkpoints:
         """Load the latest intact checkpoint, if there is one; return its number of updates, else 0."""
         for path in sorted(self._folder.glob(f"*{SUFFIX}"), reverse=True):
             num_updates, _, sha256 = path.stem.partition("-")
-            content = path.read_bytes()
-            if hashlib.sha256(content).hexdigest() == sha256:
-                state = load(content)
+            if _sha256_of(path) == sha256:
+                state = load_file(path)
                 load_weights(network, state)
                 load_optimizer(optimizer, optimizer_state_in(state))
                 return int(num_updates)
@@ -52,20 +51,24 @@ class Checkpoints:
             return
         tensors = state_of(network, optimizer)
         if rank() == 0:
-            content = save(tensors)
-            self._replace(f"{num_updates:08d}-{hashlib.sha256(content).hexdigest()}{SUFFIX}", content)
+            self._replace(num_updates, tensors)
         self._last_s = time.monotonic()
 
-    def _replace(self, name: str, content: bytes) -> None:
+    def _replace(self, num_updates: int, tensors: dict[str, Tensor]) -> None:
+        """Write a file without a copy in memory, which for a large network is tens of gigabytes."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        earlier = list(self._folder.iterdir())
-        with (self._folder / "unfinished").open("wb") as file:
-            file.write(content)
-            file.flush()
+        earlier, unfinished = list(self._folder.glob(f"*{SUFFIX}")), self._folder / "unfinished"
+        save_file(tensors, unfinished)
+        with unfinished.open("rb") as file:
             os.fsync(file.fileno())
-        (self._folder / "unfinished").rename(self._folder / name)
+        unfinished.rename(self._folder / f"{num_updates:08d}-{_sha256_of(unfinished)}{SUFFIX}")
         for path in earlier:
             path.unlink(missing_ok=True)
+
+
+def _sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def state_of(
