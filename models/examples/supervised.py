@@ -1,11 +1,12 @@
 """SFT examples from annotated trajectories, for the experience model, the policy and the task generator."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 from models.experience.experience_format import ExperienceFormat, history_shown
 from models.retrieval.replay_index import ReplayIndex
-from models.text.policy_format import PolicyFormat, is_malformed
+from models.text.policy_format import PolicyFormat, Shown, is_malformed
 from models.text.prompts import PromptFormat, TransitionQuery
 from models.training.sft import Example
 from schemas.recipes.networks import ExperienceRecipe
@@ -63,7 +64,8 @@ def experience_example(
     """Return one transition, with reasoning, next state and outcome as the target (paper, Eq. 5)."""
     moment = trajectory.turns[turn]
     target = format.prediction(moment.state, moment.step, with_reasoning=with_reasoning)
-    return Example.of((format.situation(situation).ids, False), (target, True))
+    shown = format.situation(situation)
+    return Example.of((shown.ids, False), (target, True), limits=shown.limits)
 
 
 def policy_examples(format: PolicyFormat, trajectory: Trajectory) -> list[Example]:
@@ -72,23 +74,23 @@ def policy_examples(format: PolicyFormat, trajectory: Trajectory) -> list[Exampl
     A thought is the agent's own, or else the reasoning trace of the turn. Answers without an action are not learnt.
     """
     turns = [
-        (
-            (_shown(format, trajectory, number), False),
-            (format.answer(turn.action, turn.thought or turn.step.reasoning), True),
-        )
+        (_shown(format, trajectory, number), format.answer(turn.action, turn.thought or turn.step.reasoning))
         for number, turn in enumerate(trajectory.turns)
         if not is_malformed(turn.action)
     ]
-    if format.remembers_episode:
-        return [Example.of(*(piece for turn in turns for piece in turn))]
-    return [Example.of(*turn) for turn in turns]
+    return [_of_turns(turns)] if format.remembers_episode else [_of_turns([turn]) for turn in turns]
 
 
-def _shown(format: PolicyFormat, trajectory: Trajectory, number: int) -> list[int]:
+def _shown(format: PolicyFormat, trajectory: Trajectory, number: int) -> Shown:
     """Return what the policy is shown in a turn, after what it has in its stream."""
     state = trajectory.turns[number].state
     shown = format.next_state(state) if number else None
-    return (shown or format.prompt(trajectory.task, trajectory.history(number), state)).ids
+    return shown or format.prompt(trajectory.task, trajectory.history(number), state)
+
+
+def _of_turns(turns: Sequence[tuple[Shown, list[int]]]) -> Example:
+    pieces = [piece for shown, answer in turns for piece in ((shown.ids, False), (answer, True))]
+    return Example.of(*pieces, limits=[limit for shown, _ in turns for limit in shown.limits])
 
 
 def _episode_example(format: PromptFormat, trajectory: Trajectory) -> Example:
@@ -109,5 +111,5 @@ def variation_example(
     format: ExperienceFormat, task: AgentTask, state: str, varied: AgentTask, varied_state: str
 ) -> Example:
     """Return one task turned into another of the same family, for the task generator."""
-    prompt = format.variation_prompt(task, state).ids
-    return Example.of((prompt, False), (format.variation(varied, varied_state), True))
+    shown = format.variation_prompt(task, state)
+    return Example.of((shown.ids, False), (format.variation(varied, varied_state), True), limits=shown.limits)

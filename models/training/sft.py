@@ -7,7 +7,7 @@ import itertools
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,12 +31,14 @@ class Example:
 
     ids: list[int]
     is_target: list[bool]
+    limits: tuple[str, ...] = ()
+    """Limits that its prompts met."""
 
     @staticmethod
-    def of(*pieces: tuple[list[int], bool]) -> "Example":
+    def of(*pieces: tuple[list[int], bool], limits: Iterable[str] = ()) -> "Example":
         """Create an example from pieces that are wholly target or wholly prompt."""
         ids = [token for piece, _ in pieces for token in piece]
-        return Example(ids, [target for piece, target in pieces for _ in piece])
+        return Example(ids, [target for piece, target in pieces for _ in piece], tuple(limits))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,11 @@ def num_updates(examples: Sequence[Example], sft: SftRecipe, epochs: float | Non
     return max(1, round((epochs or sft.epochs) * num_tokens / sft.tokens_per_update))
 
 
+def limits_of(examples: Sequence[Example]) -> Counter[str]:
+    """Return how often each limit was met by the prompts of examples; copies of an example count once."""
+    return Counter(limit for one in {id(one): one for one in examples}.values() for limit in one.limits)
+
+
 def fine_tuned(
     backbone: Reference,
     examples: list[Example],
@@ -59,6 +65,7 @@ def fine_tuned(
     work = SftJob(examples, sft.tokens_per_update, training.tokens_per_batch, count, sft.learning_rate, relu_share)
     job = Job(work, training, seed, settings().checkpoint_every_s)
     folder = _folder(job, backbone)
+    run_context().display.time.met(stage, limits_of(examples))
     with run_context().display.stage(stage) as show, shared(folder / rank.CHECKPOINTS):
         model = get_model(backbone, training, seed)
         report = SftReport(stage, show)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.examples.supervised import grounded, situations_of
+from models.examples.supervised import experience_example, grounded, situations_of
 from models.experience.chat_experience import ChatExperience
 from models.experience.experience_answer import as_prediction, as_variation
 from models.experience.experience_model import parse_prediction
@@ -21,6 +21,7 @@ from schemas.errors import InputError
 from schemas.recipes.networks import ExperienceRecipe
 from schemas.records import AgentTask, Failure, Step, Trajectory, Turn
 from schemas.state_text import free_text, is_free_text, lines_of, state_of
+from tasks.learning.run_training import limits_of
 from tests.chat import chat_tokenizer
 
 TASK = AgentTask("t", "fry the carrot", "train", "f")
@@ -205,3 +206,16 @@ def test_shares_of_the_examples_have_no_demonstrations_or_those_of_other_tasks()
     assert share(lambda demos: demos and "fry" in demos[0]) == 1
     assert share(lambda demos: not demos, demonstration_dropout=0.3) == pytest.approx(0.3, abs=0.07)
     assert share(lambda demos: "wash" in demos[0], other_tasks_share=0.4) == pytest.approx(0.4, abs=0.07)
+
+
+def test_limits_that_the_prompts_of_examples_meet_are_counted_and_copies_of_an_example_once():
+    turns = [Turn(f"- n: {i}", f"do {i}", HELD) for i in range(3)]
+    trajectory = Trajectory(TASK, "real", turns)
+    recipe = ExperienceRecipe(template="chat", history_length="all")
+    *_, situation = situations_of(trajectory, recipe)
+    whole = experience_example(ChatExperience(FORMAT, recipe), situation, trajectory, 2)
+    tight = ChatExperience(FORMAT, recipe.model_copy(update={"max_prompt_tokens": len(whole.ids) // 2}))
+    shortened = experience_example(tight, situation, trajectory, 2)
+    assert (whole.limits, shortened.limits[0]) == ((), OLDEST_HISTORY)
+    assert len(shortened.ids) < len(whole.ids)
+    assert limits_of([whole, shortened, shortened])[OLDEST_HISTORY] == 1
