@@ -1,5 +1,6 @@
-"""Options for sampling tokens, and the result."""
+"""Options for sampling tokens, the result, and streams of tokens that are held as lists."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 
@@ -53,3 +54,33 @@ class Sampled:
         if len(self.ids) <= room:
             return self
         return replace(self, ids=self.ids[:room], logprobs=self.logprobs[:room], ended=False, out_of_room=True)
+
+
+class HeldStreams:
+    """Token ids of streams that are computed as a whole whenever they go on, one list per row; see the port TokenStreams."""
+
+    def __init__(self, num_rows: int) -> None:
+        """Create empty streams; `ids` are those of each row."""
+        self.ids: list[list[int]] = [[] for _ in range(num_rows)]
+        self.num_prefilled = 0
+        self.num_sampled = 0
+
+    def restart(self, row: int) -> None:
+        """Clear a row's stream."""
+        self.ids[row] = []
+
+    def length(self, row: int) -> int:
+        """Return the number of ids in a row's stream so far."""
+        return len(self.ids[row])
+
+    def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
+        """Append given ids to the streams."""
+        for row, new in zip(rows, ids, strict=True):
+            self.ids[row].extend(new)
+            self.num_prefilled += len(new)
+
+    def append(self, sampled: Mapping[int, Sampled]) -> None:
+        """Append what was sampled, by row."""
+        for row, one in sampled.items():
+            self.ids[row].extend(one.ids)
+            self.num_sampled += len(one.ids)

@@ -1,5 +1,6 @@
 """Check the arguments of `dreamgym judge` before slow imports, so that a mistake is reported at once."""
 
+from infra.engines.endpoint import require_endpoint
 from infra.settings import settings
 from schemas.errors import InputError
 from schemas.recipes.recipe import stored_recipe
@@ -24,23 +25,10 @@ def endpoint_judge(record: Record, model: str | None) -> str:
         )
     name = model or recipe.experience.endpoint_model
     if name:
-        _require_endpoint(name)
+        require_endpoint(settings(), [name])
     elif not recipe.experience.is_chat:
         raise InputError(
             f'the experience model of run {run_id} answers no questions, as its experience.template is "plain": name a '
             "judge with --model NAME, a model at the OpenAI-compatible endpoint DREAMGYM_ENDPOINT_URL"
         )
     return name
-
-
-def _require_endpoint(name: str) -> None:
-    """Refuse a judge that cannot be asked.
-
-    Raises:
-        InputError: the settings name no endpoint.
-    """
-    if not settings().endpoint_url:
-        raise InputError(
-            f"{name} is to judge, and no endpoint is known: set DREAMGYM_ENDPOINT_URL to the address of an "
-            "OpenAI-compatible server that has it"
-        )

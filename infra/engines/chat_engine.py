@@ -6,9 +6,8 @@ A stream is one message of the user. Log-probabilities are 0, so nothing can be 
 from collections.abc import Sequence
 
 from infra.engines.endpoint import Endpoint
-from infra.engines.held_streams import HeldStreams
 from schemas.chat import Question
-from schemas.sampling import Sampled, Sampling
+from schemas.sampling import HeldStreams, Sampled, Sampling
 
 
 class ChatEngine:
@@ -60,7 +59,7 @@ class ChatStreams(HeldStreams):
 
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """Ask for an answer to each row's message, all at once."""
-        texts = ["".join(map(chr, self._ids[row])) for row in rows]
+        texts = ["".join(map(chr, self.ids[row])) for row in rows]
         sampled = self._engine.complete(texts, sampling)
-        self._append(dict(zip(rows, sampled, strict=True)))
+        self.append(dict(zip(rows, sampled, strict=True)))
         return sampled

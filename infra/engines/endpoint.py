@@ -159,7 +159,10 @@ def require_endpoint(settings: Settings, models: Sequence[str]) -> None:
         InputError: the settings name no endpoint.
     """
     if models and not settings.endpoint_url:
-        raise InputError(f"the recipe asks {', '.join(models)} at an endpoint, but DREAMGYM_ENDPOINT_URL is not set")
+        raise InputError(
+            f"{', '.join(models)} is to be asked, and no endpoint is known: set DREAMGYM_ENDPOINT_URL to the address of an "
+            "OpenAI-compatible server that has it"
+        )
 
 
 def _keep(file: Path, text: str) -> None:

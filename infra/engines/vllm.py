@@ -8,11 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from infra.engines.held_streams import HeldStreams
 from infra.engines.vllm_server import SILENCE_S, Fetch, VllmServer
 from infra.settings import Settings, settings
 from schemas.errors import EngineError, EngineUnavailable
-from schemas.sampling import Sampled, Sampling
+from schemas.sampling import HeldStreams, Sampled, Sampling
 
 _MOST_RESTARTS, _WITHIN_S = 3, 3600
 
@@ -148,13 +147,13 @@ class VllmStreams(HeldStreams):
         sampled: dict[int, Sampled] = {}
         for room, some in by_room.items():
             sampled |= zip(some, self._within(room, some, sampling), strict=True)
-        self._append(sampled)
+        self.append(sampled)
         return [sampled[row] for row in rows]
 
     def _within(self, room: int, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
         """Sample at most as many tokens as there is room for; without room nothing is asked."""
         if not room:
             return [Sampled([], [], False, self._engine.weights, out_of_room=True) for _ in rows]
-        answers = self._engine.complete([self._ids[row] for row in rows], replace(sampling, max_new_tokens=room))
+        answers = self._engine.complete([self.ids[row] for row in rows], replace(sampling, max_new_tokens=room))
         is_short = room < sampling.max_new_tokens
         return [replace(one, out_of_room=is_short and not one.ended) for one in answers]

@@ -16,7 +16,7 @@ from torch import Tensor
 from models.generation.decoding import Rows, continued
 from models.network.foreign.requirements import is_close
 from models.network.foreign.weights import ForeignWeights, hidden_of_rows
-from schemas.sampling import Sampled, Sampling
+from schemas.sampling import HeldStreams, Sampled, Sampling
 
 _TOKENS_AT_ONCE = 32_768
 """Maximum number of tokens of rows that are continued together, at their longest."""
@@ -28,8 +28,8 @@ Begin = Callable[[Sequence[Sequence[int]]], Rows]
 """Function that computes streams from their start and returns them as rows to continue."""
 
 
-class ForeignSessions:
-    """Token streams, one per row; see `schemas.ports.TokenStreams`."""
+class ForeignSessions(HeldStreams):
+    """Token streams, one per row."""
 
     def __init__(
         self,
@@ -48,24 +48,8 @@ class ForeignSessions:
             version: Version of the weights.
             max_tokens: Tokens of a stream; None: no limit.
         """
+        super().__init__(num_rows)
         self._begin, self._generator, self._version, self._max_tokens = begin, generator, version, max_tokens
-        self._streams: list[list[int]] = [[] for _ in range(num_rows)]
-        self.num_prefilled = 0
-        self.num_sampled = 0
-
-    def restart(self, row: int) -> None:
-        """Clear a row's stream, so that the row can be reused."""
-        self._streams[row] = []
-
-    def length(self, row: int) -> int:
-        """Return the number of tokens in a row's stream."""
-        return len(self._streams[row])
-
-    def extend(self, rows: Sequence[int], ids: Sequence[Sequence[int]]) -> None:
-        """Append tokens to rows, which are computed when the rows are continued."""
-        for row, new in zip(rows, ids, strict=True):
-            self._streams[row] += new
-            self.num_prefilled += len(new)
 
     @torch.inference_mode()
     def generate(self, rows: Sequence[int], sampling: Sampling) -> list[Sampled]:
@@ -73,15 +57,13 @@ class ForeignSessions:
         sampled: dict[int, Sampled] = {}
         rooms = {row: sampling.room(self.length(row), self._max_tokens) for row in rows}
         for batch in self._batches([row for row in rows if rooms[row] > 0], sampling.max_new_tokens):
-            streams = [self._streams[row] for row in batch]
+            streams = [self.ids[row] for row in batch]
             found = continued(self._begin(streams), len(batch), sampling, self._generator)
             for row, ids, logprobs in zip(batch, found.ids, found.logprobs, strict=True):
                 whole = Sampled(ids, logprobs, ids[-1] in sampling.end_ids, self._version)
                 sampled[row] = whole.within(rooms[row])
         answers = [sampled.get(row) or Sampled([], [], False, self._version, out_of_room=True) for row in rows]
-        for row, one in zip(rows, answers, strict=True):
-            self._streams[row] += one.ids
-            self.num_sampled += len(one.ids)
+        self.append(dict(zip(rows, answers, strict=True)))
         return answers
 
     def _batches(self, rows: Sequence[int], num_more: int) -> Iterator[list[int]]:

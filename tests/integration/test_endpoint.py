@@ -119,7 +119,7 @@ def test_no_endpoint_is_an_input_error(tmp_path):
 def test_without_an_endpoint_nothing_begins(tmp_path, command):
     refused = dreamgym_here(tmp_path, command, "textworld-tiny", *changed("experience.endpoint_model=e"))
     assert refused.returncode == 2
-    assert "the recipe asks e at an endpoint, but DREAMGYM_ENDPOINT_URL is not set" in refused.stderr
+    assert "e is to be asked, and no endpoint is known: set DREAMGYM_ENDPOINT_URL" in refused.stderr
     assert not (tmp_path / "journal").exists()
 
 

@@ -152,7 +152,7 @@ def test_what_a_network_of_ours_writes_is_read_as_scores(monkeypatch):
     ("arguments", "said"),
     [
         ((), 'answers no questions, as its experience.template is "plain": name a judge with --model NAME'),
-        (("--model", "j"), "j is to judge, and no endpoint is known: set DREAMGYM_ENDPOINT_URL"),
+        (("--model", "j"), "j is to be asked, and no endpoint is known: set DREAMGYM_ENDPOINT_URL"),
     ],
 )
 def test_without_a_judge_the_command_says_what_to_do(home, arguments, said):
