@@ -77,6 +77,8 @@ class LeftBehind(BaseModel):
     """Tag of the table version whose real episodes are read; empty: none are read."""
     champion: Reference | None = None
     """The champion when the run started."""
+    policy: Reference | None = None
+    """The policy of an earlier run that the recipe starts from."""
     experience_model: Reference | None = None
     """The experience model of the recipe's last run that has one."""
     experience: list[Reference] = Field(default=[])

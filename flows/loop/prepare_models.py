@@ -5,6 +5,7 @@ from flows.loop.judging import taught
 from flows.loop.lineage import Lineage, log
 from infra.context import run_context
 from infra.orchestration.announcements import TRANSITIONS_COMMITTED, announce
+from schemas.errors import InputError
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from tasks.backbones.backbone_from_logs import backbone_from_logs
@@ -107,10 +108,12 @@ def backbone_of(recipe: Recipe, logs: Reference) -> Reference:
 
 def starting_policy(recipe: Recipe, made: Lineage) -> Reference:
     """Return the policy that training begins with, as `start.from` says."""
-    champion, artifacts, early = made.left_behind.champion, made.artifacts, recipe.start.early_experience
-    if recipe.start.from_ == "champion" and champion:
-        require_stored(champion)
-        return champion
+    left, artifacts, early = made.left_behind, made.artifacts, recipe.start.early_experience
+    if stored := {"champion": left.champion, "run": left.policy}.get(recipe.start.from_):
+        require_stored(stored)
+        return stored
+    if recipe.start.run:
+        raise InputError("only `dreamgym run` starts from the policy of an earlier run: leave out start.run here")
     if recipe.start.from_ == "champion":
         run_context().display.say("there is no champion yet: the starting policy is cloned from demonstrations")
     if recipe.start.from_ == "base":

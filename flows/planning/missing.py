@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import torch
 from huggingface_hub import logging
 
+from flows.runs.find_policy import find_policy
 from infra.engines.endpoint import require_endpoint
 from infra.environments.by_name import open_environment
 from infra.settings import settings
@@ -44,10 +45,15 @@ def _others(recipe: Recipe) -> Iterator[str]:
         if recipe.training.lora_rank:
             require_peft()
 
+    def start() -> None:
+        if recipe.start.run:
+            find_policy(recipe.start.run, recipe.start.policy)
+
     requirements = {
         f"the environment {recipe.environment.name}": lambda: open_environment(recipe.environment).tasks("train", 1),
         "the backbone": model,
         "adapters": adapters,
+        "the starting policy": start,
         "the endpoint": lambda: require_endpoint(settings(), recipe.endpoint_models),
     }
     for name, require in requirements.items():

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from flows.runs.extent import extent_of
+from flows.runs.find_policy import find_policy
 from flows.runs.run_key import differences, run_key
 from flows.stage import Stage
 from infra.promotion.ledger import Ledger
@@ -13,6 +14,7 @@ from infra.settings import settings
 from infra.storage.blobs import open_blobs
 from infra.storage.run_records import create_record, records
 from schemas.plain import restored
+from schemas.recipes.learning import StartRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.runs import LeftBehind, Record, RunHead, RunKey, Status, Trigger
 
@@ -127,7 +129,7 @@ def _head(
         until=until,
         started_utc=datetime.now(UTC).isoformat(timespec="seconds"),
         key=key,
-        left_behind=_left_behind(mine),
+        left_behind=_left_behind(recipe.start, mine),
     )
 
 
@@ -150,11 +152,12 @@ def _reasons(key: RunKey, mine: list[Record], *, again: bool) -> list[str]:
     return found or ["the latest run of this recipe had another seed"]
 
 
-def _left_behind(mine: list[Record]) -> LeftBehind:
+def _left_behind(start: StartRecipe, mine: list[Record]) -> LeftBehind:
     lineages = [restored(one["lineage"]) for one in mine if one.get("lineage")]
     last: dict[str, Any] = next((one for one in reversed(lineages) if "experience_model" in one), {})
     return LeftBehind(
         champion=Ledger(open_blobs(settings())).history().champion,
+        policy=find_policy(start.run, start.policy).reference if start.run else None,
         experience_model=last.get("experience_model"),
         experience=last.get("experience", []),
         backbone=last.get("backbone"),

@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from schemas.policies import PolicyName
 from schemas.recipes.methods import (
     AdvantageRecipe,
     AuxiliaryRecipe,
@@ -61,9 +62,13 @@ class PreferencesRecipe(Section):
 class StartRecipe(Section):
     """The starting policy: cloned from logged successes, or an existing policy."""
 
-    from_: Literal["demonstrations", "base", "champion"] = Field(default="demonstrations", alias="from")
+    from_: Literal["demonstrations", "base", "champion", "run"] = Field(default="demonstrations", alias="from")
     """demonstrations: the backbone, cloned from logged successes. base: the backbone as is. champion: the champion at
-    the start of the run, or demonstrations if there is none yet."""
+    the start of the run, or demonstrations if there is none yet. run: a stored policy of an earlier run."""
+    run: str = ""
+    """Earlier run, by its id or the start of it, whose policy is the start if `from` says run."""
+    policy: PolicyName | None = None
+    """Policy of that run; None: the promoted one, or else the dream-trained one."""
     num_demonstrations: int | None = Field(default=None, ge=1)
     """Maximum number of tasks whose logs are cloned; the shortest success of each is used. None: all logged tasks."""
     renamed_copies: int = Field(default=3, ge=0)
@@ -71,6 +76,14 @@ class StartRecipe(Section):
     sft: SftRecipe = SftRecipe(epochs=5, learning_rate=5e-4, tokens_per_update=2_048)
     early_experience: EarlyExperienceRecipe = EarlyExperienceRecipe()
     preferences: PreferencesRecipe = PreferencesRecipe()
+
+    @model_validator(mode="after")
+    def _a_run_is_named_where_it_is_read(self) -> Self:
+        if (self.from_ == "run") != bool(self.run) or (self.policy and not self.run):
+            raise ValueError(
+                'start.from = "run" goes with start.run, the id of that run; start.policy is one of its policies'
+            )
+        return self
 
 
 class CurriculumRecipe(Section):

@@ -48,16 +48,16 @@ def champion_to_beat(candidate: Reference, *, anew: bool = False) -> Reference |
     return rival
 
 
-def require_stored(champion: Reference) -> None:
-    """Raise an error if objects of a champion are missing from the object store.
+def require_stored(policy: Reference) -> None:
+    """Raise an error if objects of a policy are missing from the object store.
 
     Raises:
         StorageError: objects are missing; the message says what to do.
     """
-    if not objects().holds(champion):
+    if not objects().holds(policy):
         raise StorageError(
-            f"champion {champion.sha256[:12]} is no longer whole in the object store: restore its objects from a backup, or "
-            "withdraw it with `dreamgym rollback`. Finished steps of this run are not repeated"
+            f"policy {policy.sha256[:12]} is no longer whole in the object store: restore its objects from a backup; if it is "
+            "the champion, withdraw it with `dreamgym rollback`. Finished steps of this run are not repeated"
         )
 
 

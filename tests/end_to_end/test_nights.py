@@ -187,11 +187,15 @@ def test_killed_in_the_second_night_it_ends_with_the_same_digests(nights, prefec
     assert [row["status"] for row in listed(between)] == ["finished", "finished"]
 
 
-def test_a_recipe_may_start_from_the_champion_or_from_the_backbone_as_it_is(nights, prefect_server):
+def test_a_recipe_may_start_from_the_champion_a_policy_of_a_run_or_the_backbone_as_it_is(nights, prefect_server):
     _, between, first, _ = nights
-    expected = {"champion": champion_of(between), "base": digest(first, "backbone")}
+    expected = {
+        ("start.from=champion",): champion_of(between),
+        ("start.from=run", f"start.run={first['run_id']}", "start.policy=start"): digest(first, "start"),
+        ("start.from=base",): digest(first, "backbone"),
+    }
     for start, policy in expected.items():
-        command = [*night(between), "--only", "experience", "--set", f"start.from={start}"]
+        command = [*night(between), "--only", "experience", *changed(*start)]
         done = dreamgym_here(between, *command, PREFECT_API_URL=prefect_server)
         assert done.returncode == 0, done.stderr
         record = json.loads(done.stdout)

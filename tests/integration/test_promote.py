@@ -231,5 +231,5 @@ def test_a_champion_whose_objects_are_gone_is_told_and_nobody_is_judged_against_
     a, b = policy("a"), policy("b")
     promoted(a)
     Path(a.uri).unlink()
-    with pytest.raises(StorageError, match=r"champion .* is no longer whole.*dreamgym rollback"):
+    with pytest.raises(StorageError, match=r"policy .* is no longer whole.*dreamgym rollback"):
         champion_to_beat(b)

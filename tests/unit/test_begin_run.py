@@ -165,6 +165,12 @@ def test_a_name_that_is_none_or_several_runs_is_told(home, name, told):
         find_run(name)
 
 
+def test_a_start_from_a_run_that_is_not_there_begins_nothing(home):
+    with pytest.raises(InputError, match="no run in this home"):
+        begin(Recipe(name="night", start={"from": "run", "run": "dawn"}))
+    assert records() == []
+
+
 def test_a_run_by_its_whole_id_is_found_among_those_that_go_on_like_it(home):
     finish(begin().record)
     for _ in range(10):

@@ -25,6 +25,14 @@ def test_a_backbone_of_the_logs_has_heads_that_fit():
         load_recipe("alfworld-tiny", ["backbone.scratch.hidden_size=100"])
 
 
+@pytest.mark.parametrize("changes", [["start.from=run"], ["start.run=night-1"], ["start.policy=dream"]])
+def test_a_start_from_a_run_names_it(changes):
+    with pytest.raises(RecipeError, match=r"goes with start\.run"):
+        load_recipe("textworld-tiny", changes)
+    whole = load_recipe("textworld-tiny", ["start.from=run", "start.run=night-1", "start.policy=sim-to-real"])
+    assert whole.start.policy.key == "sim_to_real"
+
+
 def test_a_model_at_an_endpoint_learns_no_transitions():
     with pytest.raises(
         RecipeError, match=r"learn_transitions fits a network here; leave experience\.endpoint_model empty"
