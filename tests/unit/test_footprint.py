@@ -13,7 +13,7 @@ from models.training.sft import Example, sft_loss
 from schemas.recipes.methods import LossRecipe
 from schemas.recipes.networks import TrainingRecipe
 from schemas.recipes.recipe import Recipe
-from tasks.planning.estimate import disk_of
+from tasks.planning.estimate import Estimate, disk_of
 from tests.unit.tiny import tiny_network
 
 NUM_ROWS, PROMPT, TARGET = 16, 96, 32
@@ -76,3 +76,9 @@ def test_fewer_rows_and_checkpointing_take_less(footprint):
     )
     lean = footprint(config(), LEAN, NUM_ROWS, PROMPT, TARGET, torch.bfloat16)
     assert max(fewer.activations, lean.activations) < 0.5 * plain.activations
+
+
+def test_a_cpu_needs_more_than_its_tensors_take():
+    kept, stage = Footprint(30, 0, 20, 10), Footprint(10, 10, 20, 160)
+    on = {device: Estimate(device, 1_000, kept, {"start policy": stage}, {}) for device in ("cpu", "cuda")}
+    assert {device: estimate.needed for device, estimate in on.items()} == {"cpu": 60 + 250, "cuda": 60 + 200}
