@@ -77,7 +77,7 @@ class LocalPredictor:
     def sample(self, prompts: Sequence[list[int]], temperature: float) -> list[Sampled]:
         """Sample tokens after each prompt."""
         rows = range(len(prompts))
-        streams = self._engine.open(len(prompts), max(map(len, prompts)))
+        streams = self._engine.open(len(prompts), max(map(len, prompts)) + self._max_new_tokens)
         streams.extend(rows, prompts)
         sampling = Sampling(self._max_new_tokens, self.format.end_ids, temperature, self._top_p)
         return streams.generate(rows, sampling)

@@ -37,9 +37,16 @@ class Cache:
         return Cache(keys, values, torch.zeros(num_rows, dtype=torch.long))
 
     def rows(self, rows_R: Tensor, num_more: int) -> "Cache":
-        """Return a copy of some rows, up to their filled length, with room for more tokens."""
+        """Return some rows, up to their filled length, with room for more tokens.
+
+        They are a copy, unless they are all rows and there is room: what is then written lies behind the filled length,
+        where the next tokens overwrite it.
+        """
         lengths_R = self.lengths_R[rows_R]
         span = min(rounded(int(lengths_R.max())), self.keys[0].shape[2])
+        is_whole = len(rows_R) == len(self.lengths_R) and bool((rows_R == torch.arange(len(rows_R))).all())
+        if is_whole and rounded(span + num_more) <= self.keys[0].shape[2]:
+            return Cache(self.keys, self.values, lengths_R)
         room = (0, 0, 0, rounded(span + num_more) - span)
         keys, values = ([F.pad(t[rows_R, :, :span], room) for t in tensors] for tensors in (self.keys, self.values))
         return Cache(keys, values, lengths_R)
