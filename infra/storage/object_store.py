@@ -90,8 +90,10 @@ class ObjectStore:
         if not self._blobs.holds(_key(reference.sha256)):
             return False
         manifest = self.get_json(reference) if reference.kind == _MODEL else {}
-        places = (_key, REMOVED.__add__) if or_removed else (_key,)
-        return all(any(self._blobs.holds(place(sha256)) for place in places) for sha256 in manifest.values())
+        return all(
+            self._blobs.holds(_key(sha256)) or (or_removed and self._blobs.holds(REMOVED + sha256))
+            for sha256 in manifest.values()
+        )
 
     def put_json(self, value: Any, kind: str, **notes: float | int | str) -> Reference:
         """Store a JSON value."""
