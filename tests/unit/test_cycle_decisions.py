@@ -42,6 +42,7 @@ def train(monkeypatch):
         monkeypatch.setattr(flow, "train_policy", train_policy)
         monkeypatch.setattr(flow, "show_rollouts", lambda *_: None)
         monkeypatch.setattr(flow, "publish_weights", lambda *_: None)
+        monkeypatch.setattr(flow, "RoundPolicies", MagicMock())  # nothing is stored here
         data = Reference("", "data", "tasks", {"num_tasks": 1, "refused_actions": 0.0})
         monkeypatch.setattr(flow, "pool_tasks", lambda *_: data)
         for task in ("propose_tasks", "dream"):
