@@ -44,7 +44,7 @@ class Cache:
         """
         lengths_R = self.lengths_R[rows_R]
         span = min(rounded(int(lengths_R.max())), self.keys[0].shape[2])
-        is_whole = len(rows_R) == len(self.lengths_R) and bool((rows_R == torch.arange(len(rows_R))).all())
+        is_whole = torch.equal(rows_R, torch.arange(len(self.lengths_R)))
         if is_whole and rounded(span + num_more) <= self.keys[0].shape[2]:
             return Cache(self.keys, self.values, lengths_R)
         room = (0, 0, 0, rounded(span + num_more) - span)

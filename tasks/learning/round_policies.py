@@ -20,6 +20,7 @@ class RoundPolicies:
         """
         self._num_recent = num_recent
         self._recent: list[Reference] = []
+        self._with_state: list[Reference] = []
         self._measured: list[Reference] = []
         self._best: list[Reference] = []
 
@@ -27,12 +28,19 @@ class RoundPolicies:
         """Note the policy after a round, and remove what it replaces; do nothing if the round changed nothing."""
         if policy.sha256 == made_from.sha256:
             return
+        self._remove_states(policy)
         self._recent.append(policy)
-        for one in (*self._recent, *self._measured):
-            remove_optimizer_state(one, [policy, *self._best])
         replaced, self._recent = self._recent[: -self._num_recent], self._recent[-self._num_recent :]
         for one in replaced:
             objects().remove_files(one, [*self._recent, *self._measured])
+
+    def _remove_states(self, last: Reference) -> None:
+        """Keep the states of the last and the best policy; the best may be none of this training's."""
+        kept = [last, *self._best]
+        for one in self._with_state:
+            remove_optimizer_state(one, kept)
+        digests = {one.sha256 for one in kept}
+        self._with_state = [one for one in (*self._with_state, last) if one.sha256 in digests]
 
     def measured(self, policy: Reference, best: Reference) -> None:
         """Note a policy that was measured on valid tasks, and the best one so far: both stay."""
