@@ -2,23 +2,29 @@
 
 The numbers follow from the code that trains, not from a separate formula.
 
+A network that transformers computes reads values on its way, so it gets torch's fake tensors of a CPU instead of meta ones.
+
 Differs from a GPU: attention stores its scores here, but not in the fused kernel there, so the estimate is too high for
 long streams: 30 GB for 8 streams of 4,096 tokens and 0.6 billion weights, which took 18 GB on an H100.
 """
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import astuple, dataclass, replace
+from itertools import chain
 from typing import Any
 
 import torch
-from torch import Tensor
-from torch.distributed._tools.mem_tracker import MemTracker
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import AutoModelForCausalLM
 
 from models.methods.losses import Loss
 from models.methods.streams import TrainingGroup, TrainingStream
 from models.network.trained_parameters import make_trainable
 from models.network.transformer import is_foreign, weights_of
+from models.training.peak_memory import PeakMemory
 from models.training.sft import Example, sft_loss
 from models.training.trained_logprobs import trained_logprobs
 from schemas.errors import InputError
@@ -91,7 +97,7 @@ def of_update(
     def computed(network: Any) -> Tensor:
         return trained_logprobs(weights_of(network, dtype), [group], temperature=1.0).sum()
 
-    policy, head = _of(config, training, computed), loss.network(config.hidden_size)
+    policy, head = _of(config, training, computed), loss.network(config.get_text_config().hidden_size)
     added = _num_bytes(head.parameters()) if head else 0
     copied = replace(policy, weights=policy.gradients)  # weights that are not trained are shared
     networks = [policy, Footprint(added, added, _STATES_OF_ADAM * added, 0), *[copied] * loss.copies_policy]
@@ -102,28 +108,65 @@ def _of(config: Any, training: TrainingRecipe, loss: Callable[[Any], Tensor]) ->
     """Return the footprint of computing gradients twice: the first ones coexist with the second's activations.
 
     Raises:
-        InputError: transformers computes the network, which needs the values of tensors for that.
+        InputError: transformers computes the network, and cannot without values.
     """
     network = _network(config, keeps_dtype=bool(training.lora_rank))
-    if is_foreign(network):
-        raise InputError(f"transformers computes {config.model_type!r}, and the memory it takes is not estimated")
     make_trainable(network, training, seed=0)
     network.to(_NOWHERE)
-    tracker = MemTracker()
-    tracker.track_external(network)
-    with tracker:
-        loss(network).backward()
-        loss(network).backward()
-    peak = tracker.get_tracker_snapshot("peak")[_NOWHERE]["Total"]
+    with _fake_tensors(network) if is_foreign(network) else nullcontext():
+        peak = peak_of_gradients(network, loss)
     weights, trained = _num_bytes(network.parameters()), _num_bytes(p for p in network.parameters() if p.requires_grad)
     return Footprint(weights, trained, _STATES_OF_ADAM * trained, max(0, peak - weights - trained))
 
 
+def peak_of_gradients(network: Any, loss: Callable[[Any], Tensor]) -> int:
+    """Return the most bytes at once while the gradients of a loss are computed twice, weights included."""
+    memory = PeakMemory(network.device)
+    for tensor in chain(network.parameters(), network.buffers()):
+        memory.count(tensor)
+    with memory:
+        for _ in range(2):
+            loss(network).backward()
+    return memory.most
+
+
+@contextmanager
+def _fake_tensors(network: Any) -> Iterator[None]:
+    """Compute with fake tensors of a CPU, which a network on the meta device is given here.
+
+    Raises:
+        InputError: the network cannot compute without values, as mixtures of experts in float32.
+    """
+    given: dict[int, Tensor] = {}
+    logging.getLogger(FakeTensorMode.__module__).setLevel(logging.CRITICAL)  # the error below says it, without a traceback
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            for module in network.modules():
+                for named in (module._parameters, module._buffers):
+                    for name, one in named.items():
+                        named[name] = given.setdefault(id(one), _as_fake(one)) if one is not None else None
+            yield
+    except RuntimeError as error:
+        kind = repr(network.config.model_type)
+        raise InputError(f"transformers computes {kind}, and its memory cannot be estimated: {error}") from error
+
+
+def _as_fake(tensor: Tensor) -> Tensor:
+    """Return a tensor of the same form, on a CPU; within FakeTensorMode it takes no memory."""
+    fake = torch.empty_like(tensor, device="cpu")
+    return nn.Parameter(fake, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else fake
+
+
 def of_sampling(config: Any, num_rows: int, length: int, dtype: torch.dtype) -> Footprint:
-    """Return the footprint of the torch engine for this many streams of a length; dtype is of weights and cache."""
-    weights = num_weights(config) * dtype.itemsize
-    head_size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    per_token = 2 * config.num_hidden_layers * config.num_key_value_heads * head_size * dtype.itemsize
+    """Return the footprint of the torch engine for this many streams of a length; dtype is of weights and cache.
+
+    A layer without attention counts as one with it, which takes more.
+    """
+    weights, shape = num_weights(config) * dtype.itemsize, config.get_text_config()
+    num_heads = getattr(shape, "num_attention_heads", 0)
+    head_size = getattr(shape, "head_dim", None) or shape.hidden_size // max(1, num_heads)
+    num_kept = getattr(shape, "num_key_value_heads", None) or num_heads
+    per_token = 2 * shape.num_hidden_layers * num_kept * head_size * dtype.itemsize
     return Footprint(weights, 0, 0, num_rows * length * per_token)
 
 

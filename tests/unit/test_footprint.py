@@ -8,8 +8,9 @@ from torch.distributed._tools.mem_tracker import MemTracker
 
 from models.methods.losses import open_loss
 from models.network.trained_parameters import make_trainable
-from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampling, of_update
+from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampling, of_update, peak_of_gradients
 from models.training.sft import Example, sft_loss
+from schemas.errors import InputError
 from schemas.recipes.methods import LossRecipe
 from schemas.recipes.networks import TrainingRecipe
 from schemas.recipes.recipe import Recipe
@@ -25,16 +26,18 @@ def config(num_hidden_layers=6):
     return tiny_network(num_hidden_layers=num_hidden_layers).config
 
 
+BATCH = [Example.of(([1] * PROMPT, False), ([1] * TARGET, True))] * NUM_ROWS
+
+
 def taken(training: TrainingRecipe) -> int:
-    """Return the peak bytes that real tensors take on a CPU."""
+    """Return the peak bytes that real tensors take on a CPU, as torch's own tracker counts them."""
     network = tiny_network(num_hidden_layers=6)
     make_trainable(network, training, seed=0)
-    batch = [Example.of(([1] * PROMPT, False), ([1] * TARGET, True))] * NUM_ROWS
     tracker = MemTracker()
     tracker.track_external(network)
     with tracker:
         for _ in range(2):
-            sft_loss(network, batch, torch.bfloat16).backward()
+            sft_loss(network, BATCH, torch.bfloat16).backward()
     return tracker.get_tracker_snapshot("peak")[torch.device("cpu")]["Total"]
 
 
@@ -42,6 +45,22 @@ def taken(training: TrainingRecipe) -> int:
 def test_it_is_what_real_tensors_take(training):
     found = of_fine_tuning(config(), training, NUM_ROWS, PROMPT, TARGET, torch.bfloat16)
     assert found.total - found.optimizer == pytest.approx(taken(training), rel=0.2)
+
+
+@pytest.mark.parametrize("kind", ["gemma3", "mistral", "smollm3", "lfm2", "opt", "yarn", "biased"])
+@pytest.mark.parametrize("training", [TrainingRecipe(), TrainingRecipe(lora_rank=4, gradient_checkpointing=True)])
+def test_it_is_what_networks_of_transformers_take(kind, training):
+    network = tiny_network(kind=kind)
+    found = of_fine_tuning(network.config, training, NUM_ROWS, PROMPT, TARGET, torch.bfloat16)
+    make_trainable(network, training, seed=0)
+    real = peak_of_gradients(network, lambda network: sft_loss(network, BATCH, torch.bfloat16))
+    assert found.total - found.optimizer == pytest.approx(real, rel=0.2)
+
+
+def test_a_network_of_experts_has_no_estimate():
+    experts = tiny_network(kind="qwen3-moe").config
+    with pytest.raises(InputError, match="'qwen3_moe', and its memory cannot be estimated"):
+        of_fine_tuning(experts, TrainingRecipe(), NUM_ROWS, PROMPT, TARGET, torch.bfloat16)
 
 
 def test_weights_and_what_belongs_to_each_of_them_are_counted():
