@@ -67,12 +67,12 @@ class Endpoint:
         return self._counted(self._together(questions, answered))
 
     def write(self, questions: Sequence[Question]) -> list[Written]:
-        """Return what the model writes to each question, once, whatever it is; nothing is cached.
+        """Return what the model writes to each question, whatever it is; the same question is asked once.
 
         Raises:
             EngineError: the endpoint refuses, or does not answer.
         """
-        return self._counted(self._together(questions, lambda client, _, question: self._ask(client, question)))
+        return self._counted(self._together(questions, lambda client, _, question: self._write(client, question)))
 
     def _counted(self, work: "Coroutine[Any, Any, OutcomeT]") -> "OutcomeT":
         """Return what comes of asking, and report its cost, also if it fails."""
@@ -114,6 +114,15 @@ class Endpoint:
                 _keep(kept, text)
                 break
         return text
+
+    async def _write(self, client: "AsyncOpenAI", question: Question) -> Written:
+        kept = self._kept / f"{self._digest(question)}.written.json"
+        if kept.exists():
+            self._cost.num_cached += 1
+            return Written(**json.loads(kept.read_text()))
+        written = await self._ask(client, question)
+        _keep(kept, asdict(written))
+        return written
 
     def _digest(self, question: Question) -> str:
         asked = asdict(question)
@@ -165,6 +174,6 @@ def require_endpoint(settings: Settings, models: Sequence[str]) -> None:
         )
 
 
-def _keep(file: Path, text: str) -> None:
+def _keep(file: Path, answer: Any) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(file, json.dumps(text).encode())
+    write_durably(file, json.dumps(answer).encode())

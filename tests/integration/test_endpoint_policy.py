@@ -32,6 +32,8 @@ class Expert(ChatServer):
         super().__init__(fail_every)
         self.known: dict[tuple[str, str], str] = {}
         self.cut, self.formless = set[str](), set[str]()
+        self.away_after = 0
+        """Number of answers after which another page is served; 0: never."""
 
     def learn(self, environment, split: str, num_tasks: int) -> list[str]:
         """Learn the way of the expert through these tasks; return their instructions."""
@@ -48,6 +50,7 @@ class Expert(ChatServer):
     def answer(self, body: dict) -> str:
         with self.one_at_a_time:
             self.questions.append(body)
+            self.page = b"<p>away</p>" if len(self.questions) == self.away_after else self.page
         (message,) = body["messages"]
         shown = SHOWN.search(message["content"])
         action = self.known.get((shown["task"], shown["state"]), "look")
@@ -94,7 +97,7 @@ def test_an_expert_at_an_endpoint_wins_all_tasks_and_what_has_no_action_is_refus
     assert limits.get("evaluate model", {}) == {}
 
     expert.formless, expert.cut = {tasks[0]}, {tasks[1]}
-    lost = evaluated(expert)
+    lost = evaluated(expert, temperature=0.1)
     names = [one.task_id for one in environment.tasks("test", NUM_TASKS)]
     spoilt = {name for name, task in zip(names, tasks, strict=True) if task in {tasks[0], tasks[1]}}
     assert lost["successes"] == {name: float(name not in spoilt) for name in names}
@@ -105,6 +108,21 @@ def test_an_expert_at_an_endpoint_wins_all_tasks_and_what_has_no_action_is_refus
     assert set(samples[names[0]].actions) == {"<format error>"}
     whole = next(one for name, one in samples.items() if name not in spoilt)
     assert {turn.thought for turn in whole.turns} == {"on"}
+
+
+@pytest.mark.usefixtures("here")
+def test_an_evaluation_that_was_interrupted_pays_for_no_answer_twice(expert):
+    expert.learn(open_environment(Recipe(name="asked").environment), "test", NUM_TASKS)
+    expert.away_after = 9
+    with pytest.raises(EngineError):
+        evaluated(expert)
+    paid, expert.away_after, expert.page = len(expert.questions), 0, b""
+    first = evaluated(expert)
+    num_needed = len(expert.questions)
+    assert evaluated(expert)["successes"] == first["successes"]
+    assert len(expert.questions) == num_needed
+    asked = [json.dumps(one) for one in expert.questions]
+    assert len(asked) == len(set(asked)) and num_needed > paid >= 9
 
 
 @pytest.mark.usefixtures("here")
