@@ -1,5 +1,7 @@
 """Questions to a chat model, conversations, and the ports of models that answer them."""
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
@@ -55,6 +57,30 @@ class ChatModel(Protocol):
 Messages = Sequence[Mapping[str, str]]
 """A conversation, oldest message first: each has a role and a content."""
 
+_MESSAGE = re.compile(r'\d+ (?P<role>\w+): (?P<content>".*")')
+
+
+def conversation_state(messages: Messages) -> str:
+    """Return a conversation as a state, one line for each message: `- 1 user: "its text as JSON"`."""
+    lines = (
+        f"- {place} {one['role']}: {json.dumps(one['content'], ensure_ascii=False)}"
+        for place, one in enumerate(messages, 1)
+    )
+    return "\n".join(lines)
+
+
+def conversation_in(state: str) -> list[dict[str, str]] | None:
+    """Return the conversation that a state is; None if it is another kind of state."""
+    found = [_MESSAGE.fullmatch(line.removeprefix("- ")) for line in state.split("\n")]
+    try:
+        return (
+            [{"role": one["role"], "content": json.loads(one["content"])} for one in found if one]
+            if all(found)
+            else None
+        )
+    except json.JSONDecodeError:
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -64,7 +90,7 @@ class Piece:
     num_tokens: int
     """Tokens that were sampled for it."""
     num_prompt_tokens: int
-    """Tokens of the conversation that is answered."""
+    """Tokens of the conversation that is answered; 0: not known."""
     finish_reason: Literal["", "stop", "length"] = ""
     """Empty unless it is the last piece: the answer has ended, or met its limit."""
 

@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Literal
 
 Origin = Literal["real", "dream"]
+MALFORMED = "<format error>"
+"""Action of a policy's answer that has none. Environments know no such action, so they refuse it."""
 
 
 class Failure(StrEnum):

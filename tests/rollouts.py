@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from models.rollout.rollouts import RolloutOptions
-from models.text.plain_policy import PlainPolicy
+from models.text.policies.plain_policy import PlainPolicy
 from models.text.prompts import PromptFormat
 from schemas.recipes.policy import PolicyRecipe
 from schemas.sampling import Sampled

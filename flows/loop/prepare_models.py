@@ -22,6 +22,9 @@ from tasks.learning.learn_preferences import learn_preferences
 from tasks.logs.files import log_files
 from tasks.playing.play_policy import play_policy
 
+_SEED_OF_LOGS = 7_000_003
+"""Seed offset of logged episodes, so that on-policy episodes of the same model differ from them."""
+
 
 def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
     """Ingest and annotate logs, build the starting policy, play on-policy episodes, and fit the experience model."""
@@ -35,7 +38,13 @@ def prepare_models(recipe: Recipe, made: Lineage, *, only_ingest: bool) -> None:
 
 def ingest_logs(recipe: Recipe, made: Lineage) -> None:
     """Check and store the logged trajectories."""
-    logs = ingest(recipe.environment, recipe.ingest, recipe.retrieval, recipe.seed, log_files(recipe.ingest.path))
+    asked, played = recipe.ingest, None
+    if asked.played_by == "base":
+        base = fetch_backbone(recipe.backbone, folder_digest(recipe.backbone))
+        num_episodes = asked.episodes_per_task * recipe.environment.num_train_tasks
+        play = recipe.real_play.model_copy(update={"seed": recipe.seed + _SEED_OF_LOGS})
+        played = play_policy(base, play, num_episodes, (recipe.rl.temperature,), 0.0)
+    logs = ingest(recipe.environment, asked, recipe.retrieval, recipe.seed, log_files(asked.path), played)
     made.artifacts.logs = logs
     log("ingest", logs.notes)
 

@@ -8,7 +8,7 @@ import jinja2
 
 from flows.reports.show_run import with_interval
 from flows.runs.find_policy import FoundPolicy
-from models.text.agent_prompt import agent_prompt
+from models.text.policies.agent_prompt import agent_prompt
 from schemas.plain import references_in, restored
 from schemas.policies import POLICY_LABELS
 from schemas.recipes.recipe import stored_recipe

@@ -17,9 +17,10 @@ def print_results(summary: dict[str, Any]) -> None:
     if "start" in results:
         console.print(_table(results))
         console.print(_calibration_line(results))
-    _print_verdict(console, summary["gate"])
+    _print_verdict(console, "gate", summary["gate"])
     if len(summary["gate"].get("families", ())) > 1:
         console.print(_family_table(summary["gate"]["families"]))
+    _print_verdict(console, "sim-to-real beside dream training", summary.get("real_gate") or {})
     console.print(_cost_table(summary))
     if "dream" in summary["lineage"]:
         console.print(_policy_line(summary), soft_wrap=True)
@@ -62,11 +63,12 @@ def _calibration_line(results: dict[str, Any]) -> str:
     )
 
 
-def _print_verdict(console: Console, gate: dict[str, Any]) -> None:
+def _print_verdict(console: Console, name: str, gate: dict[str, Any]) -> None:
+    """Print the verdict on a policy. Each policy is judged beside the one before it, on tasks of this judgement."""
     if not gate:
         return
     word = "[green]passed[/]" if gate["passed"] else "[red]refused[/]"
-    console.print(f"gate    {word}: real gain {with_interval(gate['gain'])}")
+    console.print(f"{name:7} {word}: real gain {with_interval(gate['gain'])}", soft_wrap=True)
     for reason in gate["reasons"]:
         console.print(f"        {reason}")
     if judged_on := gate.get("judged_on"):

@@ -4,7 +4,7 @@ from flows.runs.find_policy import FoundPolicy
 from flows.runs.reopen_run import reopen_run
 from infra.tracking.progress import Display
 from models.rollout.agent import Agent
-from models.text.policy_formats import open_policy_format
+from models.text.policies.policy_formats import open_policy_format
 from schemas.errors import InputError
 from schemas.recipes.recipe import Recipe
 from tasks.running.artifacts import get_frozen_model

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from typing import Literal
 
 from infra.environments.verdicts import verdict
@@ -98,20 +98,23 @@ class GameEnvironment(ABC):
         """Begin a game in each slot. A game that cannot begin fails at its first step."""
         for slot in self._games.keys() & tasks.keys():
             self._games.pop(slot).close()
-        for slot, task in tasks.items():
-            self._games[slot], self._states[slot] = self._begun(task)
+        self._games |= {slot: self._begun(task) for slot, task in tasks.items()}
+        self._states |= {slot: self._first_state(slot) for slot in tasks}
         return {slot: self._states[slot] for slot in tasks}
 
-    def _begun(self, task: AgentTask) -> tuple[Game, str]:
-        with ExitStack() as undone:
-            try:
-                game = self.game(task)
-                undone.callback(game.close)
-                state = game.state()
-            except Exception as error:
-                return _NotBegun(error), NOT_BEGUN
-            undone.pop_all()
-            return game, state
+    def _begun(self, task: AgentTask) -> Game:
+        try:
+            return self.game(task)
+        except Exception as error:
+            return _NotBegun(error)
+
+    def _first_state(self, slot: int) -> str:
+        try:
+            return self._games[slot].state()
+        except Exception as error:
+            self._games[slot].close()
+            self._games[slot] = _NotBegun(error)
+            return NOT_BEGUN
 
     def step(self, actions: Mapping[int, str]) -> dict[int, Step]:
         """Take one action in each slot. A game that raises fails only its own episode."""
@@ -139,12 +142,18 @@ class GameEnvironment(ABC):
         """
         if task.generated:
             return _state_error(task.initial_state)
+        if wrong := self.naming_error(task):
+            return wrong
+        with closing(self.game(task)) as game:
+            return None if task.initial_state in ("", game.state()) else "it starts in another state"
+
+    def naming_error(self, task: AgentTask) -> str | None:
+        """Return what is wrong with a task's family or instruction; None if nothing is."""
         if task.family not in self._families:
             return f"family {task.family!r} is not in the recipe"
         if task.instruction != self.instruction(task.split, task.family, task.seed):
             return f"seed {task.seed} of family {task.family!r} has another instruction"
-        with closing(self.game(task)) as game:
-            return None if task.initial_state in ("", game.state()) else "it starts in another state"
+        return None
 
     def annotate(self, trajectories: Sequence[Trajectory]) -> list[list[str]]:
         """Return one reasoning trace per turn."""

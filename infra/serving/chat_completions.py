@@ -1,9 +1,9 @@
-"""OpenAI-compatible server of one model: POST /v1/chat/completions, with or without streaming, and GET /v1/models."""
+"""OpenAI-compatible server: POST /v1/chat/completions, with or without streaming, and GET /v1/models."""
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 from uuid import uuid4
@@ -55,9 +55,18 @@ class Asked(BaseModel):
     n: int = Field(default=1, ge=1, le=1)
     """Number of answers; more than one is refused."""
 
+    @property
+    def conversation(self) -> list[dict[str, str]]:
+        """Messages with role and text."""
+        return [one.plain for one in self.messages]
+
+
+Answering = Callable[[Asked, str], Awaitable[AsyncGenerator[Piece]]]
+"""Begins the answer to a request of a client with an API key; raises an InputError if it cannot be answered."""
+
 
 def completions_app(model: Conversationalist[Any], name: str, token: str = "") -> FastAPI:
-    """Return the server as a FastAPI application. Requests that run at the same time are answered in one batch.
+    """Return the server of a model as a FastAPI application. Requests that run at the same time are answered in one batch.
 
     Args:
         model: Model that answers.
@@ -72,12 +81,30 @@ def completions_app(model: Conversationalist[Any], name: str, token: str = "") -
         yield
         work.cancel()
 
-    def require_token(request: Request) -> None:
-        if not is_let_in(bearer_of(request), token):
+    async def begin(asked: Asked, _: str) -> AsyncGenerator[Piece]:
+        limit = asked.max_completion_tokens or asked.max_tokens
+        return together.answer(await asyncio.to_thread(model.begin, asked.conversation, limit, asked.temperature))
+
+    app = chat_app(begin, name, lambda key: is_let_in(key, token), lifespan)
+    app.state.together = together
+    return app
+
+
+def chat_app(begin: Answering, name: str, lets_in: Callable[[str], bool], lifespan: Any = None) -> FastAPI:
+    """Return a server that speaks OpenAI's chat completions, whoever answers.
+
+    Args:
+        begin: Begins an answer.
+        name: Name of the model in answers.
+        lets_in: Returns whether a client with this API key is let in.
+        lifespan: Context of the server, as FastAPI takes it.
+    """
+
+    def require_key(request: Request) -> None:
+        if not lets_in(bearer_of(request)):
             raise HTTPException(401, "an API key is needed, and this is not it")
 
-    app = FastAPI(title="DreamGym", dependencies=[Depends(require_token)], lifespan=lifespan)
-    app.state.together = together
+    app = FastAPI(title="DreamGym", dependencies=[Depends(require_key)], lifespan=lifespan)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _refused)
 
@@ -88,17 +115,13 @@ def completions_app(model: Conversationalist[Any], name: str, token: str = "") -
     @app.post("/v1/chat/completions", response_model=None)
     async def complete(asked: Asked, request: Request) -> StreamingResponse | dict[str, Any]:
         head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": name}
-        limit = asked.max_completion_tokens or asked.max_tokens
         try:
-            messages = [one.plain for one in asked.messages]
-            conversation = await asyncio.to_thread(model.begin, messages, limit, asked.temperature)
+            answer = await begin(asked, bearer_of(request))
+            if asked.stream:
+                return StreamingResponse(_streamed(head, answer), media_type="text/event-stream")
+            return _whole(head, await _all_for(request, answer))
         except InputError as error:
             raise HTTPException(400, str(error)) from error
-        answer = together.answer(conversation)
-        if asked.stream:
-            return StreamingResponse(_streamed(head, answer), media_type="text/event-stream")
-        try:
-            return _whole(head, await _all_for(request, answer))
         except EngineError as error:
             raise HTTPException(503, str(error)) from error
 
@@ -131,11 +154,12 @@ def _whole(head: dict[str, Any], pieces: Sequence[Piece]) -> dict[str, Any]:
     """Return an answer as one object."""
     message = {"role": "assistant", "content": "".join(piece.text for piece in pieces)}
     read, written = pieces[0].num_prompt_tokens, sum(piece.num_tokens for piece in pieces)
+    usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
     return {
         **head,
         "object": "chat.completion",
         "choices": [{"index": 0, "message": message, "finish_reason": pieces[-1].finish_reason}],
-        "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
+        **({"usage": usage} if read else {}),
     }
 
 

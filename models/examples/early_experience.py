@@ -5,7 +5,7 @@ Source: Early Experience, arXiv 2510.08558, sections 4.2 and 4.3.
 
 from models.examples.supervised import experience_example, situations_of
 from models.experience.plain_experience import PlainExperience
-from models.text.plain_policy import PlainPolicy
+from models.text.policies.plain_policy import PlainPolicy
 from models.text.prompts import PromptFormat
 from models.training.sft import Example
 from schemas.recipes.networks import ExperienceRecipe

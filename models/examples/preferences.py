@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from models.examples.supervised import policy_examples
 from models.methods.streams import TrainingGroup, TrainingStream
-from models.text.policy_format import PolicyFormat
+from models.text.policies.policy_format import PolicyFormat
 from schemas.records import Tokens, Trajectory
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from models.experience.experience_format import ExperienceFormat, history_shown
 from models.retrieval.replay_index import ReplayIndex
-from models.text.policy_format import PolicyFormat, Shown, is_malformed
+from models.text.policies.policy_format import PolicyFormat, Shown, is_malformed
 from models.text.prompts import PromptFormat, TransitionQuery
 from models.training.sft import Example
 from schemas.recipes.networks import ExperienceRecipe

@@ -4,7 +4,7 @@ from models.experience.experience_answer import as_prediction, as_variation
 from models.experience.experience_prompt import VARY, answer, instructions, task_in_tags
 from models.experience.situation_in_budget import situation_in_budget
 from models.text.chat_template import ChatTemplate
-from models.text.policy_format import Shown
+from models.text.policies.policy_format import Shown
 from models.text.prompts import PromptFormat, TransitionQuery
 from schemas.recipes.networks import ExperienceRecipe
 from schemas.records import AgentTask, Step

@@ -8,7 +8,7 @@ from models.experience.experience_prompt import VARY, instructions, task_in_tags
 from models.experience.predictors import Met
 from models.experience.situation_in_budget import situation_in_budget
 from models.text.characters import CHARACTERS_PER_TOKEN, Characters
-from models.text.policy_format import Shown
+from models.text.policies.policy_format import Shown
 from models.text.prompts import TransitionQuery
 from schemas.chat import ChatModel, IsFine, Question
 from schemas.recipes.networks import NextState

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from models.text.policy_format import Shown
+from models.text.policies.policy_format import Shown
 from models.text.prompts import TransitionQuery, last_actions
 from schemas.recipes.networks import ExperienceRecipe
 from schemas.records import AgentTask, Step

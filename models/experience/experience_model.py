@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from models.experience.experience_format import history_shown
 from models.experience.predictors import Predictor
 from models.methods.judges import Judge
-from models.text.policy_format import is_malformed
+from models.text.policies.policy_format import is_malformed
 from models.text.prompts import TransitionQuery, has_markers
 from schemas.errors import InputError
 from schemas.ports import AdmissibleActions, Demonstrations

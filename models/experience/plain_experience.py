@@ -1,6 +1,6 @@
 """Experience model that reads and writes our own markers: small networks that are made of logs."""
 
-from models.text.policy_format import Shown
+from models.text.policies.policy_format import Shown
 from models.text.prompts import PromptFormat, TransitionQuery
 from schemas.records import AgentTask, Step
 from schemas.state_text import changes_between

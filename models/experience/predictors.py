@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from models.experience.experience_format import ExperienceFormat
-from models.text.policy_format import Shown
+from models.text.policies.policy_format import Shown
 from models.text.prompts import TransitionQuery
 from schemas.ports import Engine
 from schemas.records import AgentTask

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from models.experience.experience_prompt import around_state
 from models.text.budgets import LEFT_OUT, OLDEST_HISTORY, within_budget
-from models.text.policy_format import Shown
+from models.text.policies.policy_format import Shown
 from models.text.prompts import TransitionQuery
 from schemas.recipes.networks import NextState
 from schemas.state_text import free_text

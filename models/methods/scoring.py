@@ -12,7 +12,7 @@ from models.methods.replays import Replay
 from models.methods.replays.none import NoReplay
 from models.methods.rewards import Reward
 from models.methods.streams import TrainingGroup, TrainingStream
-from models.text.policy_format import is_malformed
+from models.text.policies.policy_format import is_malformed
 from models.text.prompts import PromptFormat
 from schemas.ports import Progress
 from schemas.recipes.learning import RlRecipe

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from models.text.policy_format import PolicyFormat
+from models.text.policies.policy_format import PolicyFormat
 from schemas.errors import InputError
 from schemas.ports import Engine
 from schemas.records import AgentTask

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 
-from models.text.policy_format import PolicyFormat, is_malformed
+from models.text.policies.policy_format import PolicyFormat, is_malformed
 from schemas.ports import Engine, RealEnvironment
 from schemas.records import Trajectory
 

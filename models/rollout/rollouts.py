@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from models.text.policy_format import MALFORMED, Answer, PolicyFormat
+from models.text.policies.policy_format import Answer, PolicyFormat
 from models.text.renaming import EntityRenaming, renamed_task
 from schemas.ports import Engine, Environment, TokenStreams
-from schemas.records import AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
+from schemas.records import MALFORMED, AgentTask, Failure, Origin, Step, Tokens, Trajectory, Turn
 from schemas.sampling import Sampled
 
 _OWN_NAMES = EntityRenaming({})

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from models.text.policy_format import Shown
+from models.text.policies.policy_format import Shown
 
 OLDEST_HISTORY, MIDDLE_OF_STATE = "prompts without their oldest history", "prompts without the middle of their state"
 LEFT_OUT = "\n[...]\n"

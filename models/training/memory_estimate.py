@@ -138,7 +138,9 @@ def _fake_tensors(network: Any) -> Iterator[None]:
         InputError: the network cannot compute without values, as mixtures of experts in float32.
     """
     given: dict[int, Tensor] = {}
-    logging.getLogger(FakeTensorMode.__module__).setLevel(logging.CRITICAL)  # the error below says it, without a traceback
+    logging.getLogger(FakeTensorMode.__module__).setLevel(
+        logging.CRITICAL
+    )  # the error below says it, without a traceback
     try:
         with FakeTensorMode(allow_non_fake_inputs=True):
             for module in network.modules():

@@ -22,6 +22,9 @@ class IngestRecipe(Section):
     policies, sim-to-real. New ones alone do not trigger a run."""
     require_known_tasks: bool = True
     """Require the log's tasks to be the environment's own; else accept any that a task generator could produce."""
+    played_by: Literal["behaviour", "base"] = "behaviour"
+    """Player of the episodes that are collected: the behaviour below, or the backbone's model as it is, sampled at
+    `rl.temperature`, for environments without an expert."""
     episodes_per_task: int = Field(default=4, ge=1)
     """Logged episodes of each train task."""
     behaviour: BehaviourRecipe = BehaviourRecipe()

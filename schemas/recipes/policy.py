@@ -15,12 +15,13 @@ _TAG_TOKENS = 32
 class PolicyRecipe(Section):
     """Prompts and answers of the policy, and their limits."""
 
-    template: Literal["plain", "chat"] = "plain"
+    template: Literal["plain", "chat", "messages"] = "plain"
     """plain: our own markers around task, history and state, for small networks made of logs. chat: the model's own chat
-    template around the prompt of an agent, for instruct models."""
+    template around the prompt of an agent, for instruct models. messages: the messages that an agent loop sends, in the
+    model's own chat template."""
     prompt: str = ""
     """Text of the agent's prompt with the fields $task, $num_steps, $history and $state, for template = "chat". Empty: the
-    prompt of models/text/agent_prompt.py."""
+    prompt of models/text/policies/agent_prompt.py."""
     think: Literal["off", "short", "free"] = "off"
     """Let the policy write a thought before each action, as <think>..</think><action>..</action>: of a sentence or two
     (short), or of any length that max_thought_tokens allows (free). It needs template = "chat"."""
@@ -65,10 +66,11 @@ class PolicyRecipe(Section):
 
     @model_validator(mode="after")
     def _only_a_chat_thinks(self) -> Self:
-        if self.template == "plain" and (self.think != "off" or self.prompt):
+        if self.template != "chat" and (self.think != "off" or self.prompt):
             raise ValueError('policy.think and policy.prompt need policy.template = "chat"')
-        if self.template == "chat" and self.remember_episode:
+        if self.template != "plain" and self.remember_episode:
             raise ValueError(
-                'policy.remember_episode needs policy.template = "plain": a chat shows its last policy.history_length turns'
+                'policy.remember_episode needs policy.template = "plain": a chat shows its last policy.history_length turns, '
+                "and messages are what an agent loop sends"
             )
         return self

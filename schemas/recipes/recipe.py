@@ -86,6 +86,15 @@ class Recipe(Section):
         return self
 
     @model_validator(mode="after")
+    def _logs_come_before_what_is_made_of_them(self) -> Self:
+        if self.ingest.played_by == "base" and (self.backbone.scratch or self.ingest.path):
+            raise ValueError(
+                'ingest.played_by = "base" collects episodes of a model that is there before any log: set backbone.model, '
+                "with backbone.scratch = false, and leave ingest.path empty"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _episodes_of_a_task_differ(self) -> Self:
         if self.evaluation.episodes_per_task > 1 and self.evaluation.temperature == 0:
             raise ValueError("evaluation.episodes_per_task above 1 needs an evaluation.temperature above 0")

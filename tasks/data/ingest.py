@@ -1,6 +1,6 @@
-"""Ingest real trajectories, collected with a mixture of behaviour policies or imported from files.
+"""Ingest real trajectories: of a mixture of behaviour policies, of a model as it is, or imported from files.
 
-in:  the environment's train tasks, or files of logged transitions
+in:  the environment's train tasks, episodes that a model played on them, or files of logged transitions
 out: trajectories by reference; rows in `transitions`, bad rows in `quarantine`
 """
 
@@ -20,7 +20,7 @@ from schemas.records import AgentTask, Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import store_logs
 from tasks.logs.read_log import read_log
-from tasks.running.artifacts import put_trajectories
+from tasks.running.artifacts import get_trajectories, put_trajectories
 from tasks.running.versioned import versioned_task
 
 
@@ -31,6 +31,7 @@ def ingest(
     retrieval: RetrievalRecipe,
     seed: int,
     log_files: dict[str, str],
+    played: Reference | None = None,
 ) -> Reference:
     """Collect or import real trajectories of the train tasks, and store them.
 
@@ -40,9 +41,15 @@ def ingest(
         retrieval: Section that names the encoder of the stored vectors.
         seed: Seed of the behaviours.
         log_files: Digests of the imported files by name, part of the cache key; none when collecting.
+        played: Episodes of a model, if they are collected from it.
     """
     with run_context().display.stage("ingest") as report:
-        trajectories = _imported(environment, recipe) if recipe.path else _collected(environment, recipe, seed, report)
+        if played:
+            trajectories = get_trajectories(played)
+        elif recipe.path:
+            trajectories = _imported(environment, recipe)
+        else:
+            trajectories = _collected(environment, recipe, seed, report)
         num_episodes, success = len(trajectories), _success(trajectories)
         report(num_episodes, num_episodes, "episodes", f"{success:.0%} of them successes")
     run_context().display.time.failed("ingest", Counter(one.failure.value for one in trajectories if one.failure))

@@ -7,8 +7,8 @@ from models.examples.early_experience import reflection_example
 from models.examples.supervised import policy_examples
 from models.network.language_model import LanguageModel
 from models.rollout.wins import shortest_successes
-from models.text.plain_policy import PlainPolicy
-from models.text.policy_formats import open_policy_format
+from models.text.policies.plain_policy import PlainPolicy
+from models.text.policies.policy_formats import open_policy_format
 from models.text.renaming import Renamer, renamed
 from models.training.sft import Example
 from schemas.errors import DataError

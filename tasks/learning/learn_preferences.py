@@ -5,7 +5,7 @@ out: starting policy
 """
 
 from models.examples.preferences import differing, preference_group
-from models.text.policy_formats import open_policy_format
+from models.text.policies.policy_formats import open_policy_format
 from models.training.jobs import PolicyUpdateJob
 from schemas.recipes.learning import RlRecipe, StartRecipe
 from schemas.recipes.networks import TrainingRecipe

@@ -2,7 +2,7 @@
 
 from models.experience.experience_formats import open_experience_format
 from models.experience.experience_model import parse_prediction
-from models.text.policy_formats import open_policy_format
+from models.text.policies.policy_formats import open_policy_format
 from models.text.prompts import PromptFormat, TransitionQuery
 from schemas.errors import InputError
 from schemas.recipes.recipe import Recipe

@@ -7,7 +7,7 @@ from models.examples.supervised import situations_of
 from models.experience.experience_formats import open_experience_format
 from models.retrieval.demonstrations import demonstration_of
 from models.rollout.behaviour_policies import collect
-from models.text.policy_formats import open_policy_format
+from models.text.policies.policy_formats import open_policy_format
 from models.text.prompts import PromptFormat
 from schemas.recipes.recipe import Recipe
 from schemas.records import Trajectory

@@ -7,8 +7,8 @@ from infra.context import objects, run_context
 from infra.engines.chat_engine import ChatEngine
 from infra.engines.endpoint import Endpoint
 from infra.settings import settings
-from models.text.policy_format import PolicyFormat
-from models.text.policy_formats import open_endpoint_format, open_policy_format
+from models.text.policies.policy_format import PolicyFormat
+from models.text.policies.policy_formats import open_endpoint_format, open_policy_format
 from schemas.ports import Engine
 from schemas.recipes.recipe import RealPlayRecipe
 from schemas.records import Reference

@@ -12,7 +12,7 @@ from infra.context import run_context
 from infra.environments.by_name import open_environment
 from models.rollout.alternatives import forks, taken_for_real, taken_in_a_dream
 from models.rollout.proposals import Proposals, proposed_by_environment, proposed_by_policy
-from models.text.policy_formats import open_policy_format
+from models.text.policies.policy_formats import open_policy_format
 from schemas.recipes.recipe import PlayRecipe, RealPlayRecipe
 from schemas.records import Reference, Trajectory
 from tasks.learning.clone_policy import logged_demonstrations

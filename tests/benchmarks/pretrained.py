@@ -42,7 +42,7 @@ from models.retrieval.replay_index import IndexedTransition, ReplayIndex, join
 from models.rollout.behaviour_policies import collect
 from models.rollout.rollouts import Rollout, RolloutOptions
 from models.rollout.wins import shortest_successes
-from models.text.policy_formats import open_policy_format
+from models.text.policies.policy_formats import open_policy_format
 from models.text.renaming import name_pieces, renamed, to_invented_names
 from models.training.checkpoints import Checkpoints, optimizer_state
 from models.training.jobs import PolicyUpdateJob, SftJob

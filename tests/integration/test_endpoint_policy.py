@@ -122,7 +122,8 @@ def test_an_evaluation_that_was_interrupted_pays_for_no_answer_twice(expert):
     assert evaluated(expert)["successes"] == first["successes"]
     assert len(expert.questions) == num_needed
     asked = [json.dumps(one) for one in expert.questions]
-    assert len(asked) == len(set(asked)) and num_needed > paid >= 9
+    assert len(asked) == len(set(asked))
+    assert num_needed > paid >= 9
 
 
 @pytest.mark.usefixtures("here")

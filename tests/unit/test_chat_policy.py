@@ -14,16 +14,16 @@ from models.experience.experience_model import ExperienceModel
 from models.measurement.calibration import as_episode
 from models.rollout.rollouts import Rollout
 from models.text.budgets import LEFT_OUT, MIDDLE_OF_STATE, OLDEST_HISTORY, within_budget
-from models.text.chat_policy import ChatPolicy
 from models.text.chat_template import conversation_ids
-from models.text.policy_format import MALFORMED, is_malformed
+from models.text.policies.chat_policy import ChatPolicy
+from models.text.policies.policy_format import is_malformed
 from models.text.prompts import PromptFormat, TransitionQuery
 from models.text.renaming import renamed
 from schemas.errors import InputError
 from schemas.recipes.environments import CookingRecipe
 from schemas.recipes.networks import ExperienceRecipe
 from schemas.recipes.policy import PolicyRecipe
-from schemas.records import AgentTask, Step, Tokens, Trajectory, Turn
+from schemas.records import MALFORMED, AgentTask, Step, Tokens, Trajectory, Turn
 from schemas.sampling import Sampled
 from tests.chat import chat_tokenizer
 from tests.rollouts import Speaker, rollout_options

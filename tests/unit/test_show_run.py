@@ -40,3 +40,17 @@ def test_limits_of_predictions_have_a_row_without_a_time_of_their_own(capsys):
         [cell.strip() for cell in line.split("│")[1:-1]] for line in capsys.readouterr().out.splitlines() if "│" in line
     ]
     assert rows == [["dream episodes", "6.0", "", "", "2"], ["predictions and variations", "", "", "", "3"]]
+
+
+def test_sim_to_real_has_a_verdict_of_its_own_on_its_own_tasks(capsys):
+    def verdict(panel: int, mean: float) -> dict:
+        gain = {"mean": mean, "low": mean - 0.05, "high": mean + 0.05}
+        judged_on = f"test tasks that no judgement used before (panel {panel})"
+        return {"passed": False, "gain": gain, "reasons": ["too little"], "judged_on": judged_on, "over_champion": None}
+
+    gates = {"gate": verdict(0, 0.075), "real_gate": verdict(1, -0.025)}
+    print_results({**SUMMARY, **gates, "lineage": {}, "versions": {}})
+    lines = capsys.readouterr().out.splitlines()
+    begins = lines.index("sim-to-real beside dream training refused: real gain -2.5% (95% -7.5% to +2.5%)")
+    assert lines[begins + 2].strip().endswith("(panel 1)")
+    assert "gate    refused: real gain +7.5% (95% +2.5% to +12.5%)" in lines

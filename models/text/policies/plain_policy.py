@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from models.text.budgets import LEFT_OUT, within_budget
-from models.text.policy_format import Answer, Shown
+from models.text.policies.policy_format import Answer, Shown
 from models.text.prompts import PromptFormat, last_actions
 from schemas.recipes.policy import PolicyRecipe
 from schemas.records import AgentTask

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Sequence
 
-from models.text.agent_prompt import agent_prompt, around_state, history_text
 from models.text.budgets import LEFT_OUT, within_budget
 from models.text.characters import END_ID, Characters
 from models.text.chat_template import ChatTemplate
-from models.text.policy_format import MALFORMED, Answer, Shown
+from models.text.policies.agent_prompt import agent_prompt, around_state, history_text
+from models.text.policies.policy_format import Answer, Shown
 from models.text.prompts import PromptFormat
 from schemas.recipes.policy import PolicyRecipe
-from schemas.records import AgentTask
+from schemas.records import MALFORMED, AgentTask
 from schemas.sampling import Sampled, Sampling
 
 _ANSWER = re.compile(r"\s*<think>(?P<thought>.*?)</think>\s*<action>(?P<action>.*?)</action>\s*", re.DOTALL)

@@ -1,9 +1,10 @@
 """Formats of policies by the template that a recipe names."""
 
 from models.text.characters import CHARACTERS_PER_TOKEN, Characters
-from models.text.chat_policy import ChatPolicy
-from models.text.plain_policy import PlainPolicy
-from models.text.policy_format import PolicyFormat
+from models.text.policies.chat_policy import ChatPolicy
+from models.text.policies.messages_policy import MessagesPolicy
+from models.text.policies.plain_policy import PlainPolicy
+from models.text.policies.policy_format import PolicyFormat
 from models.text.prompts import PromptFormat
 from schemas.errors import InputError
 from schemas.recipes.policy import PolicyRecipe
@@ -15,7 +16,8 @@ def open_policy_format(format: PromptFormat, recipe: PolicyRecipe) -> PolicyForm
     Raises:
         InputError: the model's tokenizer cannot be used with the recipe's template, or its prompt lacks a field.
     """
-    return ChatPolicy(format, recipe) if recipe.template == "chat" else PlainPolicy(format, recipe)
+    kinds = {"chat": ChatPolicy, "messages": MessagesPolicy, "plain": PlainPolicy}
+    return kinds[recipe.template](format, recipe)
 
 
 def open_endpoint_format(recipe: PolicyRecipe) -> PolicyFormat:

@@ -4,11 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from schemas.records import AgentTask
+from schemas.records import MALFORMED, AgentTask
 from schemas.sampling import Sampled, Sampling
-
-MALFORMED = "<format error>"
-"""Action of an answer that has none. Environments know no such action, so they refuse it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Policies' formats: what each kind of policy reads and writes."""
