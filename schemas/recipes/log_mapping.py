@@ -71,4 +71,7 @@ class LogMapping(Section):
     """Minimum reward that counts as success, for records that give a reward and no success."""
     state_line: str = Field(default="", pattern=r"^[^:\n]*$")
     """Name of the single line that a plain-text state becomes; empty: its lines become numbered lines."""
+    states: Literal["observations", "conversations"] = "observations"
+    """States of chats. observations: what the agent saw last. conversations: all messages before an answer, which is the
+    whole text of the agent's message, as in an environment of agent loops."""
     messages: MessageMapping = Field(default=MessageMapping())

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from schemas.chat import conversation_state
 from schemas.recipes.log_mapping import MessageMapping
 from schemas.tables import without_template
 
@@ -30,6 +31,8 @@ class Conversation:
     actions: list[str]
     thoughts: list[str]
     """The agent's own words before each action; empty where it gave none."""
+    asked: str = ""
+    """First message of the user, where observations are more than that."""
 
 
 def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> Conversation:
@@ -58,6 +61,31 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
     if not actions:
         raise ValueError("it has no message of an agent")
     return Conversation([*seen, THE_END] if len(seen) == len(actions) else seen, actions, thoughts)
+
+
+def requests_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> Conversation:
+    """Return the turns of a conversation whose observations are all messages before an answer, as states.
+
+    Raises:
+        ValueError: nobody answers or asks, or an answer has tool calls, which are no text.
+    """
+    said = [{"role": _role_in_chats(one, mapping), "content": _text(one)} for one in messages]
+    places = [place for place, one in enumerate(said) if one["role"] == "assistant"]
+    asked = next((one["content"] for one in said if one["role"] == "user"), "")
+    if not places or not asked:
+        raise ValueError("it has no message of an agent" if asked else "it has no message of a user")
+    if with_calls := [place for place in places if _calls(messages[place])]:
+        raise ValueError(f"message {with_calls[0] + 1} has tool calls: an agent loop's policy answers in text")
+    seen = [conversation_state(said[:place]) for place in places]
+    actions = [said[place]["content"] for place in places]
+    return Conversation([*seen, conversation_state(said)], actions, ["" for _ in places], asked)
+
+
+def _role_in_chats(message: dict[str, Any], mapping: MessageMapping) -> str:
+    """Return a role as chat templates name it."""
+    role = _role(message)
+    others = {**dict.fromkeys(mapping.agent, "assistant"), "human": "user", "developer": "system"}
+    return others.get(role, role)
 
 
 def messages_in(record: dict[str, Any], at: str) -> list[dict[str, Any]] | None:

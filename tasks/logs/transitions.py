@@ -13,7 +13,7 @@ from schemas.recipes.log_mapping import LogField, LogFormat, LogMapping
 from schemas.state_text import state_of
 from schemas.tables import LOG_SCHEMA_VERSION
 from tasks.logs.files import RAW_CHARACTERS, Record, records_in
-from tasks.logs.messages import Conversation, conversation_of, messages_in, value_at
+from tasks.logs.messages import Conversation, conversation_of, messages_in, requests_of, value_at
 from tasks.logs.spans import SpansByTrace, temporary_spans
 from tasks.logs.traces import NOT_UNDERSTOOD, Trace, conversation_in_trace, spans_of, trace_of
 
@@ -98,7 +98,8 @@ def _episode(record: Record, mapping: LogMapping, *, is_trace: bool = False) -> 
         messages = messages_in(value, mapping.messages.at)
         if messages is None:
             raise ValueError("has no list of messages: say where it is in messages.at")
-        return Episode(record.where, _rows(value, conversation_of(messages, mapping.messages), mapping, record.where))
+        turns = requests_of if mapping.states == "conversations" else conversation_of
+        return Episode(record.where, _rows(value, turns(messages, mapping.messages), mapping, record.where))
     except ValueError as error:
         return Episode(record.where, reason=str(error), raw=_raw(record))
     except (KeyError, TypeError, AttributeError) as error:
@@ -141,7 +142,7 @@ def _said_of_all(record: dict[str, Any], talk: Conversation, mapping: LogMapping
         paths = [mapping.paths[name]] if name in mapping.paths else [name, *other_names]
         return next((found for found in (value_at(record, path) for path in paths) if found is not None), None)
 
-    instruction = str(said("instruction", "task") or talk.seen[0])
+    instruction = str(said("instruction", "task") or talk.asked or talk.seen[0])
     digest = hashlib.sha256(instruction.encode()).hexdigest()
     return {
         "trajectory_id": str(said("trajectory_id", *_NAMES) or where),

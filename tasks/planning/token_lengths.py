@@ -1,4 +1,4 @@
-"""Lengths of prompts and outputs in tokens, measured on a few episodes of an expert."""
+"""Lengths of prompts and outputs in tokens, measured on a few episodes of an expert; without one, their limits."""
 
 from dataclasses import dataclass, replace
 
@@ -17,7 +17,7 @@ _NUM_EPISODES = 4
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Longest prompts and outputs seen, in tokens."""
+    """Longest prompts and outputs, in tokens."""
 
     turn_prompt: int
     """Prompt of the policy at one turn."""
@@ -27,7 +27,11 @@ class Lengths:
 
 
 def lengths(recipe: Recipe, format: PromptFormat) -> Lengths:
-    """Return the longest prompts and actions in a few episodes of an expert."""
+    """Return the longest prompts and actions in a few episodes of an expert, or the recipe's limits if it needs no expert."""
+    if recipe.ingest.played_by == "base":
+        return Lengths(
+            recipe.policy.prompt_budget, recipe.policy.max_answer_tokens, recipe.experience.max_prompt_tokens
+        )
     environment, policy = open_environment(recipe.environment), open_policy_format(format, recipe.policy)
     tasks = environment.tasks("train", _NUM_EPISODES)
     episodes = collect(environment, tasks, [0.0], recipe.seed, recipe.environment.max_steps)

@@ -131,3 +131,15 @@ def test_tables_fit(tmp_path, command, columns):
     shown = dreamgym_here(tmp_path, command, COLUMNS=str(columns))
     assert shown.returncode == 0, shown.stderr
     assert max(len(line) for line in shown.stdout.splitlines()) <= columns
+
+
+def test_an_agent_loop_is_ready_and_its_memory_is_that_of_its_limits(tmp_path):
+    tokenizer = chat_tokenizer()
+    tiny_network(kind="llama", vocab_size=len(tokenizer) + 8).save_pretrained(tmp_path / "chat")
+    tokenizer.save_pretrained(tmp_path / "chat")
+    loop = ("environment={name='treasure-agent', families=['2']}", "policy.template=messages", "start.from=base")
+    model = (f"backbone.model={tmp_path / 'chat'}", "ingest.played_by=base")
+    short = ("policy.max_episode_tokens=400", "experience.max_prompt_tokens=400", "experience.max_new_tokens=40")
+    done = dreamgym_here(tmp_path, "check", "textworld-tiny", *changed(*loop, *model, *short), COLUMNS="200")
+    assert done.returncode == 0, done.stderr
+    assert "GiB at most" in done.stdout

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from schemas.recipes.log_mapping import LogMapping, MessageMapping
-from tasks.logs.messages import THE_END, Conversation, conversation_of, value_at
+from tasks.logs.messages import THE_END, Conversation, conversation_of, requests_of, value_at
 from tasks.logs.traces import conversation_in_trace, spans_of, trace_of
 
 PLAIN = MessageMapping()
@@ -19,6 +19,27 @@ def test_sharegpt_messages_alternate_and_system_ones_never_count():
         {"from": "human", "value": "a hall"},
     ]
     assert conversation_of(messages, PLAIN) == Conversation(["a door", "a hall"], ["open door"], [""])
+
+
+def test_states_may_be_all_messages_before_an_answer_as_an_agent_loop_sends_them():
+    messages = [
+        {"role": "developer", "content": "rules"},
+        {"role": "user", "content": [{"type": "text", "text": "a door"}]},
+        {"role": "assistant", "content": "Thought: hm.\nopen"},
+        {"role": "user", "content": "a hall"},
+        {"role": "assistant", "content": "done"},
+    ]
+    first = '- 1 system: "rules"\n- 2 user: "a door"'
+    second = f'{first}\n- 3 assistant: "Thought: hm.\\nopen"\n- 4 user: "a hall"'
+    expected = Conversation(
+        [first, second, f'{second}\n- 5 assistant: "done"'], ["Thought: hm.\nopen", "done"], ["", ""], "a door"
+    )
+    assert requests_of(messages, PLAIN) == expected
+    called = {"role": "assistant", "tool_calls": [{"function": {"name": "look", "arguments": "{}"}}]}
+    with pytest.raises(ValueError, match="message 3 has tool calls"):
+        requests_of([*messages[:2], called], PLAIN)
+    with pytest.raises(ValueError, match="no message of a user"):
+        requests_of(messages[2:3], PLAIN)
 
 
 def test_agenttraj_messages_are_cut_out_of_what_is_said():
