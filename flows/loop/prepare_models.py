@@ -19,7 +19,7 @@ from tasks.judging.measure_memorisation import measure_memorisation
 from tasks.judging.promote import require_stored
 from tasks.learning.fit_experience_model import cut_off, fit_experience_model
 from tasks.learning.learn_preferences import learn_preferences
-from tasks.logs.files import log_files
+from tasks.logs.sources.files import log_files
 from tasks.playing.play_policy import play_policy
 
 _SEED_OF_LOGS = 7_000_003

@@ -13,7 +13,7 @@ from infra.storage.run_records import records, steps_of
 from schemas.recipes.digests import digest_of
 from schemas.recipes.recipe import Recipe
 from tasks.backbones.find_backbone import folder_digest
-from tasks.logs.files import log_files
+from tasks.logs.sources.files import log_files
 from tasks.running.cache_key import versions_of
 from tasks.running.device import number_settings
 from tasks.running.import_closure import digests_now

@@ -6,7 +6,7 @@ from schemas.recipes.digests import changed_fields
 from schemas.recipes.recipe import Recipe, flat_fields
 from schemas.runs import RunKey
 from tasks.backbones.find_backbone import folder_digest
-from tasks.logs.files import log_files
+from tasks.logs.sources.files import log_files
 from tasks.running.cache_key import code_and_packages
 from tasks.running.device import number_settings
 from tasks.running.pins import pin_encoder

@@ -18,8 +18,8 @@ from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import store_rows
-from tasks.logs.files import Record
 from tasks.logs.read_log import quarantined
+from tasks.logs.sources.records import Record
 from tasks.running.artifacts import get_trajectories, put_trajectories
 from tasks.running.predictors import open_endpoint
 from tasks.running.versioned import versioned_task

@@ -15,9 +15,10 @@ from infra.files.durable_files import write_durably
 from schemas.errors import DataError
 from schemas.recipes.log_mapping import LogMapping
 from schemas.tables import LOGGED_TRANSITIONS
-from tasks.logs.files import Record, files_in
 from tasks.logs.read_log import as_it_came, kind_of, quarantined
 from tasks.logs.rules import reasons_against
+from tasks.logs.sources.files import files_in
+from tasks.logs.sources.records import Record
 from tasks.logs.transitions import Episode, episodes_in
 
 _ROWS_PER_PART = 20_000

@@ -13,8 +13,9 @@ from schemas.errors import DataError
 from schemas.records import AgentTask, Step, Trajectory, Turn
 from schemas.tables import LOGGED_TRANSITIONS
 from tasks.logs.episodes import Episodes, distinct
-from tasks.logs.files import RAW_CHARACTERS, Record, files_in, records_in
 from tasks.logs.rules import in_order, reasons_against, trajectories_in
+from tasks.logs.sources.files import files_in
+from tasks.logs.sources.records import RAW_CHARACTERS, Record, records_in
 
 
 @dataclass

@@ -60,7 +60,7 @@ def test_a_folder_of_logs_of_all_kinds_becomes_trajectories(tmp_path):
         "a.jsonl line 4": "is no JSON",
         "b.json record 2": "is no log of a known format",
         "b.json record 3": "does not say whether it succeeded: map `success` or `reward`, or say it for all under [constants]",
-        "notes.txt": "format .txt is not known; use .jsonl, .json or .parquet",
+        "notes.txt": "format .txt is not known; known are .jsonl, .ndjson, .json, .traj, .parquet, .arrow, .csv, also compressed",
     }
     log = read_log(tmp_path / "out")
     assert not log.quarantined

@@ -1,0 +1,1 @@
+"""Files of logs: found, opened, and read record by record."""
