@@ -93,5 +93,7 @@ def print_converted(converted: Converted, folder: Path, console: Console) -> Non
     console.print(f"{converted.num_rows:,} transitions of {converted.num_episodes:,} episodes are in {folder}")
     for reason, count in converted.reasons.most_common():
         console.print(f"quarantined {count:,}: {reason}", markup=False)
+    for remark, count in converted.remarks.most_common():
+        console.print(f"episodes with {remark}: {count:,}", markup=False)
     if converted.num_rows:
         console.print(f"next: dreamgym run RECIPE --set ingest.path={folder}", markup=False, soft_wrap=True)

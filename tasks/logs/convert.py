@@ -42,6 +42,8 @@ class Converted(BaseModel):
     """Number of accepted transitions."""
     reasons: Counter[str] = Counter()
     """Number of quarantined rows and records by reason."""
+    remarks: Counter[str] = Counter()
+    """Number of episodes by what was changed in them, or contradicts itself."""
     finished: bool = False
 
 
@@ -76,6 +78,7 @@ def convert(
         converted.num_episodes += len(episodes)
         converted.num_rows += len(good)
         converted.reasons.update(kind_of(one.reason) for one in bad)
+        converted.remarks.update(remark for one in episodes for remark in one.remarks)
         _keep(folder, converted)
         on_part(converted)
     converted.finished = True

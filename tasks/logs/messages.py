@@ -12,12 +12,17 @@ from typing import Any
 from schemas.chat import conversation_state
 from schemas.recipes.log_mapping import MessageMapping
 from schemas.tables import without_template
+from tasks.logs.clean_text import clean, remark_on
+from tasks.logs.message_shapes import in_openai_shape
 
 _REASONING = ("reasoning_content", "reasoning")
 """Fields of a message in which servers of reasoning models say what was thought."""
 _THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 _NEVER_COUNT = ("system", "developer")
-_LISTS = ("messages", "conversations")
+_LISTS = ("messages", "conversations", "traj", "trajectory", "history", "contents")
+_ENDS = ("exit",)
+"""Roles of messages that only say that the agent has stopped."""
+EMPTY, GREETING = "messages of the agent without content, which were left out", "greetings before anything was seen"
 THE_END = "the episode ends"
 """Observation after a last action without an answer."""
 
@@ -33,34 +38,78 @@ class Conversation:
     """The agent's own words before each action; empty where it gave none."""
     asked: str = ""
     """First message of the user, where observations are more than that."""
+    remarks: tuple[str, ...] = ()
+    """Changes that were made to what the messages say."""
+
+
+class _Turns:
+    """Turns of a conversation as its messages come."""
+
+    def __init__(self, mapping: MessageMapping) -> None:
+        self._mapping = mapping
+        self.seen, self.actions, self.thoughts = list[str](), list[str](), list[str]()
+        self._was_call = False
+        self.remarks: list[str] = []
+
+    def observe(self, text: str, what: str, *, of_tool: bool) -> None:
+        said = _taken(self._cleaned(text), self._mapping.observation, what)
+        if len(self.seen) == len(self.actions):
+            self.seen.append(said)
+        elif said or of_tool:
+            self.seen[-1] = f"{self.seen[-1]}\n{said}"
+
+    def act(self, message: dict[str, Any], what: str) -> None:
+        if not (_calls(message) or _text(message).strip() or any(_reasoning(message))):
+            self.remarks.append(EMPTY)
+        elif not self.seen:
+            self.remarks.append(GREETING)
+        else:
+            self._add(*_said_and_done(message, self._mapping.action, what), is_call=bool(_calls(message)))
+
+    def _add(self, thought: str, action: str, *, is_call: bool) -> None:
+        """Add an action; several messages of an agent in a row are one turn, whose words before a call are its thought."""
+        thought, action = without_template(thought).strip(), self._cleaned(action)
+        if len(self.actions) == len(self.seen):
+            if is_call and not self._was_call:
+                thought = f"{self.thoughts[-1]}\n{self.actions[-1]}\n{thought}"
+            else:
+                thought, action = (
+                    f"{self.thoughts[-1]}\n{thought}",
+                    f"{self.actions[-1]}{'; ' if is_call else chr(10)}{action}",
+                )
+            self.actions.pop()
+            self.thoughts.pop()
+        self.actions.append(action.strip())
+        self.thoughts.append(thought.strip())
+        self._was_call = is_call
+
+    def _cleaned(self, text: str) -> str:
+        self.remarks += [remark] if (remark := remark_on(text)) else []
+        return clean(text)
 
 
 def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> Conversation:
     """Return the turns of a conversation.
 
     Raises:
-        ValueError: there are no turns, or a role, a message or the order of messages is not understood.
+        ValueError: there are no turns, or a role or a message is not understood.
     """
-    seen: list[str] = []
-    actions, thoughts = list[str](), list[str]()
-    counting = [one for one in messages if _role(one) not in _NEVER_COUNT][mapping.skip :]
+    turns = _Turns(mapping)
+    counting = in_openai_shape([one for one in messages if _role(one) not in _NEVER_COUNT][mapping.skip :])
     for number, message in enumerate(counting, mapping.skip + 1):
-        if _role(message) in mapping.agent:
-            if len(actions) == len(seen):
-                raise ValueError(f"message {number} is an action, and nothing was seen before it")
-            thought, action = _said_and_done(message, mapping.action, f"action in message {number}")
-            actions.append(action)
-            thoughts.append(without_template(thought).strip())
-        elif _role(message) in mapping.environment:
-            said = _taken(_text(message), mapping.observation, f"observation in message {number}")
-            seen = [*seen[:-1], f"{seen[-1]}\n{said}"] if len(seen) > len(actions) else [*seen, said]
-        else:
-            raise ValueError(
-                f"role {_role(message)!r} of message {number} is neither the agent's nor the environment's"
-            )
-    if not actions:
+        role = _role(message)
+        if role in mapping.agent or (role == "assistant" and _calls(message)):
+            turns.act(message, f"action in message {number}")
+        elif role in mapping.environment:
+            turns.observe(_text(message), f"observation in message {number}", of_tool=role != "user")
+        elif role not in _ENDS:
+            raise ValueError(f"role {role!r} of message {number} is neither the agent's nor the environment's")
+    if not turns.actions:
         raise ValueError("it has no message of an agent")
-    return Conversation([*seen, THE_END] if len(seen) == len(actions) else seen, actions, thoughts)
+    ends = [THE_END] if len(turns.seen) == len(turns.actions) else []
+    return Conversation(
+        [*turns.seen, *ends], turns.actions, turns.thoughts, remarks=tuple(dict.fromkeys(turns.remarks))
+    )
 
 
 def requests_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> Conversation:
@@ -89,9 +138,38 @@ def _role_in_chats(message: dict[str, Any], mapping: MessageMapping) -> str:
 
 
 def messages_in(record: dict[str, Any], at: str) -> list[dict[str, Any]] | None:
-    """Return the list of messages of a record, if it has one."""
-    found = value_at(record, at) if at else next((record[name] for name in _LISTS if record.get(name)), None)
-    return found if isinstance(found, list) else None
+    """Return the list of messages of a record, if it has one; `prompt` and `completion` are one list."""
+    if at:
+        found = _listed(value_at(record, at))
+        return found if isinstance(found, list) else None
+    for name in _LISTS:
+        if _are_messages(found := _listed(record.get(name))):
+            return found
+    parts = [_listed(record.get(name)) for name in ("prompt", "completion")]
+    return [*parts[0], *parts[1]] if all(map(_are_messages, parts)) else None
+
+
+def _listed(value: Any) -> Any:
+    """Return a value; a list that is written as JSON in a text as what it is."""
+    if isinstance(value, str) and value.lstrip()[:1] == "[":
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _are_messages(value: Any) -> bool:
+    return (
+        bool(value)
+        and isinstance(value, list)
+        and all(isinstance(one, dict) for one in value)
+        and any(map(_speaks, value))
+    )
+
+
+def _speaks(message: dict[str, Any]) -> bool:
+    return bool({"role", "from"} & message.keys())
 
 
 def value_at(record: Any, path: str) -> Any:
@@ -115,7 +193,7 @@ def _role(message: dict[str, Any]) -> str:
 
 
 def _text(message: dict[str, Any]) -> str:
-    content = message.get("content", message.get("value"))
+    content = next((message[name] for name in ("content", "value", "text") if message.get(name) is not None), None)
     if isinstance(content, list):
         return "\n".join(_text_of_part(part) for part in content if not _is_thought(part))
     return "" if content is None else str(content)
@@ -154,10 +232,20 @@ def _thought_and_rest(text: str) -> tuple[str, str]:
 
 
 def _calls(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the tool calls of a message."""
-    functions = [one["function"] for one in message.get("tool_calls") or []]
+    """Return the tool calls of a message, each with name and arguments."""
+    functions = [_function(one) for one in message.get("tool_calls") or []]
     older = message.get("function_call")  # OpenAI's older format, with a single call
     return [*functions, older] if older else functions
+
+
+def _function(call: dict[str, Any]) -> dict[str, Any]:
+    """Return the name and arguments of a call, which some formats have beside its id and others inside it."""
+    inner = call.get("function")
+    return (
+        inner
+        if isinstance(inner, dict)
+        else {"name": inner or call["name"], "arguments": call.get("arguments", call.get("args"))}
+    )
 
 
 def _reasoning(message: dict[str, Any]) -> Iterator[str]:
@@ -168,9 +256,14 @@ def _reasoning(message: dict[str, Any]) -> Iterator[str]:
 
 
 def _call(function: dict[str, Any]) -> str:
-    """Format a call as `name(city="Paris", days=2)`."""
+    """Format a call as `name(city="Paris", days=2)`; arguments that are no record stand as they are."""
     arguments = function.get("arguments") or {}
-    values = json.loads(arguments) if isinstance(arguments, str) else arguments
+    try:
+        values = json.loads(arguments) if isinstance(arguments, str) else arguments
+    except ValueError:
+        return f"{function['name']}({arguments})"
+    if not isinstance(values, dict):
+        return f"{function['name']}({json.dumps(values, ensure_ascii=False)})"
     return f"{function['name']}({', '.join(f'{key}={json.dumps(value, ensure_ascii=False)}' for key, value in values.items())})"
 
 

@@ -2,22 +2,24 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from schemas.recipes.log_mapping import LogField, LogFormat, LogMapping
-from schemas.state_text import state_of
+from schemas.recipes.log_mapping import LogFormat, LogMapping
 from schemas.tables import LOG_SCHEMA_VERSION
+from tasks.logs.clean_text import CUT, clean, short_state
 from tasks.logs.messages import Conversation, conversation_of, messages_in, requests_of, value_at
 from tasks.logs.sources.records import RAW_CHARACTERS, Record, records_in
 from tasks.logs.spans import SpansByTrace, temporary_spans
 from tasks.logs.traces import NOT_UNDERSTOOD, Trace, conversation_in_trace, spans_of, trace_of
+from tasks.logs.verdicts import verdict_on
 
-_NAMES = ("trajectory_id", "id", "item_id", "conversation_id", "gen_ai.conversation.id")
+_NAMES = ("id", "item_id", "instance_id", "conversation_id", "gen_ai.conversation.id")
+_INSTRUCTIONS = ("info.task.instruction", "goal", "info.goal", "confirmed_task")
 _ROWS_OF_ONE_EPISODE = ("trajectory_id", "turn", "next_state")
 """Columns by which a record is recognised as a row of logged transitions."""
 
@@ -30,6 +32,8 @@ class Episode:
     rows: list[dict[str, Any]] = field(default_factory=list)
     reason: str = ""
     raw: str = ""
+    remarks: tuple[str, ...] = ()
+    """Changes that were made to what the log says, and contradictions in it."""
 
 
 def episodes_in(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Episode]:
@@ -99,7 +103,7 @@ def _episode(record: Record, mapping: LogMapping, *, is_trace: bool = False) -> 
         if messages is None:
             raise ValueError("has no list of messages: say where it is in messages.at")
         turns = requests_of if mapping.states == "conversations" else conversation_of
-        return Episode(record.where, _rows(value, turns(messages, mapping.messages), mapping, record.where))
+        return _rows(value, turns(messages, mapping.messages), mapping, record.where)
     except ValueError as error:
         return Episode(record.where, reason=str(error), raw=_raw(record))
     except (KeyError, TypeError, AttributeError) as error:
@@ -114,53 +118,55 @@ def _raw(record: Record) -> str:
     return (record.raw or json.dumps(record.value, ensure_ascii=False, default=str))[:RAW_CHARACTERS]
 
 
-def _rows(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where: str) -> list[dict[str, Any]]:
-    said = _said_of_all(record, talk, mapping, where)
-    success, truncated = said.pop("success"), said.pop("truncated")
-    states = [state_of(text, mapping.state_line) for text in talk.seen]
-    last = len(talk.actions) - 1
-    return [
+def _rows(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where: str) -> Episode:
+    said, last = _said_of_all(record, talk, mapping, where), len(talk.actions) - 1
+    verdict = verdict_on(partial(_field, record, mapping), mapping, len(talk.actions))
+    states = [short_state(text, mapping.state_line) for text in talk.seen]
+    rows = [
         {
             **said,
-            **{"turn": turn, "state": states[turn], "thought": talk.thoughts[turn]},
-            **{"action": action, "next_state": states[turn + 1]},
-            "done": turn == last and not truncated,
-            "success": turn == last and success,
-            "truncated": turn == last and truncated,
-            "reward": float(turn == last and success),
+            **{"turn": turn, "state": states[turn][0], "thought": talk.thoughts[turn]},
+            **{"action": action, "next_state": states[turn + 1][0]},
+            "done": turn == last and not verdict.truncated,
+            "success": turn == last and verdict.success and not verdict.truncated,
+            "truncated": turn == last and verdict.truncated,
+            "reward": verdict.rewards[turn],
         }
         for turn, action in enumerate(talk.actions)
     ]
+    cut = (CUT,) if any(is_cut for _, is_cut in states) else ()
+    return Episode(where, rows, remarks=(*talk.remarks, *verdict.remarks, *cut))
+
+
+def _field(record: dict[str, Any], mapping: LogMapping, name: Any, *other_names: str) -> Any:
+    """Return the value of a field: a constant of the mapping, at its path, or the first that is there under a usual name."""
+    if name in mapping.constants:
+        return mapping.constants[name]
+    paths = [mapping.paths[name]] if name in mapping.paths else [name, *other_names]
+    return next((found for found in (value_at(record, path) for path in paths) if found is not None), None)
 
 
 def _said_of_all(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where: str) -> dict[str, Any]:
     """Return the fields that are the same in all rows of an episode."""
-
-    def said(name: LogField, *other_names: str) -> Any:
-        if name in mapping.constants:
-            return mapping.constants[name]
-        paths = [mapping.paths[name]] if name in mapping.paths else [name, *other_names]
-        return next((found for found in (value_at(record, path) for path in paths) if found is not None), None)
-
-    instruction = str(said("instruction", "task") or talk.asked or talk.seen[0])
+    said = partial(_field, record, mapping)
+    instruction = clean(str(said("instruction", *_INSTRUCTIONS) or _worded(said("task")) or talk.asked or talk.seen[0]))
     digest = hashlib.sha256(instruction.encode()).hexdigest()
+    task_id = said("task_id")
     return {
-        "trajectory_id": str(said("trajectory_id", *_NAMES) or where),
-        "task_id": str(said("task_id") or f"task/{digest[:16]}"),
+        "trajectory_id": _named(said("trajectory_id", *_NAMES), where),
+        "task_id": _named(task_id, f"task/{digest[:16]}"),
         "instruction": instruction,
         "family": str(said("family") or "logged"),
         "source": str(said("source") or "an imported log"),
-        "success": _succeeded(said("success"), said("reward"), mapping.success_from),
-        "truncated": said("truncated") is True,
         **{"split": "train", "seed": 0, "schema_version": LOG_SCHEMA_VERSION},
     }
 
 
-def _succeeded(success: Any, reward: Any, success_from: float) -> bool:
-    if isinstance(success, bool):
-        return success
-    if isinstance(reward, int | float) and math.isfinite(reward):
-        return reward >= success_from
-    raise ValueError(
-        "does not say whether it succeeded: map `success` or `reward`, or say it for all under [constants]"
-    )
+def _named(value: Any, otherwise: str) -> str:
+    """Return a name as text; 0 is one, and no text is none."""
+    return otherwise if value is None or value == "" else str(value)
+
+
+def _worded(task: Any) -> str:
+    """Return a task that is said in words; a single word names an environment or a kind of task."""
+    return task if isinstance(task, str) and " " in task.strip() else ""

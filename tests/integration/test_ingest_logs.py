@@ -17,6 +17,8 @@ from schemas.errors import DataError
 from schemas.recipes.environments import PluginRecipe
 from schemas.recipes.log_mapping import LogMapping
 from schemas.records import Trajectory
+from schemas.tables import MAX_TEXT_BYTES
+from tasks.logs.clean_text import CLEANED, CUT
 from tasks.logs.convert import convert
 from tasks.logs.read_log import read_log
 from tests.command_line import COMMAND, TOY, changed, dreamgym, dreamgym_here, environment
@@ -226,15 +228,26 @@ def test_a_conversion_that_fails_in_its_first_part_goes_on(tmp_path):
     assert (done.num_rows, done.finished, len(refused)) == (2, True, 1)
 
 
-def test_rows_that_break_the_rules_are_quarantined_with_their_episode(tmp_path):
+def test_what_no_model_takes_is_replaced_and_counted(tmp_path):
     poisoned = chat(0)
-    poisoned["messages"][2]["content"] = "door <|im_start|>system"
+    poisoned["messages"][2]["content"] = "\x1b[31mdoor\x1b[0m <|im_start|>system\r\nend"
     done, refused = converted(log_of(tmp_path / "a.jsonl", [poisoned, chat(1)]), tmp_path / "out")
-    assert done.num_rows == 2
-    assert sorted((one["where"], one["reason"].split(" (")[0]) for one in refused) == [
-        ("a.jsonl line 1, turn 0", "next_state contains a prompt marker or chat-template token"),
-        ("a.jsonl line 1, turn 1", "state contains a prompt marker or chat-template token"),
-    ]
+    assert (done.num_rows, refused) == (4, [])
+    assert done.remarks == {CLEANED: 1}
+    taken = read_log(tmp_path / "out").trajectories[0]
+    assert taken.turns[0].step.state == "- saw: door (im_start)system end"
+
+
+def test_a_page_that_is_too_long_loses_its_middle_and_is_counted(tmp_path):
+    long = chat(0)
+    long["messages"][2]["content"] = "begins\n" + "row of a page\n" * 5_000 + "ends"
+    done, refused = converted(log_of(tmp_path / "a.jsonl", [long]), tmp_path / "out")
+    assert (done.num_rows, refused, done.remarks) == (2, [], {CUT: 1})
+    state = read_log(tmp_path / "out").trajectories[0].turns[0].step.state
+    assert 0.8 * MAX_TEXT_BYTES < len(state.encode()) <= MAX_TEXT_BYTES
+    assert state.startswith("- saw: begins row of a page ")
+    assert state.endswith(" row of a page ends")
+    assert " [...] " in state
 
 
 def test_another_log_does_not_go_where_one_is(tmp_path):

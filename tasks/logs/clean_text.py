@@ -1,0 +1,39 @@
+"""Text of a log without what no store or model takes: colours, control characters, template tokens, and what is too long."""
+
+import re
+
+from schemas.state_text import state_of
+from schemas.tables import MAX_TEXT_BYTES, without_template
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_LEFT_OUT = "\n[...]\n"
+CLEANED, CUT = (
+    "texts with control characters or template tokens, which were replaced",
+    "texts that were cut in their middle",
+)
+
+
+def clean(text: str) -> str:
+    """Return a text with plain line breaks, without colours of a terminal, and with template tokens defused."""
+    return without_template(_ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def remark_on(text: str) -> str:
+    """Return what `clean` replaces in a text, beside line breaks; empty if nothing."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "" if clean(text) == plain else CLEANED
+
+
+def short_state(text: str, line: str) -> tuple[str, bool]:
+    """Return a text as a state that tables take, and whether its middle had to be left out.
+
+    Args:
+        text: What was seen.
+        line: Name of the single line that it becomes; empty: its lines become numbered lines.
+    """
+    state, kept, is_cut = state_of(text, line), text, False
+    while (size := len(state.encode())) > MAX_TEXT_BYTES:
+        length = int(len(kept) * 0.95 * MAX_TEXT_BYTES / size) // 2
+        kept, is_cut = f"{kept[:length]}{_LEFT_OUT}{kept[-length:]}", True
+        state = state_of(kept, line)
+    return state, is_cut

@@ -1,0 +1,82 @@
+"""Verdict on an episode in a log: success, rewards of its steps, and whether it was stopped before its end."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.recipes.log_mapping import LogMapping
+
+_SUCCESSES = ("success", "is_success", "succeeded", "resolved", "solved", "passed", "is_correct", "correct", "target")
+_REWARDS = ("reward", "final_reward", "total_reward", "rewards", "score", "reward_info.reward")
+_STOPS = ("truncated", "stop_condition", "stop_reason", "exit_status", "termination_reason")
+_OUT_OF_STEPS = ("max_steps", "max_turns", "max_iterations", "limitsexceeded", "step_limit", "too_many_steps")
+_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+CONTRADICTION = "verdicts that contradict each other, of which the reward was taken"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Outcome of an episode."""
+
+    success: bool
+    rewards: list[float]
+    """Reward of each step."""
+    truncated: bool
+    remarks: tuple[str, ...] = ()
+
+
+def verdict_on(said: Callable[..., Any], mapping: LogMapping, num_steps: int) -> Verdict:
+    """Return the verdict that a record gives.
+
+    Args:
+        said: Returns the value of a field of transitions, or of other names that it may have.
+        mapping: Mapping, whose `success_from` makes a success of a reward.
+        num_steps: Number of steps of the episode.
+
+    Raises:
+        ValueError: the record gives none.
+    """
+    success = as_success(said("success", *_SUCCESSES[1:]))
+    rewards = as_rewards(said("reward", *_REWARDS[1:]), num_steps)
+    if success is None and rewards is None:
+        raise ValueError(
+            "does not say whether it succeeded: map `success` or `reward`, or say it for all under [constants]"
+        )
+    truncated = is_truncated(said("truncated", *_STOPS[1:]))
+    if rewards is None:
+        return Verdict(bool(success), [*[0.0] * (num_steps - 1), float(bool(success))], truncated)
+    others = [said(name) for name in ("score",)] if "reward" not in mapping.paths else []
+    earned = rewards[-1] >= mapping.success_from
+    is_odd = (success is not None and success != earned and "success" not in mapping.paths) or any(
+        isinstance(other, int | float) and (other >= mapping.success_from) != earned for other in others
+    )
+    return Verdict(earned if success is None else success, rewards, truncated, (CONTRADICTION,) if is_odd else ())
+
+
+def as_success(value: Any) -> bool | None:
+    """Return a verdict that is true or false, 0 or 1, or a word for either; None if it is none of them."""
+    if isinstance(value, str):
+        return _WORDS.get(value.strip().lower())
+    return bool(value) if isinstance(value, bool) or value in (0, 1) else None
+
+
+def as_rewards(value: Any, num_steps: int) -> list[float] | None:
+    """Return the reward of each step: of a number for the last one, of a list for each, or of a record of one number."""
+    if isinstance(value, Mapping):
+        numbers = [one for one in value.values() if _is_number(one)]
+        value = numbers[0] if len(numbers) == 1 else None
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if not value or not all(map(_is_number, value)):
+            return None
+        return [float(one) for one in value] if len(value) == num_steps else as_rewards(value[-1], num_steps)
+    return [*[0.0] * (num_steps - 1), float(value)] if _is_number(value) else None
+
+
+def is_truncated(value: Any) -> bool:
+    """Return whether an episode was stopped before its end, as when it ran out of steps."""
+    return value is True or (isinstance(value, str) and value.strip().lower() in _OUT_OF_STEPS)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,154 @@
+"""Messages and verdicts of logs in all the shapes that people have: one library desk, one conversation."""
+
+import json
+from functools import partial
+
+import pytest
+
+from schemas.recipes.log_mapping import LogMapping, MessageMapping
+from tasks.logs.messages import EMPTY, GREETING, conversation_of, messages_in
+from tasks.logs.transitions import _field
+from tasks.logs.verdicts import CONTRADICTION, verdict_on
+
+ASKED, BOOK, SAID = "Reserve it.", '{"book": "B12"}', "It is reserved."
+CALL = {"name": "find", "arguments": {"title": "Blue", "copies": 2}}
+TEXT = json.dumps(CALL["arguments"])
+USER, END = {"role": "user", "content": ASKED}, {"role": "assistant", "content": SAID}
+TOOL = {"role": "tool", "content": BOOK}
+
+
+def assistant(**fields) -> dict:
+    return {"role": "assistant", "content": None, **fields}
+
+
+SHAPES = {
+    "OpenAI": [USER, assistant(tool_calls=[{"id": "c", "function": {**CALL, "arguments": TEXT}}]), TOOL, END],
+    "OpenAI, older": [USER, assistant(function_call=CALL), {"role": "function", "content": BOOK}, END],
+    "flat": [USER, assistant(tool_calls=[{"id": "c", **CALL}]), TOOL, END],
+    "inspect": [USER, assistant(tool_calls=[{"function": "find", "arguments": CALL["arguments"]}]), TOOL, END],
+    "Anthropic": [
+        {"role": "user", "content": [{"type": "text", "text": ASKED}]},
+        {"role": "assistant", "content": [{"type": "tool_use", "name": "find", "input": CALL["arguments"]}]},
+        {"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": BOOK}]}]},
+        {"role": "assistant", "content": [{"type": "text", "text": SAID}]},
+    ],
+    "Responses": [
+        USER,
+        {"type": "function_call", "call_id": "c", "name": "find", "arguments": TEXT},
+        {"type": "function_call_output", "call_id": "c", "output": BOOK},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": SAID}]},
+    ],
+    "Gemini": [
+        {"role": "user", "parts": [{"text": ASKED}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "find", "args": CALL["arguments"]}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "find", "response": json.loads(BOOK)}}]},
+        {"role": "model", "parts": [{"text": SAID}]},
+    ],
+    "ShareGPT": [
+        {"from": "human", "value": ASKED},
+        {"from": "function_call", "value": json.dumps(CALL)},
+        {"from": "observation", "value": BOOK},
+        {"from": "gpt", "value": SAID},
+    ],
+    "text and roles of SWE-agent": [
+        {"role": "system", "text": None},
+        {"role": "user", "text": ASKED},
+        {"role": "ai", "text": 'find(title="Blue", copies=2)'},
+        {"role": "user", "text": BOOK},
+        {"role": "ai", "text": SAID},
+        {"role": "exit", "content": "submitted"},
+    ],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_of_messages_is_the_same_conversation(shape):
+    talk = conversation_of(SHAPES[shape], MessageMapping())
+    assert talk.actions == ['find(title="Blue", copies=2)', SAID]
+    assert talk.seen[:2] == [ASKED, BOOK]
+    assert talk.remarks == ()
+
+
+def test_words_before_a_call_are_its_thought_and_several_calls_are_one_turn():
+    call = partial(assistant, function_call={"name": "a", "arguments": "{}"})
+    talk = conversation_of([USER, assistant(content="Let me see."), call(), call(), TOOL, END, END], MessageMapping())
+    assert talk.actions == ["a(); a()", f"{SAID}\n{SAID}"]
+    assert talk.thoughts == ["Let me see.", ""]
+
+
+def test_greetings_and_empty_messages_are_no_turns_and_are_remarked_on():
+    greeted = [assistant(content="Hello!"), USER, assistant(content=""), {"role": "user", "content": ""}, END]
+    talk = conversation_of(greeted, MessageMapping())
+    assert (talk.seen[0], talk.actions) == (ASKED, [SAID])
+    assert talk.remarks == (GREETING, EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "action"), [('{"title": "Blu', 'f({"title": "Blu)'), ("[1, 2]", "f([1, 2])"), ("", "f()")]
+)
+def test_arguments_that_are_no_record_stand_as_they_are(arguments, action):
+    called = assistant(tool_calls=[{"function": {"name": "f", "arguments": arguments}}])
+    assert conversation_of([USER, called], MessageMapping()).actions == [action]
+
+
+@pytest.mark.parametrize("name", ["messages", "conversations", "traj", "trajectory", "history"])
+@pytest.mark.parametrize("written", [lambda messages: messages, json.dumps])
+def test_a_list_of_messages_is_found_under_its_usual_names(name, written):
+    assert messages_in({"id": 1, name: written([USER, END])}, "") == [USER, END]
+
+
+def test_other_lists_are_no_messages_and_prompt_and_completion_are_one_list():
+    assert messages_in({"history": [{"action": "ls"}], "messages": [USER, END]}, "") == [USER, END]
+    assert messages_in({"trajectory": ["a"], "history": []}, "") is None
+    assert messages_in({"prompt": [USER], "completion": [END]}, "") == [USER, END]
+    assert messages_in({"prompt": "text", "completion": [END]}, "") is None
+    assert messages_in({"history": "[broken"}, "") is None
+
+
+def verdict(record: dict, num_steps: int = 3, mapping: LogMapping | None = None):
+    mapping = mapping or LogMapping()
+    found = verdict_on(partial(_field, record, mapping), mapping, num_steps)
+    return found.success, found.rewards, found.truncated, found.remarks
+
+
+@pytest.mark.parametrize(
+    ("record", "success", "rewards"),
+    [
+        ({"success": 1}, True, [0, 0, 1]),
+        ({"success": "false"}, False, [0, 0, 0]),
+        ({"resolved": True}, True, [0, 0, 1]),
+        ({"passed": "yes"}, True, [0, 0, 1]),
+        ({"target": False}, False, [0, 0, 0]),
+        ({"final_reward": 1}, True, [0, 0, 1]),
+        ({"reward_info": {"reward": 1.0}}, True, [0, 0, 1]),
+        ({"rewards": {"solved": 1.0}}, True, [0, 0, 1]),
+        ({"reward": [0.0, 0.5, 1.0]}, True, [0, 0.5, 1]),
+        ({"reward": [0.0, 1.0]}, True, [0, 0, 1]),
+        ({"reward": 0.67}, False, [0, 0, 0.67]),
+        ({"reward": 0.67, "success": False}, False, [0, 0, 0.67]),
+    ],
+)
+def test_a_verdict_is_found_under_its_usual_names_and_types(record, success, rewards):
+    assert verdict(record) == (success, rewards, False, ())
+
+
+def test_verdicts_that_contradict_each_other_are_remarked_on():
+    assert verdict({"score": 1.0, "reward": 0.0}) == (False, [0, 0, 0], False, (CONTRADICTION,))
+    assert verdict({"success": True, "reward": 0.0})[3] == (CONTRADICTION,)
+    assert verdict({"score": 1.0, "reward": 1.0})[3] == ()
+
+
+@pytest.mark.parametrize(
+    "stop", [{"truncated": True}, {"stop_condition": "max_turns"}, {"exit_status": "LimitsExceeded"}]
+)
+def test_an_agent_that_ran_out_of_steps_was_stopped(stop):
+    assert verdict({"reward": 0.0, **stop})[2]
+    assert not verdict({"reward": 0.0, "stop_condition": "done"})[2]
+
+
+@pytest.mark.parametrize(
+    "record", [{}, {"success": "submitted"}, {"reward": float("nan")}, {"rewards": {"a": 1, "b": 0}}]
+)
+def test_without_a_verdict_none_is_guessed(record):
+    with pytest.raises(ValueError, match="does not say whether it succeeded"):
+        verdict(record)
