@@ -101,15 +101,21 @@ def samples(source: Path, mapping: LogMapping, count: int) -> tuple[list[list[di
 
 
 def _parts(episodes: Iterator[Episode]) -> Iterator[list[Episode]]:
-    """Yield lists of episodes with about the same number of rows."""
+    """Yield lists of episodes with about the same number of rows.
+
+    A part has each id once: ids may begin anew in each file, and those who read a part tell episodes apart by their ids.
+    """
     some: list[Episode] = []
+    names: set[Any] = set()
     num_rows = 0
     for episode in episodes:
-        some.append(episode)
-        num_rows += len(episode.rows)
-        if num_rows >= _ROWS_PER_PART or len(some) >= _EPISODES_PER_PART:
+        own = {repr(row.get("trajectory_id")) for row in episode.rows}
+        if num_rows >= _ROWS_PER_PART or len(some) >= _EPISODES_PER_PART or own & names:
             yield some
-            some, num_rows = [], 0
+            some, names, num_rows = [], set(), 0
+        some.append(episode)
+        names |= own
+        num_rows += len(episode.rows)
     if some:
         yield some
 

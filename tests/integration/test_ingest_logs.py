@@ -250,6 +250,18 @@ def test_a_page_that_is_too_long_loses_its_middle_and_is_counted(tmp_path):
     assert " [...] " in state
 
 
+def test_ids_may_begin_anew_in_each_file_and_the_same_episode_counts_once(tmp_path):
+    other = chat(1)
+    other["messages"][1]["content"] = "another action"
+    (tmp_path / "logs").mkdir()
+    log_of(tmp_path / "logs" / "a.jsonl", [chat(0), chat(1)])
+    log_of(tmp_path / "logs" / "b.jsonl", [chat(0), other])
+    done, refused = converted(tmp_path / "logs", tmp_path / "out")
+    assert (done.num_rows, done.num_episodes, refused) == (8, 4, [])
+    episodes = read_log(tmp_path / "out").episodes
+    assert (len(episodes.trajectories), episodes.num_repeated) == (3, 1)
+
+
 def test_another_log_does_not_go_where_one_is(tmp_path):
     log = log_of(tmp_path / "a.jsonl", [chat(0)])
     converted(log, tmp_path / "out")
