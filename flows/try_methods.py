@@ -117,14 +117,14 @@ def run_row(comparison: Comparison, method: str, changes: list[str], seed: int) 
     trained = (
         _dreamt(recipe)
         if comparison.origin == "dream"
-        else _measured(recipe, f"try-{path.stem}-{key[:8]}", comparison.num_rounds)
+        else trained_for_real(recipe, f"try-{path.stem}-{key[:8]}", comparison.num_rounds)
     )
     made = {"key": key, "commit": git_commit(), "num_rounds": comparison.num_rounds, **trained}
     row = Row(comparison.name, method, seed, [*comparison.changes, *changes], **made)
     path.write_text(json.dumps(asdict(row)) + "\n")
 
 
-def _measured(recipe: Recipe, run_id: str, num_rounds: int) -> dict[str, Any]:
+def trained_for_real(recipe: Recipe, run_id: str, num_rounds: int) -> dict[str, Any]:
     """Train from the start of a recipe in the real environment, and return what came of it."""
     open_prefect()
     from flows.loop.fine_tune import real_training

@@ -13,7 +13,7 @@ from schemas.chat import conversation_state
 from schemas.recipes.log_mapping import MessageMapping
 from schemas.tables import without_template
 from tasks.logs.clean_text import clean, remark_on
-from tasks.logs.message_shapes import in_openai_shape
+from tasks.logs.shapes.openai_shape import in_openai_shape
 
 _REASONING = ("reasoning_content", "reasoning")
 """Fields of a message in which servers of reasoning models say what was thought."""
@@ -95,9 +95,11 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
         ValueError: there are no turns, or a role or a message is not understood.
     """
     turns = _Turns(mapping)
-    counting = in_openai_shape([one for one in messages if _role(one) not in _NEVER_COUNT][mapping.skip :])
-    for number, message in enumerate(counting, mapping.skip + 1):
+    counting = [one for one in messages if _role(one) not in _NEVER_COUNT][mapping.skip :]
+    for number, message in enumerate(in_openai_shape(counting), mapping.skip + 1):
         role = _role(message)
+        if role in _NEVER_COUNT:
+            continue
         if role in mapping.agent or (role == "assistant" and _calls(message)):
             turns.act(message, f"action in message {number}")
         elif role in mapping.environment:
@@ -169,7 +171,7 @@ def _are_messages(value: Any) -> bool:
 
 
 def _speaks(message: dict[str, Any]) -> bool:
-    return bool({"role", "from"} & message.keys())
+    return bool({"role", "from", "lc"} & message.keys()) or message.get("type") in ("human", "ai", "function_call")
 
 
 def value_at(record: Any, path: str) -> Any:

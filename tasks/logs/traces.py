@@ -10,6 +10,7 @@ from typing import Any, cast
 
 _SENT, _ANSWERED = "gen_ai.input.messages", "gen_ai.output.messages"
 _SYSTEM = "gen_ai.system_instructions"
+_ALL = "pydantic_ai.all_messages"
 
 
 NOT_UNDERSTOOD = (KeyError, TypeError, AttributeError, ValueError)
@@ -55,6 +56,7 @@ def _trace_id(span: dict[str, Any]) -> str:
 def _add(span: dict[str, Any], record: dict[str, Any]) -> None:
     attributes = {one["key"]: _value(one["value"]) for one in span.get("attributes") or []}
     messages = _said(attributes.pop(_SENT, [])) + _said(attributes.pop(_ANSWERED, []))
+    messages = messages or _said(attributes.pop(_ALL, []))
     if len(messages) > len(record["messages"]):
         record["messages"] = messages
     record |= {name: value for name, value in attributes.items() if name != _SYSTEM}

@@ -19,6 +19,8 @@ from tasks.logs.traces import NOT_UNDERSTOOD, Trace, conversation_in_trace, span
 from tasks.logs.verdicts import verdict_on
 
 _NAMES = ("id", "item_id", "instance_id", "conversation_id", "gen_ai.conversation.id")
+_EPISODES = ("samples", "simulations", "episodes")
+"""Fields of a record that hold its episodes."""
 _INSTRUCTIONS = ("info.task.instruction", "goal", "info.goal", "confirmed_task")
 _ROWS_OF_ONE_EPISODE = ("trajectory_id", "turn", "next_state")
 """Columns by which a record is recognised as a row of logged transitions."""
@@ -59,7 +61,7 @@ def _episodes(kind: str | None, records: Iterable[Record], mapping: LogMapping) 
         return (
             Episode(one.where, reason=one.reason or "is no log of a known format", raw=_raw(one)) for one in records
         )
-    return (_episode(one, mapping, is_trace=kind == "mlflow") for one in records)
+    return (_episode(one, mapping, is_trace=kind == "mlflow") for record in records for one in _inner(record))
 
 
 def _kind(record: Record, mapping: LogMapping) -> LogFormat | None:
@@ -72,7 +74,16 @@ def _kind(record: Record, mapping: LogMapping) -> LogFormat | None:
         return "mlflow"
     if all(name in record.value for name in _ROWS_OF_ONE_EPISODE):
         return "transitions"
-    return "chat" if messages_in(record.value, mapping.messages.at) is not None else None
+    return "chat" if any(messages_in(one.value, mapping.messages.at) is not None for one in _inner(record)) else None
+
+
+def _inner(record: Record) -> list[Record]:
+    """Return the episodes inside a record, as the samples of an evaluation; the record itself if there are none."""
+    for name in _EPISODES:
+        inner = record.value.get(name)
+        if isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
+            return [Record(f"{record.where}, {name} {number}", one) for number, one in enumerate(inner, 1)]
+    return [record]
 
 
 def _trajectories(records: Iterable[Record]) -> Iterator[Episode]:

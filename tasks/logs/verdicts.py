@@ -7,11 +7,23 @@ from typing import Any
 
 from schemas.recipes.log_mapping import LogMapping
 
-_SUCCESSES = ("success", "is_success", "succeeded", "resolved", "solved", "passed", "is_correct", "correct", "target")
+_SUCCESSES = (
+    "success",
+    "is_success",
+    "succeeded",
+    "resolved",
+    "solved",
+    "passed",
+    "is_correct",
+    "correct",
+    "target",
+    "scores",
+)
 _REWARDS = ("reward", "final_reward", "total_reward", "rewards", "score", "reward_info.reward")
 _STOPS = ("truncated", "stop_condition", "stop_reason", "exit_status", "termination_reason")
 _OUT_OF_STEPS = ("max_steps", "max_turns", "max_iterations", "limitsexceeded", "step_limit", "too_many_steps")
-_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "c": True, "i": False}
+"""Words for a verdict; C and I are the scores of inspect."""
 CONTRADICTION = "verdicts that contradict each other, of which the reward was taken"
 
 
@@ -55,7 +67,9 @@ def verdict_on(said: Callable[..., Any], mapping: LogMapping, num_steps: int) ->
 
 
 def as_success(value: Any) -> bool | None:
-    """Return a verdict that is true or false, 0 or 1, or a word for either; None if it is none of them."""
+    """Return a verdict: true or false, 0 or 1, a word for either, or the value of the only score; None if it is none."""
+    if isinstance(value, Mapping) and len(value) == 1 and isinstance(score := next(iter(value.values())), Mapping):
+        return as_success(score.get("value"))
     if isinstance(value, str):
         return _WORDS.get(value.strip().lower())
     return bool(value) if isinstance(value, bool) or value in (0, 1) else None

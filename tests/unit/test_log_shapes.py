@@ -7,7 +7,7 @@ import pytest
 
 from schemas.recipes.log_mapping import LogMapping, MessageMapping
 from tasks.logs.messages import EMPTY, GREETING, conversation_of, messages_in
-from tasks.logs.transitions import _field
+from tasks.logs.transitions import _field, episodes_in
 from tasks.logs.verdicts import CONTRADICTION, verdict_on
 
 ASKED, BOOK, SAID = "Reserve it.", '{"book": "B12"}', "It is reserved."
@@ -49,6 +49,23 @@ SHAPES = {
         {"from": "function_call", "value": json.dumps(CALL)},
         {"from": "observation", "value": BOOK},
         {"from": "gpt", "value": SAID},
+    ],
+    "LangChain, messages_to_dict": [
+        {"type": "system", "data": {"content": "rules"}},
+        {"type": "human", "data": {"content": ASKED}},
+        {"type": "ai", "data": {"content": "", "tool_calls": [{"name": "find", "args": CALL["arguments"], "id": "c"}]}},
+        {"type": "tool", "data": {"content": BOOK}},
+        {"type": "ai", "data": {"content": SAID, "tool_calls": []}},
+    ],
+    "LangChain, dumpd": [
+        {"lc": 1, "id": ["langchain", "HumanMessage"], "kwargs": {"content": ASKED}},
+        {
+            "lc": 1,
+            "id": ["langchain", "AIMessageChunk"],
+            "kwargs": {"content": "", "tool_calls": [{"name": "find", "args": CALL["arguments"]}]},
+        },
+        {"lc": 1, "id": ["langchain", "ToolMessage"], "kwargs": {"content": BOOK}},
+        {"lc": 1, "id": ["langchain", "AIMessage"], "kwargs": {"content": SAID}},
     ],
     "text and roles of SWE-agent": [
         {"role": "system", "text": None},
@@ -103,6 +120,17 @@ def test_other_lists_are_no_messages_and_prompt_and_completion_are_one_list():
     assert messages_in({"prompt": [USER], "completion": [END]}, "") == [USER, END]
     assert messages_in({"prompt": "text", "completion": [END]}, "") is None
     assert messages_in({"history": "[broken"}, "") is None
+
+
+def test_samples_of_an_evaluation_are_episodes(tmp_path):
+    sample = {"id": 1, "epoch": 1, "messages": SHAPES["inspect"], "scores": {"match": {"value": "C"}}}
+    log = tmp_path / "eval.json"
+    log.write_text(
+        json.dumps({"version": 2, "samples": [sample, {**sample, "id": 2, "scores": {"match": {"value": "I"}}}]})
+    )
+    found = list(episodes_in({"eval.json": log}, LogMapping()))
+    assert [(one.rows[-1]["trajectory_id"], one.rows[-1]["success"]) for one in found] == [("1", True), ("2", False)]
+    assert found[0].where == "eval.json line 1, samples 1"
 
 
 def verdict(record: dict, num_steps: int = 3, mapping: LogMapping | None = None):

@@ -1,0 +1,20 @@
+"""Parts of messages: values in words, and calls of tools."""
+
+import json
+from typing import Any
+
+Message = dict[str, Any]
+
+
+def as_text(value: Any) -> str:
+    """Return a value in words: text as it is, blocks of text one after the other, everything else as JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, list) and value and all(isinstance(one, dict) and "text" in one for one in value):
+        return "\n".join(str(one["text"]) for one in value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def call_of(name: str, arguments: Any) -> dict[str, Any]:
+    """Return a call of a tool in OpenAI's shape, whose arguments are a record or a text."""
+    return {"function": {"name": name, "arguments": {} if arguments is None else arguments}}
