@@ -59,10 +59,10 @@ def test_a_chat_policy_that_thinks_goes_through_a_whole_cycle(tmp_path):
 
 @pytest.mark.e2e
 @pytest.mark.usefixtures("shared_prefect")
-def test_an_agent_loop_of_a_user_is_trained_without_logs_and_demonstrations(tmp_path):
+def test_an_agent_loop_of_a_user_is_trained_without_logs_by_a_network_that_transformers_computes(tmp_path):
     loop = ("environment={name='treasure-agent', families=['2']}", "policy.template=messages", "policy.think=off")
     base = ("ingest.played_by=base", "start.from=base", "policy.num_slots=8", "experience.max_prompt_tokens=1000")
-    changes = (*in_its_place(tmp_path, "llama"), *loop, *SMALLER, *base, "environment.max_steps=3")
+    changes = (*in_its_place(tmp_path, "smollm3"), *loop, *SMALLER, *base, "environment.max_steps=3")
     made = lineage_of(tmp_path, "qwen3-0.6b-lora-1gpu", changes)
     assert made >= {"start", "experience_model", "dream", "sim_to_real"}
     rows = json.loads(dreamgym_here(tmp_path, "trajectories", "--origin", "real", "--json").stdout)

@@ -25,28 +25,28 @@ def read(folder, name: str, content: bytes) -> list:
     return [one.reason or one.value for one in records_in(file, name)]
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.jsonl", LINES.encode()),
-        ("a.JSONL", LINES.encode()),
-        ("a.json", LINES.encode()),
-        ("a.traj", PRETTY.encode()),
-        ("a.jsonl", PRETTY.encode()),
-        ("a.jsonl", json.dumps([ONE, TWO]).encode()),
-        ("a.json", f"{json.dumps(ONE, indent=2)}\n{json.dumps(TWO, indent=2)}".encode()),
-        ("a.jsonl.gz", gzip.compress(LINES.encode())),
-        ("a.json.bz2", bz2.compress(PRETTY.encode())),
-        ("a.JSON.GZ", gzip.compress(PRETTY.encode())),
-        ("a.jsonl", b"\xef\xbb\xbf" + LINES.encode()),
-        ("a.json", b"\xef\xbb\xbf" + PRETTY.encode()),
-        ("a.jsonl", LINES.encode("utf-16")),
-        ("a.json", PRETTY.encode("utf-16")),
-        ("a.json", PRETTY.encode("utf-32-le")),
-    ],
-)
-def test_the_same_records_come_out_of_every_container(tmp_path, name, content):
-    assert read(tmp_path, name, content) == [ONE, TWO]
+CONTAINERS = {
+    "lines": ("a.jsonl", LINES.encode()),
+    "a suffix in capitals": ("a.JSONL", LINES.encode()),
+    "lines in .json": ("a.json", LINES.encode()),
+    ".traj": ("a.traj", PRETTY.encode()),
+    "pretty-printed in .jsonl": ("a.jsonl", PRETTY.encode()),
+    "an array in a line": ("a.jsonl", json.dumps([ONE, TWO]).encode()),
+    "objects over several lines": ("a.json", f"{json.dumps(ONE, indent=2)}\n{json.dumps(TWO, indent=2)}".encode()),
+    "gzip": ("a.jsonl.gz", gzip.compress(LINES.encode())),
+    "bzip2": ("a.json.bz2", bz2.compress(PRETTY.encode())),
+    "gzip in capitals": ("a.JSON.GZ", gzip.compress(PRETTY.encode())),
+    "mark of UTF-8, lines": ("a.jsonl", b"\xef\xbb\xbf" + LINES.encode()),
+    "mark of UTF-8": ("a.json", b"\xef\xbb\xbf" + PRETTY.encode()),
+    "UTF-16, lines": ("a.jsonl", LINES.encode("utf-16")),
+    "UTF-16": ("a.json", PRETTY.encode("utf-16")),
+    "UTF-32": ("a.json", PRETTY.encode("utf-32-le")),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_the_same_records_come_out_of_every_container(tmp_path, container):
+    assert read(tmp_path, *CONTAINERS[container]) == [ONE, TWO]
 
 
 def test_zstandard_is_read(tmp_path):
