@@ -12,7 +12,8 @@ from typing import Any
 from schemas.recipes.log_mapping import LogFormat, LogMapping
 from schemas.tables import LOG_SCHEMA_VERSION
 from tasks.logs.clean_text import CUT, clean, short_state
-from tasks.logs.messages import Conversation, conversation_of, messages_in, requests_of, value_at
+from tasks.logs.conversations import Conversation, conversation_of, requests_of
+from tasks.logs.messages import messages_in, value_at
 from tasks.logs.sources.records import RAW_CHARACTERS, Record, records_in
 from tasks.logs.spans import SpansByTrace, temporary_spans
 from tasks.logs.traces import NOT_UNDERSTOOD, Trace, conversation_in_trace, spans_of, trace_of

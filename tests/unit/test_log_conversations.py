@@ -5,7 +5,8 @@ import json
 import pytest
 
 from schemas.recipes.log_mapping import LogMapping, MessageMapping
-from tasks.logs.messages import THE_END, Conversation, conversation_of, requests_of, value_at
+from tasks.logs.conversations import THE_END, Conversation, conversation_of, requests_of
+from tasks.logs.messages import value_at
 from tasks.logs.traces import conversation_in_trace, spans_of, trace_of
 
 PLAIN = MessageMapping()

@@ -6,7 +6,8 @@ from functools import partial
 import pytest
 
 from schemas.recipes.log_mapping import LogMapping, MessageMapping
-from tasks.logs.messages import EMPTY, GREETING, conversation_of, messages_in
+from tasks.logs.conversations import EMPTY, GREETING, conversation_of
+from tasks.logs.messages import messages_in
 from tasks.logs.transitions import _field, episodes_in
 from tasks.logs.verdicts import CONTRADICTION, verdict_on
 

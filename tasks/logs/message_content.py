@@ -1,0 +1,109 @@
+"""Content of one message of a log: text, calls of tools, and reasoning.
+
+Messages of ShareGPT and AgentTraj have `from` and `value`, OpenAI's have `role`, `content` and `tool_calls`.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_REASONING = ("reasoning_content", "reasoning")
+"""Fields of a message in which servers of reasoning models say what was thought."""
+_THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
+
+
+def role_of(message: dict[str, Any]) -> str:
+    """Return who a message is from."""
+    return str(message.get("role", message.get("from", "")))
+
+
+def text_in(message: dict[str, Any]) -> str:
+    """Return the text of a message, without its reasoning.
+
+    Raises:
+        ValueError: a part of it is no text.
+    """
+    content = next((message[name] for name in ("content", "value", "text") if message.get(name) is not None), None)
+    if isinstance(content, list):
+        return "\n".join(_text_of_part(part) for part in content if not _is_thought(part))
+    return "" if content is None else str(content)
+
+
+def _text_of_part(part: Any) -> str:
+    if not (isinstance(part, dict) and isinstance(part.get("text"), str)):
+        kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+        raise ValueError(f"a message has a part that is not text: {kind}")
+    return part["text"]
+
+
+def _is_thought(part: Any) -> bool:
+    return isinstance(part, dict) and isinstance(part.get("thinking"), str)
+
+
+def said_and_done(message: dict[str, Any], pattern: str, what: str) -> tuple[str, str]:
+    """Return the thought and the action of an agent's message: its tool calls, or else its text.
+
+    A thought is reasoning in a field or a part of its own, between think tags, before the action that the pattern finds,
+    or the text beside tool calls.
+    """
+    calls = calls_in(message)
+    inner, text = _thought_and_rest(text_in(message))
+    match = re.search(pattern, text) if pattern and not calls else None
+    action = taken("; ".join(map(_call, calls)) if calls else text, pattern, what)
+    words = text if calls else text[: match.start()] if match else ""
+    thoughts = (*reasoning_in(message), inner, words)
+    return "\n".join(one.strip() for one in thoughts if one.strip()), action
+
+
+def _thought_and_rest(text: str) -> tuple[str, str]:
+    """Return what stands between leading think tags, and the rest of a text."""
+    thought = _THOUGHT.match(text)
+    return (thought[1], text[thought.end() :]) if thought else ("", text)
+
+
+def calls_in(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the tool calls of a message, each with name and arguments."""
+    functions = [_function(one) for one in message.get("tool_calls") or []]
+    older = message.get("function_call")  # OpenAI's older format, with a single call
+    return [*functions, older] if older else functions
+
+
+def _function(call: dict[str, Any]) -> dict[str, Any]:
+    """Return the name and arguments of a call, which some formats have beside its id and others inside it."""
+    inner = call.get("function")
+    if isinstance(inner, dict):
+        return inner
+    return {"name": inner or call["name"], "arguments": call.get("arguments", call.get("args"))}
+
+
+def reasoning_in(message: dict[str, Any]) -> Iterator[str]:
+    """Yield the reasoning of a message that is no part of its text."""
+    content = message.get("content")
+    yield from (part["thinking"] for part in content if _is_thought(part)) if isinstance(content, list) else ()
+    yield from (message[name] for name in _REASONING if isinstance(message.get(name), str))
+
+
+def _call(function: dict[str, Any]) -> str:
+    """Format a call as `name(city="Paris", days=2)`; arguments that are no record stand as they are."""
+    arguments = function.get("arguments") or {}
+    try:
+        values = json.loads(arguments) if isinstance(arguments, str) else arguments
+    except ValueError:
+        return f"{function['name']}({arguments})"
+    if not isinstance(values, dict):
+        return f"{function['name']}({json.dumps(values, ensure_ascii=False)})"
+    written = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items())
+    return f"{function['name']}({', '.join(written)})"
+
+
+def taken(text: str, pattern: str, what: str) -> str:
+    """Return the part of a text that a pattern finds; without a pattern, all of it.
+
+    Raises:
+        ValueError: the pattern finds nothing.
+    """
+    match = re.search(pattern, text) if pattern else None
+    if pattern and match is None:
+        raise ValueError(f"no {what}")
+    return (match[1] if match else text).strip()
