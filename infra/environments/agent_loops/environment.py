@@ -6,7 +6,7 @@ is the conversation that the loop sends, an action is the answer, and the end is
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import partial
+from functools import cached_property, partial
 
 from infra.environments.agent_loops.episode import LoopEpisode
 from infra.environments.agent_loops.proxy import PolicyEndpoint, Proxy
@@ -26,7 +26,7 @@ class AgentLoops(GameEnvironment):
     """
 
     def __init__(self, recipe: PluginRecipe) -> None:
-        """Create the environment and the server that its agents call.
+        """Create the environment; the server that its agents call starts with the first of them.
 
         Raises:
             InputError: options.timeout_s is no positive number.
@@ -35,7 +35,10 @@ class AgentLoops(GameEnvironment):
         self._timeout_s = recipe.options.get("timeout_s", _TIMEOUT_S)
         if not (isinstance(self._timeout_s, int | float) and self._timeout_s > 0):
             raise InputError(f"environment.options.timeout_s is {self._timeout_s!r}: seconds above 0 are expected")
-        self._proxy = Proxy()
+
+    @cached_property
+    def _proxy(self) -> Proxy:
+        return Proxy()
 
     @abstractmethod
     def play(self, task: AgentTask, policy: PolicyEndpoint) -> bool:

@@ -37,12 +37,12 @@ class MessagesPolicy:
         self._end_ids = self._template.ends(format.end_ids)
 
     def prompt(self, task: AgentTask, history: Sequence[tuple[str, str]], state: str) -> Shown:
-        """Return the conversation that the state is. Other states, as dreams may have, are one message with the task."""
+        """Return the conversation that the state is. A state that is none, as dreams may have, is one message with the task."""
         messages, tokenizer = conversation_in(state), self._format.tokenizer
         if messages:
             try:
                 return Shown(conversation_ids(tokenizer, messages))
-            except InputError:  # roles in an order that no agent of this environment sent
+            except InputError:  # the template refuses this order of roles
                 pass
         one = {"role": "user", "content": f"{task.instruction}\n\n{state}"}
         return Shown(conversation_ids(tokenizer, [one]), (_ONE_MESSAGE,))
