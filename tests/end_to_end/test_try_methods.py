@@ -45,7 +45,7 @@ def test_a_row_is_run_once_and_again_only_if_the_recipe_differs(rows, tmp_path, 
     assert len(written["before"]) == len(written["after"]) == 4
     assert written["num_episodes"] == 16
     assert written["num_steps"] > 0
-    monkeypatch.setattr(try_methods, "_measured", lambda *_: pytest.fail("it is there"))
+    monkeypatch.setattr(try_methods, "trained_for_real", lambda *_: pytest.fail("it is there"))
     try_methods.run_row(toy, "consolidation, often", changes, 0)
     with pytest.raises(pytest.fail.Exception):
         try_methods.run_row(comparison(num_rounds=2), "consolidation, often", changes, 0)
