@@ -13,15 +13,15 @@ CLEANED, CUT = (
 )
 
 
-def clean(text: str) -> str:
-    """Return a text with plain line breaks, without colours of a terminal, and with template tokens defused."""
-    return without_template(_ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+def clean(text: str) -> tuple[str, str]:
+    """Return a text with plain line breaks, without colours of a terminal, and with template tokens defused.
 
-
-def remark_on(text: str) -> str:
-    """Return what `clean` replaces in a text, beside line breaks; empty if nothing."""
+    Returns:
+        The text, and what was replaced in it beside line breaks; empty if nothing was.
+    """
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "" if clean(text) == plain else CLEANED
+    cleaned = without_template(_ANSI.sub("", plain))
+    return cleaned, "" if cleaned == plain else CLEANED
 
 
 def short_state(text: str, line: str) -> tuple[str, bool]:

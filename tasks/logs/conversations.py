@@ -7,7 +7,7 @@ from typing import Any
 from schemas.chat import conversation_state
 from schemas.recipes.log_mapping import MessageMapping
 from schemas.tables import without_template
-from tasks.logs.clean_text import clean, remark_on
+from tasks.logs.clean_text import clean
 from tasks.logs.message_content import calls_in, reasoning_in, role_of, said_and_done, taken, text_in
 from tasks.logs.shapes.openai_shape import in_openai_shape
 
@@ -73,8 +73,9 @@ class _Turns:
         self._was_call = is_call
 
     def _cleaned(self, text: str) -> str:
-        self.remarks += [remark] if (remark := remark_on(text)) else []
-        return clean(text)
+        cleaned, remark = clean(text)
+        self.remarks += [remark] if remark else []
+        return cleaned
 
 
 def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> Conversation:
@@ -109,8 +110,12 @@ def requests_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> 
     Raises:
         ValueError: nobody answers or asks, or an answer has tool calls, which are no text.
     """
-    said = [{"role": _role_in_chats(one, mapping), "content": clean(text_in(one))} for one in messages]
-    remarks = tuple(dict.fromkeys(filter(None, (remark_on(text_in(one)) for one in messages))))
+    cleaned = [clean(text_in(one)) for one in messages]
+    said = [
+        {"role": _role_in_chats(one, mapping), "content": text}
+        for one, (text, _) in zip(messages, cleaned, strict=True)
+    ]
+    remarks = tuple(dict.fromkeys(remark for _, remark in cleaned if remark))
     places = [place for place, one in enumerate(said) if one["role"] == "assistant"]
     asked = next((one["content"] for one in said if one["role"] == "user"), "")
     if not places or not asked:

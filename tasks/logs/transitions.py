@@ -161,7 +161,9 @@ def _field(record: dict[str, Any], mapping: LogMapping, name: Any, *other_names:
 def _said_of_all(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where: str) -> dict[str, Any]:
     """Return the fields that are the same in all rows of an episode."""
     said = partial(_field, record, mapping)
-    instruction = clean(str(said("instruction", *_INSTRUCTIONS) or _worded(said("task")) or talk.asked or talk.seen[0]))
+    instruction, _ = clean(
+        str(said("instruction", *_INSTRUCTIONS) or _worded(said("task")) or talk.asked or talk.seen[0])
+    )
     digest = hashlib.sha256(instruction.encode()).hexdigest()
     task_id = said("task_id")
     return {

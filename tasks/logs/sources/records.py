@@ -70,9 +70,11 @@ def _texts(file: Path, name: str) -> Iterator[Record]:
         first = next(lines, None) if format_of(file) in _LINES or not is_array else (0, "")
         if first is None:
             return
-        if not _is_whole(first[1]) and (format_of(file) not in _LINES or _whole_values(file) is not None):
-            yield from _values(file, name)
-            return
+        if not _is_whole(first[1]):
+            found = _whole_values(file)
+            if found is not None or format_of(file) not in _LINES:
+                yield from _values(file, name, found)
+                return
         for number, line in chain([first], lines):
             yield from _of_line(f"{name} line {number}", line)
 
@@ -122,9 +124,8 @@ def is_message(value: Any) -> bool:
     return isinstance(value, dict) and bool(_ROLES & value.keys()) and bool(_WORDS & value.keys())
 
 
-def _values(file: Path, name: str) -> Iterator[Record]:
-    """Yield values that span lines: at once from a small file, which may have what only Python reads, as NaN."""
-    found = _whole_values(file)
+def _values(file: Path, name: str, found: list[Any] | None) -> Iterator[Record]:
+    """Yield values that span lines: those that were found at once, or else one after the other from the file."""
     if found is None:
         yield from _streamed_values(file, name)
         return
@@ -133,7 +134,7 @@ def _values(file: Path, name: str) -> Iterator[Record]:
 
 
 def _whole_values(file: Path) -> list[Any] | None:
-    """Return the records of a small file; None if it is large, or not all of it can be read."""
+    """Return the records of a small file, which may have what only Python reads, as NaN; None if it is large or broken."""
     with open_text(file) as content:
         text = content.read(_READ_AT_ONCE + 1)
     if len(text) > _READ_AT_ONCE:
