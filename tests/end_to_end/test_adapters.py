@@ -15,7 +15,7 @@ from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym_here
 @pytest.mark.usefixtures("shared_prefect")
 def test_every_model_of_the_cycle_is_the_backbone_with_adapters(tmp_path):
     training = ("training.lora_rank=4", "training.gradient_checkpointing=true")
-    arguments = changed(*TOY, *LENIENT_GATE, *training)
+    arguments = changed(*TOY, *LENIENT_GATE, "dream.num_rounds=1", *training)
     done = dreamgym_here(tmp_path, "run", "textworld-tiny", *arguments, "--json", DREAMGYM_NUM_RANKS="2")
     assert done.returncode == 0, done.stderr
     store, lineage = ObjectStore(open_blobs(Settings(home=tmp_path))), json.loads(done.stdout)["lineage"]

@@ -56,6 +56,8 @@ STATEFUL = (
 )
 """Options whose state passes from round to round: a critic, a judge, refilled rounds, and wins, of which the start has some."""
 
+FEW = ("environment.num_valid_tasks=2", "environment.num_test_tasks=3", "environment.max_steps=12")
+
 KEPT = (
     *("logs", "experience", "alternatives", "world_model", "start"),
     *("experience_model", "wins", "dream", "sim_to_real"),
@@ -172,21 +174,20 @@ def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(
     tmp_path_factory, tmp_path, prefect_server
 ):
     home = tmp_path_factory.mktemp("whole")
-    command = ["run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE, *STATEFUL), "--json"]
+    command = ["run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE, *STATEFUL, *FEW), "--json"]
     whole = dreamgym_here(home, *command, PREFECT_API_URL=prefect_server)
     assert whole.returncode == 0, whole.stderr
     summary = json.loads(whole.stdout)
-    for num_killed in range(2):
-        process = started_in_a_terminal_of_its_own(tmp_path, *command)
-        while len(flow_run_states(tmp_path)) == num_killed:
-            assert process.poll() is None
-            time.sleep(0.1)
-        share = random.uniform(0, 0.3)
-        print(f"killed after {share:.0%} of the time")
-        time.sleep(share * summary["results"]["seconds"])
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        assert processes_on(tmp_path) == [], "what it started ends, too: Prefect's server"
+    process = started_in_a_terminal_of_its_own(tmp_path, *command)
+    while not flow_run_states(tmp_path):
+        assert process.poll() is None
+        time.sleep(0.1)
+    share = random.uniform(0, 0.6)
+    print(f"killed after {share:.0%} of the time")
+    time.sleep(share * summary["results"]["seconds"])
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert processes_on(tmp_path) == [], "what it started ends, too: Prefect's server"
     resumed = dreamgym(tmp_path, *command)
     assert resumed.returncode == 0, resumed.stderr
     lineage = json.loads(resumed.stdout)["lineage"]
@@ -195,7 +196,7 @@ def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(
     assert losses(tmp_path) == losses(home)
     assert statuses(tmp_path) == {"FINISHED"}
     states = flow_run_states(tmp_path)
-    assert sorted(states) == ["COMPLETED", "CRASHED", "CRASHED"], "none seems to go on for ever"
+    assert sorted(states) == ["COMPLETED", "CRASHED"], "none seems to go on for ever"
 
 
 @pytest.mark.e2e
@@ -337,7 +338,13 @@ def test_a_log_of_ones_own_is_taken_and_what_does_not_fit_is_quarantined(tmp_pat
     log = tmp_path / "log.jsonl"
     log.write_text("\n".join(json.dumps(row) for row in rows + strangers))
     done = dreamgym(
-        tmp_path, "run", "textworld-tiny", "--only", "experience", "--json", *changed(*TOY, f"ingest.path={log}")
+        tmp_path,
+        "run",
+        "textworld-tiny",
+        "--only",
+        "experience",
+        "--json",
+        *changed(*TOY, "environment.max_steps=8", f"ingest.path={log}"),
     )
     assert done.returncode == 0, done.stderr
     assert f"quarantined {len(strangers)} rows: family 'soup' is not in the recipe" in done.stderr.replace("\n", " ")

@@ -68,10 +68,10 @@ def test_preferences_by_progress_and_the_values_of_forks_in_what_older_policies_
 
 def test_the_experience_model_learns_to_aggregate_its_predictions_and_to_judge_states(tmp_path):
     judge = (
-        *("name=aggregate", "num_situations=96", "only_successes=false", "epochs=3"),
+        *("name=aggregate", "num_situations=48", "only_successes=false", "epochs=3"),
         *("num_rounds=2", "situations_per_round=16", "group_size=4"),
     )
-    step_judge = ("name=stepwiser", "num_continuations=6", "dreamt_rounds=1")
+    step_judge = ("name=stepwiser", "num_continuations=4", "dreamt_rounds=1")
     changes = (
         *(f"experience.judge.{one}" for one in judge),
         *(f"rl.advantage.{one}" for one in step_judge),

@@ -12,9 +12,9 @@ from tests.faults.outcome import Outcome
 FAULTS: dict[str, tuple[Callable[[int], Outcome], int, int]] = {
     "promotions": (promotions.check, 5, 50),
     "damage": (damage.check, 40, 400),
-    "storage errors": (storage.check_errors, 15, 100),
+    "storage errors": (storage.check_errors, 8, 100),
     "lost answers": (storage.check_lost_answers, 15, 100),
-    "episodes": (episodes.check, 40, 1000),
+    "episodes": (episodes.check, 20, 1000),
     "kills": (kills.check, 3, 200),
     "outages": (outages.check, 4, 40),
     "cycles in a row": (endurance.check, 2, 20),
