@@ -16,7 +16,9 @@ from schemas.records import AgentTask, Trajectory
 def situations_of(trajectory: Trajectory, recipe: ExperienceRecipe) -> list[TransitionQuery]:
     """Return the situation before each turn, still without demonstrations."""
     return [
-        TransitionQuery(trajectory.task, turn.state, turn.action, history_shown(recipe, trajectory.history(i)))
+        TransitionQuery(
+            trajectory.task, turn.state, turn.action, history_shown(recipe, trajectory.history(i)), turn=i + 1
+        )
         for i, turn in enumerate(trajectory.turns)
     ]
 

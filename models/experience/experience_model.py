@@ -203,4 +203,5 @@ class Dream:
 
     def _situation(self, slot: int, action: str) -> TransitionQuery:
         episode = self._episodes[slot]
-        return TransitionQuery(episode.task, episode.state, action, history_shown(self._model.recipe, episode.turns))
+        shown, number = history_shown(self._model.recipe, episode.turns), len(episode.turns) + 1
+        return TransitionQuery(episode.task, episode.state, action, shown, turn=number)

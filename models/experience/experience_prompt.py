@@ -1,7 +1,8 @@
 """Prompt of a chat model that is the experience model, and the form of its answers: one text for all of them.
 
 A network of ours is fine-tuned on it, and a model at an endpoint is asked with it. The message has the headings of
-Qwen-AgentWorld's prompts (arXiv 2606.24597), and a whole next state its tags, so that this open model can be asked, too.
+Qwen-AgentWorld's prompts (arXiv 2606.24597, README of QwenLM/Qwen-AgentWorld), and a whole next state its tags, so that
+this open model can be asked, too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -58,7 +59,7 @@ def around_state(
     turns = [f"\n{turn}" for turn in history]
     shown = [f"\n{number}. {one.strip()}" for number, one in enumerate(demonstrations, 1)]
     before = [
-        f"**Task Instruction:**\n{situation.task.instruction}",
+        f"### Turn {situation.turn}\n**Task Instruction:**\n{situation.task.instruction}",
         *(["\n\n**Historical Context:**", *turns] if turns else []),
         *(["\n\n**Similar Experience:**", *shown] if shown else []),
         "\n\n**Current State:**\n",

@@ -30,7 +30,7 @@ def rank() -> int:
 def shard(network: Any) -> None:
     """Shard a network's weights over all ranks, in place.
 
-    They are gathered in float32, as they are, so that sharded training computes the same as a single rank.
+    They are gathered as they are, so that sharded training computes the same as a single rank.
     """
     for module in (*network.model.layers, network):
         shard_module(module)

@@ -43,6 +43,8 @@ class TransitionQuery:
     """Actions before this one, oldest first."""
     demonstrations: tuple[str, ...] = ()
     trajectory_id: str = ""
+    turn: int = 1
+    """Number of this turn in its episode, from 1; `history` may show fewer turns."""
     predictions: tuple[Step, ...] = ()
     """Predictions to review: the answer is a prediction again. Empty: nothing was predicted yet."""
 

@@ -28,6 +28,7 @@ from models.training.checkpoints import Checkpoints, state_of
 from models.training.jobs import Job, PolicyUpdateJob, SftJob
 from models.training.policy_trainer import PolicyTrainer
 from models.training.sft import SftProgress
+from schemas.recipes.networks import TrainingRecipe
 
 JOB, MODEL, REFERENCE, OPTIMIZER = "job.json", "model", "reference", "optimizer.safetensors"
 CHECKPOINTS, TRAINED = "checkpoints", "trained.safetensors"
@@ -42,7 +43,7 @@ def main(folder: Path) -> None:
     """Run the folder's job, together with the other ranks."""
     with joined():
         job = Job.loads((folder / JOB).read_bytes())
-        network = _loaded(folder / MODEL, job)
+        network = _loaded(folder / MODEL, job.training)
         make_trainable(network, job.training, job.seed)
         shard(network)
         if isinstance(job.work, SftJob):
@@ -67,15 +68,16 @@ def joined() -> Iterator[None]:
         distributed.destroy_process_group()
 
 
-def _loaded(folder: Path, job: Job) -> Any:
+def _loaded(folder: Path, training: TrainingRecipe) -> Any:
+    """Return a network to train: where adapters are trained, the weights beneath them keep their dtype."""
     network = load_model(folder).network
     if is_foreign(network):
-        require_trainable(network, job.training, num_ranks())
-    return network.float()
+        require_trainable(network, training, num_ranks())
+    return network if training.lora_rank else network.float()
 
 
 def _updated(work: PolicyUpdateJob, network: Any, folder: Path) -> tuple[dict[str, float], PolicyTrainer]:
-    reference = load_model(folder / REFERENCE).network.float()
+    reference = load_model(folder / REFERENCE).network.requires_grad_(False)
     shard(reference)
     earlier = folder / OPTIMIZER
     return work.run(network, reference, load_file(earlier) if earlier.exists() else {})

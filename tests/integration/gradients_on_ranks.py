@@ -43,14 +43,17 @@ def observed() -> TrainingGroup:
     return TrainingGroup([TrainingStream(tokens, [], ce_weights=[0.0, 0.0, 0.5, 0.5])])
 
 
-def losses_and_gradients(kind: str, training: TrainingRecipe) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
+def losses_and_gradients(
+    kind: str, training: TrainingRecipe, stored: str
+) -> tuple[dict[str, float], dict[str, torch.Tensor]]:
     """Return the losses and the updated weights of a fine-tuning batch, and of rounds of GRPO and PPO.
 
-    The optimizer is SGD with a learning rate of 1, so that an update subtracts the gradients themselves.
+    The networks are stored in the dtype `stored`. The optimizer is SGD with a learning rate of 1, so that an update
+    subtracts the gradients themselves.
     """
     losses, states = {}, {}
     for name, work in (("sft", _sft), ("grpo", _grpo), ("ppo", _ppo)):
-        network = tiny_network(kind=kind)
+        network = tiny_network(kind=kind).to(getattr(torch, stored))
         make_trainable(network, training, seed=0)
         shard(network)
         optimizer = torch.optim.SGD(network.parameters(), lr=1.0)
@@ -66,7 +69,8 @@ def _sft(network, optimizer) -> float:
 
 
 def _grpo(network, optimizer) -> float:
-    reference = tiny_network(seed=1, kind=network.config.model_type)
+    stored = network.model.embed_tokens.weight.dtype
+    reference = tiny_network(seed=1, kind=network.config.model_type).to(stored).requires_grad_(False)
     shard(reference)
     options = rl(loss={"kl_coefficient": 0.1}, updates_per_round=1, learning_rate=1.0, max_grad_norm=1e9)
     trainer = trainer_of(network, reference, options, tokens_per_batch=16)
@@ -87,7 +91,7 @@ def _ppo(network, optimizer) -> float:
 def main(folder: Path) -> None:
     given = json.loads((folder / "job.json").read_text())
     with joined():
-        found, tensors = losses_and_gradients(given["kind"], TrainingRecipe(**given["training"]))
+        found, tensors = losses_and_gradients(given["kind"], TrainingRecipe(**given["training"]), given["stored"])
         if rank() == 0:
             save_file(tensors, folder / "trained.safetensors", {"losses": json.dumps(found)})
 

@@ -157,7 +157,7 @@ def test_what_a_chat_model_predicts_is_a_step_like_any_other(server, here):
         q["messages"][1]["content"] for q in server.questions if "take carrot" in q["messages"][1]["content"][-20:]
     )
     assert asked == (
-        "**Task Instruction:**\ndo it\n\n**Historical Context:**\nlook\n\n**Similar Experience:**\n"
+        "### Turn 1\n**Task Instruction:**\ndo it\n\n**Historical Context:**\nlook\n\n**Similar Experience:**\n"
         "1. take carrot =>\n- carrot: held\n\n**Current State:**\n- you: kitchen\n- carrot: counter raw\n\n"
         "**Action:**\ntake carrot"
     )

@@ -36,13 +36,18 @@ Rounding differs by 3e-5 between one core and two.
 
 
 @pytest.mark.parametrize(
-    ("kind", "training"),
-    [("qwen3", FULL), ("llama", TrainingRecipe(gradient_checkpointing=True)), ("qwen2", LORA)],
+    ("kind", "training", "stored"),
+    [
+        ("qwen3", FULL, "float32"),
+        ("llama", TrainingRecipe(gradient_checkpointing=True), "float32"),
+        ("qwen2", LORA, "bfloat16"),
+    ],
 )
-def test_two_ranks_have_the_losses_and_gradients_of_one(tmp_path, kind, training):
-    (tmp_path / rank.JOB).write_text(json.dumps({"kind": kind, "training": training.model_dump()}))
+def test_two_ranks_have_the_losses_and_gradients_of_one(tmp_path, kind, training, stored):
+    given = {"kind": kind, "training": training.model_dump(), "stored": stored}
+    (tmp_path / rank.JOB).write_text(json.dumps(given))
     run_ranks(TWO, gradients_on_ranks.__name__, tmp_path, print)
-    losses, weights = gradients_on_ranks.losses_and_gradients(kind, training)
+    losses, weights = gradients_on_ranks.losses_and_gradients(kind, training, stored)
     with safe_open(tmp_path / rank.TRAINED, "pt") as file:
         assert json.loads(file.metadata()["losses"]) == pytest.approx(losses, rel=1e-5)
     assert_close(load_file(tmp_path / rank.TRAINED), weights, atol=1e-5, rtol=1e-5)

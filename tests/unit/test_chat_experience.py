@@ -51,7 +51,7 @@ def test_the_prompt_has_task_history_demonstrations_state_and_action_in_this_ord
     assert shown(asked).endswith(
         '<changes>the lines that change, as "- name: value", with the value "gone" for a thing that is gone</changes> and '
         "<outcome>continue</outcome>, or success or failure in its place where the episode ends.\n\n"
-        "**Task Instruction:**\nfry the carrot\n\n"
+        "### Turn 1\n**Task Instruction:**\nfry the carrot\n\n"
         "**Historical Context:**\nState:\n- you: hall\nAction: go east\n\n"
         "**Similar Experience:**\n1. first\n2. second\n\n"
         "**Current State:**\n- you: kitchen\n- carrot: counter raw\n\n"
@@ -65,7 +65,7 @@ def test_the_whole_history_is_shown_with_its_states():
     *_, last = situations_of(Trajectory(TASK, "real", turns), recipe)
     assert last.history == ("State:\n- n: 0\nAction: do 0", "State:\n- n: 1\nAction: do 1")
     *_, last = situations_of(Trajectory(TASK, "real", turns), ExperienceRecipe(history_length=1))
-    assert last.history == ("do 1",)
+    assert (last.history, last.turn) == (("do 1",), 3), "turns are counted that are not shown"
 
 
 @pytest.mark.parametrize("next_state", ["auto", "changes", "whole"])
