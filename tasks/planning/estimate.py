@@ -22,6 +22,7 @@ from tasks.planning.estimate_time import least_seconds
 from tasks.planning.token_lengths import Lengths, lengths
 from tasks.running.device import device
 
+_POLICY_UPDATE = "train policy"
 _NUM_KEPT = 3
 """Number of models in memory besides the trained one: the previous policy, the start, the experience model. Where adapters
 are trained, they share the weights beneath."""
@@ -84,8 +85,8 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
     longest = lengths(recipe, format)
     reviewing = replace(longest, situation=longest.situation + reviewed_tokens(recipe))
     trainings = _trainings(recipe, config, reviewing, matmul_dtype(where))
-    stages = {name: stage.of_each(settings().num_ranks) for name, stage in trainings.items()}
-    trained = trainings["train policy"]
+    stages = _of_each_rank(trainings, recipe)
+    trained = trainings[_POLICY_UPDATE]
     own = trained.gradients if recipe.training.lora_rank else trained.weights
     if recipe.engine.name == "torch":
         dream = _dream(recipe, config, reviewing, matmul_dtype(where))
@@ -103,6 +104,14 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
         _disk_free(),
         _servers(recipe, where, available),
     )
+
+
+def _of_each_rank(trainings: Mapping[str, Footprint], recipe: Recipe) -> dict[str, Footprint]:
+    """Return the footprint of a rank in each training; ranks load the reference policy beside the one that they train."""
+    num_ranks, update = settings().num_ranks, trainings[_POLICY_UPDATE]
+    if num_ranks > 1 and open_loss(recipe.rl.loss).needs_reference:
+        update = replace(update, weights=2 * update.weights)
+    return {name: stage.of_each(num_ranks) for name, stage in {**trainings, _POLICY_UPDATE: update}.items()}
 
 
 def disk_of(trained: Footprint, recipe: Recipe, plan: Mapping[str, int]) -> int:
@@ -158,7 +167,7 @@ def _trainings(recipe: Recipe, config: Any, longest: Lengths, dtype: torch.dtype
     return {
         "start policy": of_fine_tuning(config, training, num_cloned, *turn, dtype),
         "experience model": of_fine_tuning(config, training, num_learnt, *predicted, dtype),
-        "train policy": of_update(
+        _POLICY_UPDATE: of_update(
             config, training, num_rows(turn, training.tokens_per_batch), *turn, dtype, open_loss(recipe.rl.loss)
         ),
     }

@@ -143,3 +143,14 @@ def test_an_agent_loop_is_ready_and_its_memory_is_that_of_its_limits(tmp_path):
     done = dreamgym_here(tmp_path, "check", "textworld-tiny", *changed(*loop, *model, *short), COLUMNS="200")
     assert done.returncode == 0, done.stderr
     assert "GiB at most" in done.stdout
+
+
+def test_two_ranks_share_all_that_is_trained_and_load_the_reference_beside_the_policy(tmp_path):
+    one, two = (
+        json.loads(dreamgym_here(tmp_path, "check", "textworld-tiny", "--json", DREAMGYM_NUM_RANKS=number).stdout)
+        for number in ("1", "2")
+    )
+    alone, shared = (answer["estimate"]["stages"] for answer in (one, two))
+    assert shared["start policy"]["weights"] == alone["start policy"]["weights"] / 2
+    assert shared["train policy"]["gradients"] == alone["train policy"]["gradients"] / 2
+    assert shared["train policy"]["weights"] == alone["train policy"]["weights"]
