@@ -23,7 +23,7 @@ from pydantic import AfterValidator, Field
 
 from schemas.recipes.section import Section
 
-LogFormat = Literal["transitions", "chat", "otel", "mlflow"]
+LogFormat = Literal["transitions", "chat", "otel", "mlflow", "langfuse"]
 LogField = Literal["trajectory_id", "task_id", "instruction", "family", "source", "success", "reward", "truncated"]
 
 
@@ -62,7 +62,7 @@ class LogMapping(Section):
 
     format: LogFormat | None = None
     """Format of the log; empty: detected per record. transitions: rows with the columns of schemas/tables.py. chat:
-    conversations (ShareGPT, AgentTraj) or OpenAI messages. otel: OTLP in JSON. mlflow: MLflow traces in JSON."""
+    conversations (ShareGPT, AgentTraj) or OpenAI messages. otel: OTLP in JSON. mlflow, langfuse: their traces in JSON."""
     paths: dict[LogField, str] = Field(default={})
     """Dotted path of each field in a record, e.g. `meta.task.0.id`; default: the field's own name."""
     constants: dict[LogField, bool | float | str] = Field(default={})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from schemas.recipes.log_mapping import LogFormat, LogMapping
@@ -15,14 +16,16 @@ from tasks.logs.clean_text import CUT, clean, short_state
 from tasks.logs.conversations import Conversation, conversation_of, requests_of
 from tasks.logs.messages import messages_in, value_at
 from tasks.logs.sources.records import RAW_CHARACTERS, Record, records_in
-from tasks.logs.spans import SpansByTrace, temporary_spans
-from tasks.logs.traces import NOT_UNDERSTOOD, Trace, conversation_in_trace, spans_of, trace_of
+from tasks.logs.tracers import langfuse, mlflow
+from tasks.logs.tracers.otlp import NOT_UNDERSTOOD, Trace, spans_of, trace_of
+from tasks.logs.tracers.spans import SpansByTrace, temporary_spans
 from tasks.logs.verdicts import verdict_on
 
 _NAMES = ("id", "item_id", "instance_id", "conversation_id", "gen_ai.conversation.id")
 _EPISODES = ("samples", "simulations", "episodes")
 """Fields of a record that hold its episodes."""
 _INSTRUCTIONS = ("info.task.instruction", "goal", "info.goal", "confirmed_task")
+_TRACERS: dict[LogFormat, ModuleType] = {"mlflow": mlflow, "langfuse": langfuse}
 _ROWS_OF_ONE_EPISODE = ("trajectory_id", "turn", "next_state")
 """Columns by which a record is recognised as a row of logged transitions."""
 
@@ -46,7 +49,7 @@ def episodes_in(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Epis
     """
     with temporary_spans() as spans:
         for name, file in files.items():
-            for kind, some in groupby(records_in(file, name), lambda record: _kind(record, mapping)):
+            for kind, some in groupby(records_in(file, name), partial(_kind, mapping=mapping)):
                 if kind == "otel":
                     yield from _kept(some, spans)
                 else:
@@ -55,14 +58,14 @@ def episodes_in(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Epis
             yield _of_trace(f"{where}, trace {trace}", trace_of(trace, some), mapping)
 
 
-def _episodes(kind: str | None, records: Iterable[Record], mapping: LogMapping) -> Iterator[Episode]:
+def _episodes(kind: LogFormat | None, records: Iterable[Record], mapping: LogMapping) -> Iterator[Episode]:
     if kind == "transitions":
         return _trajectories(records)
     if kind is None:
         return (
             Episode(one.where, reason=one.reason or "is no log of a known format", raw=_raw(one)) for one in records
         )
-    return (_episode(one, mapping, is_trace=kind == "mlflow") for record in records for one in _inner(record))
+    return (_episode(one, mapping, _TRACERS.get(kind)) for record in records for one in _inner(record))
 
 
 def _kind(record: Record, mapping: LogMapping) -> LogFormat | None:
@@ -71,8 +74,9 @@ def _kind(record: Record, mapping: LogMapping) -> LogFormat | None:
         return None if record.reason else mapping.format
     if "resourceSpans" in record.value:
         return "otel"
-    if {"info", "data"} <= record.value.keys():
-        return "mlflow"
+    for name, tracer in _TRACERS.items():
+        if tracer.is_trace(record.value):
+            return name
     if all(name in record.value for name in _ROWS_OF_ONE_EPISODE):
         return "transitions"
     return "chat" if any(messages_in(one.value, mapping.messages.at) is not None for one in _inner(record)) else None
@@ -108,9 +112,9 @@ def _of_trace(where: str, trace: Trace, mapping: LogMapping) -> Episode:
     return Episode(where, reason=reason, raw=_raw(record)) if reason else _episode(record, mapping)
 
 
-def _episode(record: Record, mapping: LogMapping, *, is_trace: bool = False) -> Episode:
+def _episode(record: Record, mapping: LogMapping, tracer: ModuleType | None = None) -> Episode:
     try:
-        value = conversation_in_trace(record.value) if is_trace else record.value
+        value = tracer.conversation_in(record.value) if tracer else record.value
         messages = messages_in(value, mapping.messages.at)
         if messages is None:
             raise ValueError("has no list of messages: say where it is in messages.at")

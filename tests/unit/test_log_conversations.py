@@ -7,7 +7,8 @@ import pytest
 from schemas.recipes.log_mapping import LogMapping, MessageMapping
 from tasks.logs.conversations import THE_END, Conversation, conversation_of, requests_of
 from tasks.logs.messages import value_at
-from tasks.logs.traces import conversation_in_trace, spans_of, trace_of
+from tasks.logs.tracers import langfuse, mlflow
+from tasks.logs.tracers.otlp import spans_of, trace_of
 
 PLAIN = MessageMapping()
 
@@ -143,6 +144,57 @@ def test_of_an_opentelemetry_trace_the_fullest_call_is_the_conversation():
     assert talk == Conversation(["a trip", '{"ok": true}', THE_END], ["book(days=2)", "booked"], ["", ""])
 
 
+NUMBERED = {
+    "OpenInference": {
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.contents.0.message_content.type": "text",
+        "llm.input_messages.0.message.contents.0.message_content.text": "a trip",
+        "llm.input_messages.1.message.role": "assistant",
+        "llm.input_messages.1.message.tool_calls.0.tool_call.function.name": "book",
+        "llm.input_messages.1.message.tool_calls.0.tool_call.function.arguments": '{"days": 2}',
+        "llm.input_messages.2.message.role": "tool",
+        "llm.input_messages.2.message.content": "ok",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": "booked",
+    },
+    "OpenLLMetry": {
+        "gen_ai.prompt.template": "no message",
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": "a trip",
+        "gen_ai.prompt.1.role": "assistant",
+        "gen_ai.prompt.1.tool_calls.0.name": "book",
+        "gen_ai.prompt.1.tool_calls.0.arguments": '{"days": 2}',
+        "gen_ai.prompt.2.role": "tool",
+        "gen_ai.prompt.2.content": "ok",
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.content": "booked",
+    },
+}
+
+
+@pytest.mark.parametrize("by", NUMBERED)
+def test_messages_of_numbered_attributes_are_a_conversation_and_no_fields_of_the_record(by):
+    attributes = [attribute(name, value) for name, value in reversed(NUMBERED[by].items())]
+    record = trace_of("t", [{"traceId": "t", "attributes": [*attributes, attribute("success", True)]}]).record
+    talk = conversation_of(record.pop("messages"), PLAIN)
+    assert talk == Conversation(["a trip", "ok", THE_END], ["book(days=2)", "booked"], ["", ""])
+    assert record == {"trajectory_id": "t", "success": True}
+
+
+def test_of_a_langfuse_trace_the_fullest_generation_is_the_conversation_and_scores_are_fields():
+    asked, answer = [{"role": "user", "content": "a door"}], {"role": "assistant", "content": "open it"}
+    first = {"type": "GENERATION", "input": asked, "output": None}
+    last = {"type": "GENERATION", "input": {"model": "m", "messages": asked}, "output": answer}
+    tool = {"type": "TOOL", "input": {"a": 1}, "output": "2"}
+    trace = {"id": "lf", "observations": [last, first, tool], "scores": [{"name": "solved", "value": 1}]}
+    assert langfuse.is_trace(trace)
+    record = langfuse.conversation_in(trace)
+    assert (record["trajectory_id"], record["solved"]) == ("lf", 1)
+    assert conversation_of(record["messages"], PLAIN) == Conversation(["a door", THE_END], ["open it"], [""])
+    with pytest.raises(ValueError, match="no generation of the trace holds messages"):
+        langfuse.conversation_in({"observations": [{"type": "GENERATION"}]})
+
+
 def test_of_an_mlflow_trace_the_fullest_call_is_the_conversation():
     def span(kind: str, sent: object, answered: object) -> dict:
         told = {"mlflow.spanType": kind, "mlflow.spanInputs": sent, "mlflow.spanOutputs": answered}
@@ -155,11 +207,11 @@ def test_of_an_mlflow_trace_the_fullest_call_is_the_conversation():
         "info": {"trace_id": "tr-1", "assessments": judged, "tags": {"family": "doors"}},
         "data": {"spans": [span("CHAIN", asked, {}), span("CHAT_MODEL", asked, answer)]},
     }
-    record = conversation_in_trace(trace)
+    record = mlflow.conversation_in(trace)
     assert (record["trajectory_id"], record["success"], record["tags"]["family"]) == ("tr-1", True, "doors")
     assert conversation_of(record["messages"], PLAIN) == Conversation(["a door", THE_END], ["open it"], [""])
     with pytest.raises(ValueError, match="no span of the trace is a call"):
-        conversation_in_trace({"info": {}, "data": {"spans": [span("CHAIN", asked, {})]}})
+        mlflow.conversation_in({"info": {}, "data": {"spans": [span("CHAIN", asked, {})]}})
 
 
 def test_a_mapping_refuses_what_it_does_not_know():

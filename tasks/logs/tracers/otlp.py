@@ -1,12 +1,15 @@
-"""Find conversations in traces: OpenTelemetry's GenAI spans as OTLP in JSON, and MLflow's traces in JSON.
+"""Conversation of a trace of OpenTelemetry, as OTLP in JSON: of its model call with the most messages, sent and answered.
 
-The conversation of a trace is its model call with the most messages, those sent and those answered.
+The messages are attributes: of the GenAI conventions, of pydantic-ai, or numbered ones.
 """
 
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
+
+from tasks.logs.shapes.in_words import as_text
+from tasks.logs.tracers.numbered_attributes import numbered_messages, without_messages
 
 _SENT, _ANSWERED = "gen_ai.input.messages", "gen_ai.output.messages"
 _SYSTEM = "gen_ai.system_instructions"
@@ -56,10 +59,10 @@ def _trace_id(span: dict[str, Any]) -> str:
 def _add(span: dict[str, Any], record: dict[str, Any]) -> None:
     attributes = {one["key"]: _value(one["value"]) for one in span.get("attributes") or []}
     messages = _said(attributes.pop(_SENT, [])) + _said(attributes.pop(_ANSWERED, []))
-    messages = messages or _said(attributes.pop(_ALL, []))
+    messages = messages or _said(attributes.pop(_ALL, [])) or numbered_messages(attributes)
     if len(messages) > len(record["messages"]):
         record["messages"] = messages
-    record |= {name: value for name, value in attributes.items() if name != _SYSTEM}
+    record |= {name: value for name, value in without_messages(attributes).items() if name != _SYSTEM}
 
 
 def _spans(export: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -90,50 +93,8 @@ def _as_openai(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     parts = message.get("parts", [])
     answers = [part for part in parts if part.get("type") == "tool_call_response"]
     for part in answers:
-        yield {"role": "tool", "content": _text(part.get("response", part.get("result")))}
+        yield {"role": "tool", "content": as_text(part.get("response", part.get("result")))}
     texts = [part["content"] for part in parts if part.get("type") == "text"]
     calls = [{"function": part} for part in parts if part.get("type") == "tool_call"]
     if texts or calls or not answers:
         yield {"role": message["role"], "content": "\n".join(texts), "tool_calls": calls}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def conversation_in_trace(trace: dict[str, Any]) -> dict[str, Any]:
-    """Return the conversation of an MLflow trace, with its tags, metadata and assessments.
-
-    Raises:
-        ValueError: no span is a model call.
-    """
-    info = trace["info"]
-    found = [_called(span["attributes"]) for span in trace["data"]["spans"]]
-    messages = max(found, key=len, default=[])
-    if not messages:
-        raise ValueError("no span of the trace is a call of a model")
-    judged = {one["assessment_name"]: _judgement(one) for one in info.get("assessments", [])}
-    said = {"trajectory_id": info.get("trace_id", info.get("request_id", "")), "messages": messages}
-    return {**said, "tags": info.get("tags", {}), "metadata": info.get("trace_metadata", {}), **judged}
-
-
-def _judgement(assessment: dict[str, Any]) -> Any:
-    kinds = (assessment.get(kind, {}) for kind in ("feedback", "expectation"))
-    return next((kind["value"] for kind in kinds if "value" in kind), None)
-
-
-def _called(attributes: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a span if it is a model call; MLflow stores its attributes as JSON."""
-    values = {name: json.loads(value) if isinstance(value, str) else value for name, value in attributes.items()}
-    if values.get("mlflow.spanType") not in ("CHAT_MODEL", "LLM"):
-        return []
-    sent, answered = values.get("mlflow.spanInputs") or {}, values.get("mlflow.spanOutputs") or {}
-    return [*sent.get("messages", []), *_answers(answered)]
-
-
-def _answers(answered: Any) -> list[dict[str, Any]]:
-    if not isinstance(answered, dict):
-        return [{"role": "assistant", "content": _text(answered)}] if answered else []
-    if "choices" in answered:
-        return [answered["choices"][0]["message"]]
-    return [answered] if "role" in answered else answered.get("messages", [])

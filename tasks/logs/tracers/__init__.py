@@ -1,0 +1,1 @@
+"""Traces of agents, by what recorded them: each module returns the conversation of a trace."""

@@ -1,0 +1,52 @@
+"""Messages whose fields are attributes of a span with numbered names: OpenInference's, and OpenLLMetry's (Traceloop).
+
+Example:
+    llm.input_messages.0.message.content = "Reserve the book."
+    gen_ai.completion.0.tool_calls.0.name = "reserve"
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.logs.shapes.in_words import Message
+
+_LISTS = ("llm.input_messages.", "llm.output_messages.", "gen_ai.prompt.", "gen_ai.completion.")
+"""Beginnings of the names of attributes: of messages that were sent, and of those that were answered."""
+_WRAPPERS = ("message", "tool_call", "message_content")
+"""Fields in which OpenInference puts what a number stands for."""
+_TEXT = {"type": "text"}
+
+
+def numbered_messages(attributes: Mapping[str, Any]) -> list[Message]:
+    """Return the messages of a span in OpenAI's shape, those sent before those answered; empty if it has none."""
+    return [_message(one) for name in _LISTS for one in _in_order(_tree(attributes, name))]
+
+
+def without_messages(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes that are no part of a message."""
+    return {name: value for name, value in attributes.items() if not name.startswith(_LISTS)}
+
+
+def _tree(attributes: Mapping[str, Any], beginning: str) -> dict[str, Any]:
+    """Return the attributes whose names begin so, nested by the parts of the rest of their names."""
+    tree: dict[str, Any] = {}
+    for name, value in attributes.items():
+        if name.startswith(beginning):
+            *above, last = name.removeprefix(beginning).split(".")
+            inner = tree
+            for part in above:
+                inner = inner.setdefault(part, {})
+            inner[last] = value
+    return tree
+
+
+def _in_order(numbered: Mapping[str, Any]) -> list[Any]:
+    """Return values by number, without their wrapper."""
+    values = [numbered[name] for name in sorted(filter(str.isdigit, numbered), key=int)]
+    return [next((one[name] for name in _WRAPPERS if name in one), one) for one in values]
+
+
+def _message(fields: Mapping[str, Any]) -> Message:
+    parts = [{**_TEXT, **one} for one in _in_order(fields.get("contents", {}))]
+    calls = [one if "function" in one else {"function": one} for one in _in_order(fields.get("tool_calls", {}))]
+    return {"role": fields["role"], "content": parts or fields.get("content", ""), "tool_calls": calls}
