@@ -43,6 +43,8 @@ class Settings(BaseSettings):
     endpoint_api_key: SecretStr | None = None
     endpoint_concurrency: int = Field(default=8, ge=1)
     """Maximum number of concurrent requests to the endpoint."""
+    endpoint_answer_within_s: float = Field(default=300, gt=0)
+    """Seconds within which the endpoint answers a request; a slow model that thinks needs minutes."""
     vllm_python: Path | None = None
     """Python that can import vLLM; empty: that of an environment in `engines`, created on first use."""
     vllm_gpu_share: float = Field(default=0.3, gt=0, le=1)

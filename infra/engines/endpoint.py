@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 OutcomeT = TypeVar("OutcomeT")
 _RETRIES = 5
 """Number of retries per failed request; the client waits between them with exponential backoff and jitter."""
-_ANSWER_WITHIN_S = 120
 
 
 @dataclass
@@ -50,6 +49,7 @@ class Endpoint:
         require_endpoint(settings, [model])
         self._url, self._concurrency = settings.endpoint_url, settings.endpoint_concurrency
         self._key = settings.endpoint_api_key.get_secret_value() if settings.endpoint_api_key else "none"
+        self._answer_within_s = settings.endpoint_answer_within_s
         self._kept = settings.home / "endpoint-answers"
         self._model, self._spent = model, spent
         self._cost = Cost()
@@ -91,7 +91,7 @@ class Endpoint:
         from openai import AsyncOpenAI
 
         places = asyncio.Semaphore(self._concurrency)
-        client = AsyncOpenAI(base_url=self._url, api_key=self._key, max_retries=_RETRIES, timeout=_ANSWER_WITHIN_S)
+        client = AsyncOpenAI(base_url=self._url, api_key=self._key, max_retries=_RETRIES, timeout=self._answer_within_s)
 
         async def in_its_place(number: int, question: Question) -> OutcomeT:
             async with places:
@@ -131,12 +131,17 @@ class Endpoint:
         return hashlib.sha256(json.dumps([self._url, self._model, asked]).encode()).hexdigest()
 
     async def _ask(self, client: "AsyncOpenAI", question: Question) -> Written:
-        from openai import OpenAIError
+        from openai import APITimeoutError, OpenAIError
 
         system: list[Any] = [{"role": "system", "content": question.system}] if question.system else []
         messages: list[Any] = [*system, {"role": "user", "content": question.user}]
         try:
             answer = await client.chat.completions.create(model=self._model, messages=messages, **_options(question))
+        except APITimeoutError as error:
+            raise EngineError(
+                f"{self._model} at {self._url} did not answer within {self._answer_within_s:g} s: let the server limit "
+                "the length of its answers, or set DREAMGYM_ENDPOINT_ANSWER_WITHIN_S. Answers that came are kept"
+            ) from error
         except OpenAIError as error:
             raise EngineError(f"{self._model} at {self._url} failed: {type(error).__name__}") from error
         choices = getattr(answer, "choices", None)

@@ -1,6 +1,7 @@
 """Teacher, experience model and task generator at an endpoint: an HTTP server on loopback that fails on purpose."""
 
 import json
+import socket
 from collections import Counter
 
 import pytest
@@ -141,6 +142,15 @@ def test_an_endpoint_that_is_away_is_a_typed_error(tmp_path, monkeypatch):
     with pytest.raises(EngineError, match=r"m at http://127.0.0.1:9/v1 failed: APIConnectionError") as failed:
         TeacherAnnotator(asked(away)).annotate(episodes(1))
     assert "canary" not in str(failed.value)
+
+
+def test_an_endpoint_that_does_not_answer_in_time_is_an_error_that_says_what_to_set(tmp_path, monkeypatch):
+    monkeypatch.setattr("infra.engines.endpoint._RETRIES", 0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and says nothing
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        here = Settings(home=tmp_path, endpoint_url=url, endpoint_answer_within_s=0.2)
+        with pytest.raises(EngineError, match=r"did not answer within 0\.2 s.*DREAMGYM_ENDPOINT_ANSWER_WITHIN_S"):
+            TeacherAnnotator(asked(here)).annotate(episodes(1))
 
 
 def model_at(here: Settings, **fields) -> ExperienceModel:
