@@ -38,8 +38,9 @@ pytestmark = [
 ]
 
 _END, _MAX_TOKENS = 0, 1_000
-FEW = ("environment.num_valid_tasks=2", "dream.num_rounds=1", "rl.groups_per_round=2", "experience.sft.epochs=0.5")
 _PROMPTS = [[5, 6, 7], [10, 11, 12, 13, 14, 15]]
+_FEW = ("environment.num_valid_tasks=2", "dream.num_rounds=1", "rl.groups_per_round=2", "experience.sft.epochs=0.5")
+"""Changes for a loop that has only to be gone through."""
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +211,7 @@ def _processes_about(folder: str) -> list[str]:
 
 def test_the_whole_loop_runs_through_vllm_though_a_server_dies(tmp_path):
     running = subprocess.Popen(
-        [COMMAND, "run", "textworld-tiny", *changed(*TOY, *FEW, "engine.name=vllm"), "--only", "dream"],
+        [COMMAND, "run", "textworld-tiny", *changed(*TOY, *_FEW, "engine.name=vllm"), "--only", "dream"],
         env=environment(tmp_path),
         stderr=subprocess.PIPE,
         text=True,

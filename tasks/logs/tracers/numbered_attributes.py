@@ -14,7 +14,6 @@ _LISTS = ("llm.input_messages.", "llm.output_messages.", "gen_ai.prompt.", "gen_
 """Beginnings of the names of attributes: of messages that were sent, and of those that were answered."""
 _WRAPPERS = ("message", "tool_call", "message_content")
 """Fields in which OpenInference puts what a number stands for."""
-_TEXT = {"type": "text"}
 
 
 def numbered_messages(attributes: Mapping[str, Any]) -> list[Message]:
@@ -47,6 +46,6 @@ def _in_order(numbered: Mapping[str, Any]) -> list[Any]:
 
 
 def _message(fields: Mapping[str, Any]) -> Message:
-    parts = [{**_TEXT, **one} for one in _in_order(fields.get("contents", {}))]
+    parts = [{"type": "text", **one} for one in _in_order(fields.get("contents", {}))]
     calls = [one if "function" in one else {"function": one} for one in _in_order(fields.get("tool_calls", {}))]
     return {"role": fields["role"], "content": parts or fields.get("content", ""), "tool_calls": calls}
