@@ -1,18 +1,21 @@
 """`dreamgym ingest`: convert agent logs from elsewhere to transitions for a recipe's `ingest.path`."""
 
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.prompt import Prompt
 
 from flows.planning.problems import problem
 from infra.context import replay_store
 from schemas.errors import DataError, InputError
 from schemas.recipes.log_mapping import LogMapping
-from tasks.logs.convert import Converted, convert, samples
+from tasks.logs.convert import Converted, Samples, convert, samples
+from tasks.logs.verdicts import NO_VERDICT
 
 _NUM_SAMPLES, _SHOWN_STEPS, _SHOWN_CHARACTERS = 3, 2, 300
 
@@ -33,24 +36,66 @@ def load_mapping(path: Path | None) -> LogMapping:
         raise InputError(f"mapping {path}: {'; '.join(problem(one, [LogMapping]) for one in error.errors())}") from None
 
 
-def show_samples(source: Path, mapping: LogMapping, console: Console) -> int:
-    """Print how the first episodes of a log are understood; return how many were printed."""
-    taken, refused = samples(source, mapping, _NUM_SAMPLES)
-    for rows in taken:
+def with_verdict(mapping: LogMapping, success: bool | None) -> LogMapping:
+    """Return a mapping that gives all episodes this outcome; None: the one that the log says."""
+    if success is None:
+        return mapping
+    return mapping.model_copy(update={"constants": {**mapping.constants, "success": success}})
+
+
+def show_samples(source: Path, mapping: LogMapping, console: Console) -> Samples:
+    """Print how the first episodes of a log are understood, and return them."""
+    found = samples(source, mapping, _NUM_SAMPLES)
+    for rows in found.taken:
         _show_episode(rows, console)
-    for one in refused:
+    for one in found.refused[:_NUM_SAMPLES]:
         console.print(f"not taken: {one.where}: {one.reason}", style="red", markup=False, soft_wrap=True)
-    return len(taken)
+    return found
 
 
-def require_understood(count: int, source: Path) -> None:
+def asked_verdict(found: Samples, source: Path, console: Console) -> bool:
+    """Ask on the terminal whether all episodes of a log succeeded.
+
+    Raises:
+        DataError: they are not alike.
+    """
+    question = f"{_named(found.kinds)} understood, and no verdict in them. Did all episodes succeed?"
+    answer = Prompt.ask(question, choices=["yes", "no", "stop"], console=console)
+    if answer == "stop":
+        raise DataError(f"{source}: say with --mapping where the verdicts are")
+    return answer == "yes"
+
+
+def lacks_only_verdicts(found: Samples | Converted) -> bool:
+    """Return whether nothing was taken for want of verdicts alone."""
+    return _is_empty(found) and list(found.reasons) == [NO_VERDICT]
+
+
+def require_understood(found: Samples | Converted, source: Path) -> None:
     """Refuse a log of which nothing was understood.
 
     Raises:
-        DataError: the count is 0.
+        DataError: no episode was taken.
     """
-    if count == 0:
-        raise DataError(f"{source}: nothing in it is understood; describe it with --mapping (README, Your own logs)")
+    if lacks_only_verdicts(found):
+        raise DataError(
+            f"{source}: {_named(found.kinds)} understood, and none says whether it succeeded: give all of them an outcome "
+            "with --success or --failure, or say with --mapping where it is"
+        )
+    if _is_empty(found):
+        seen = f" ({_named(found.kinds)})" if found.kinds else ""
+        raise DataError(
+            f"{source}: nothing in it is understood{seen}; describe it with --mapping (README, Your own logs)"
+        )
+
+
+def _is_empty(found: Samples | Converted) -> bool:
+    return not (found.taken if isinstance(found, Samples) else found.num_rows)
+
+
+def _named(kinds: Counter[str]) -> str:
+    """Return kinds of logs in words, each with its number of episodes."""
+    return ", ".join(f"{kind}: {number:,} episodes" for kind, number in kinds.most_common())
 
 
 def _show_episode(rows: list[dict[str, Any]], console: Console) -> None:
@@ -91,6 +136,7 @@ def ingest_logs(source: Path, mapping: LogMapping, folder: Path, console: Consol
 def print_converted(converted: Converted, folder: Path, console: Console) -> None:
     """Print how much was converted and quarantined, and what to do next."""
     console.print(f"{converted.num_rows:,} transitions of {converted.num_episodes:,} episodes are in {folder}")
+    console.print(_named(converted.kinds), markup=False)
     for reason, count in converted.reasons.most_common():
         console.print(f"quarantined {count:,}: {reason}", markup=False)
     for remark, count in converted.remarks.most_common():

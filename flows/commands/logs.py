@@ -1,5 +1,6 @@
 """Commands for logs and stored episodes."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,9 @@ def ingest(
     source: Annotated[Path, typer.Argument(help="A file of logs, or a folder of such files.", metavar="LOGS")],
     mapping: Annotated[Path | None, typer.Option(help="TOML: what the logs say where (README, Your own logs).")] = None,
     to: Annotated[Path | None, typer.Option(help="Folder for the transitions; empty: in this home.")] = None,
+    success: Annotated[
+        bool | None, typer.Option("--success/--failure", help="Outcome of all episodes, if the logs do not say it.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what is understood of three episodes, and stop.")
     ] = False,
@@ -21,24 +25,29 @@ def ingest(
 ) -> None:
     """Read agent logs as transitions for a recipe's ingest.path.
 
-    Accepts chats, OpenAI messages, traces of OpenTelemetry or MLflow, and transitions.
+    Accepts chats, traces, sessions of coding agents, and steps (flows/README.md, Your own logs). Without a verdict in them,
+    it asks for one on a terminal.
     """
     from rich.console import Console
 
-    from flows.ingest_logs import ingest_logs, load_mapping, print_converted, require_understood, show_samples
+    from flows import ingest_logs as logs
     from infra.settings import settings
 
-    log_mapping, console = load_mapping(mapping), Console(stderr=as_json)
-    num_shown = show_samples(source, log_mapping, console)
+    console = Console(stderr=as_json)
+    log_mapping = logs.with_verdict(logs.load_mapping(mapping), success)
+    found = logs.show_samples(source, log_mapping, console)
+    if logs.lacks_only_verdicts(found) and sys.stdin.isatty() and not as_json:
+        log_mapping = logs.with_verdict(log_mapping, logs.asked_verdict(found, source, console))
+        found = logs.show_samples(source, log_mapping, console)
     if dry_run:
-        require_understood(num_shown, source)
+        logs.require_understood(found, source)
         if as_json:
-            print_json({"source": str(source), "episodes_understood": num_shown})
+            print_json({"source": str(source), "episodes_understood": len(found.taken)})
         return
     folder = to or settings().home / "logs" / source.resolve().stem
-    converted = ingest_logs(source, log_mapping, folder, console)
-    require_understood(converted.num_rows, source)
-    print_json({"folder": str(folder), **converted.model_dump()}) if as_json else print_converted(
+    converted = logs.ingest_logs(source, log_mapping, folder, console)
+    logs.require_understood(converted, source)
+    print_json({"folder": str(folder), **converted.model_dump()}) if as_json else logs.print_converted(
         converted, folder, console
     )
 

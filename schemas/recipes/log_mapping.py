@@ -23,7 +23,6 @@ from pydantic import AfterValidator, Field
 
 from schemas.recipes.section import Section
 
-LogFormat = Literal["transitions", "chat", "otel", "mlflow", "langfuse"]
 LogField = Literal["trajectory_id", "task_id", "instruction", "family", "source", "success", "reward", "truncated"]
 
 
@@ -60,9 +59,9 @@ class MessageMapping(Section):
 class LogMapping(Section):
     """Mapping from a log's fields to those of transitions."""
 
-    format: LogFormat | None = None
-    """Format of the log; empty: detected per record. transitions: rows with the columns of schemas/tables.py. chat:
-    conversations (ShareGPT, AgentTraj) or OpenAI messages. otel: OTLP in JSON. mlflow, langfuse: their traces in JSON."""
+    format: str = ""
+    """Kind of the log, by its name in tasks/logs/known_kinds.py; empty: detected per record. transitions: rows with the
+    columns of schemas/tables.py. chat: conversations, as lists of messages."""
     paths: dict[LogField, str] = Field(default={})
     """Dotted path of each field in a record, e.g. `meta.task.0.id`; default: the field's own name."""
     constants: dict[LogField, bool | float | str] = Field(default={})

@@ -1,5 +1,6 @@
 """Turns of a conversation: an observation of the environment, and the agent's action."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,7 @@ from schemas.chat import conversation_state
 from schemas.recipes.log_mapping import MessageMapping
 from schemas.tables import without_template
 from tasks.logs.clean_text import clean
-from tasks.logs.message_content import calls_in, reasoning_in, role_of, said_and_done, taken, text_in
+from tasks.logs.message_content import USUAL_ACTION, calls_in, reasoning_in, role_of, said_and_done, taken, text_in
 from tasks.logs.shapes.openai_shape import in_openai_shape
 
 _NEVER_COUNT = ("system", "developer")
@@ -17,7 +18,7 @@ _ENDS = ("exit",)
 _BREAK = "\n"
 THE_END = "the episode ends"
 """Observation after a last action without an answer."""
-EMPTY, GREETING = "messages of the agent without content, which were left out", "greetings before anything was seen"
+EMPTY, GREETING = "messages of the agent without content, which were left out", "greetings, which are no actions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +55,15 @@ class _Turns:
     def act(self, message: dict[str, Any], what: str) -> None:
         if not (calls_in(message) or text_in(message).strip() or any(reasoning_in(message))):
             self.remarks.append(EMPTY)
-        elif not self.seen:
+        elif not self.seen or self._is_greeting(message):
             self.remarks.append(GREETING)
         else:
             self._add(*said_and_done(message, self._mapping.action, what), is_call=bool(calls_in(message)))
+
+    def _is_greeting(self, message: dict[str, Any]) -> bool:
+        """Return whether a first message names no action though all others do."""
+        is_first = not self.actions and self._mapping.action == USUAL_ACTION
+        return is_first and not calls_in(message) and not _acts(text_in(message))
 
     def _add(self, thought: str, action: str, *, is_call: bool) -> None:
         """Add an action; several messages of an agent in a row are one turn, whose words before a call are its thought."""
@@ -84,9 +90,11 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
     Raises:
         ValueError: there are no turns, or a role or a message is not understood.
     """
+    counting = in_openai_shape([one for one in messages if role_of(one) not in _NEVER_COUNT][mapping.skip :])
+    if not mapping.action and _names_its_actions(counting, mapping):
+        mapping = mapping.model_copy(update={"action": USUAL_ACTION})
     turns = _Turns(mapping)
-    counting = [one for one in messages if role_of(one) not in _NEVER_COUNT][mapping.skip :]
-    for number, message in enumerate(in_openai_shape(counting), mapping.skip + 1):
+    for number, message in enumerate(counting, mapping.skip + 1):
         role = role_of(message)
         if role in _NEVER_COUNT:
             continue
@@ -102,6 +110,16 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
     return Conversation(
         [*turns.seen, *ends], turns.actions, turns.thoughts, remarks=tuple(dict.fromkeys(turns.remarks))
     )
+
+
+def _names_its_actions(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> bool:
+    """Return whether an agent writes `Action: ...` in all messages; the first may be a greeting."""
+    said = [text_in(one) for one in messages if role_of(one) in mapping.agent and not calls_in(one)]
+    return any(map(_acts, said)) and all(map(_acts, said[1:]))
+
+
+def _acts(text: str) -> bool:
+    return re.search(USUAL_ACTION, text) is not None
 
 
 def requests_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> Conversation:

@@ -2,7 +2,8 @@
 
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
@@ -15,6 +16,7 @@ from infra.files.durable_files import write_durably
 from schemas.errors import DataError
 from schemas.recipes.log_mapping import LogMapping
 from schemas.tables import LOGGED_TRANSITIONS
+from tasks.logs.episodes import names_in_use
 from tasks.logs.read_log import as_it_came, kind_of, quarantined
 from tasks.logs.rules import reasons_against
 from tasks.logs.sources.files import files_in
@@ -44,6 +46,8 @@ class Converted(BaseModel):
     """Number of quarantined rows and records by reason."""
     remarks: Counter[str] = Counter()
     """Number of episodes by what was changed in them, or contradicts itself."""
+    kinds: Counter[str] = Counter()
+    """Number of episodes, accepted or not, by the kind of their log."""
     finished: bool = False
 
 
@@ -68,7 +72,7 @@ def convert(
     """
     files = files_in(source)
     converted = _begun(folder, _digest(files, mapping))
-    left = islice(episodes_in(files, mapping), converted.num_episodes, None)
+    left = islice(_named(episodes_in(files, mapping)), converted.num_episodes, None)
     for episodes in () if converted.finished else _parts(left):
         good, bad = _sifted(episodes)
         if len(good):
@@ -78,6 +82,7 @@ def convert(
         converted.num_episodes += len(episodes)
         converted.num_rows += len(good)
         converted.reasons.update(kind_of(one.reason) for one in bad)
+        converted.kinds.update(one.kind for one in episodes if one.kind)
         converted.remarks.update(remark for one in episodes for remark in one.remarks)
         _keep(folder, converted)
         on_part(converted)
@@ -86,18 +91,42 @@ def convert(
     return converted
 
 
-def samples(source: Path, mapping: LogMapping, count: int) -> tuple[list[list[dict[str, Any]]], list[Record]]:
-    """Return the rows of the first episodes that would be accepted, and the first rejected records, file by file."""
-    taken: list[list[dict[str, Any]]] = []
-    refused: list[Record] = []
+@dataclass
+class Samples:
+    """Beginning of a log, as it is understood."""
+
+    taken: list[list[dict[str, Any]]] = field(default_factory=list)
+    """Rows of episodes that would be accepted."""
+    refused: list[Record] = field(default_factory=list)
+    """One rejected record of each episode that would not."""
+    kinds: Counter[str] = field(default_factory=Counter)
+    """Number of episodes by the kind of their log."""
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """Number of refused episodes by reason."""
+        return Counter(kind_of(one.reason) for one in self.refused)
+
+
+def samples(source: Path, mapping: LogMapping, count: int) -> Samples:
+    """Return the first episodes of a log, file by file, up to this number of accepted ones."""
+    found = Samples()
     files = ({name: file} for name, file in files_in(source).items())
     for episode in islice(chain.from_iterable(episodes_in(one, mapping) for one in files), _LOOKED_AT):
         good, bad = _sifted([episode])
-        taken += [good.to_dict("records")] if len(good) else []
-        refused += bad[:1]
-        if len(taken) >= count:
+        found.taken += [good.to_dict("records")] if len(good) else []
+        found.refused += bad[:1]
+        found.kinds.update([episode.kind] if episode.kind else [])
+        if len(found.taken) >= count:
             break
-    return taken[:count], refused[:count]
+    return found
+
+
+def _named(episodes: Iterable[Episode]) -> Iterator[Episode]:
+    """Yield episodes with names that tell them apart."""
+    with names_in_use() as names:
+        for one in episodes:
+            yield replace(one, rows=names.distinguished(one.rows))
 
 
 def _parts(episodes: Iterator[Episode]) -> Iterator[list[Episode]]:

@@ -1,14 +1,56 @@
-"""Merge logged episodes that are the same.
+"""Tell logged episodes apart that have equal ids, and merge those that are the same.
 
 An episode is identified by its id and its content. Of one that grew, the longer form counts; a repeated one counts
 once. The file only distinguishes different episodes with equal ids.
 """
 
+import hashlib
+import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from schemas.records import Trajectory, Turn
+
+Row = dict[str, Any]
+_BEGINNING = ("task_id", "instruction", "state", "action")
+"""Columns of a first row in which different episodes of equal ids differ: ids may begin anew in each file."""
+
+
+class NamesInUse:
+    """Names of the episodes of a log, each with how its episode begins."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        """Create the table; callers use `names_in_use`.
+
+        Args:
+            database: Empty database.
+        """
+        self._database = database
+        database.execute("CREATE TABLE names (name TEXT PRIMARY KEY, beginning TEXT) WITHOUT ROWID")
+
+    def distinguished(self, rows: list[Row]) -> list[Row]:
+        """Return the rows of an episode; a name in use by one that begins otherwise is followed by a digest.
+
+        The digest is of how the episode begins, so that it has the same name wherever it comes again.
+        """
+        name = rows[0].get("trajectory_id") if rows else None
+        if not isinstance(name, str):
+            return rows
+        begins = repr([rows[0].get(column) for column in _BEGINNING])
+        digest = hashlib.sha256(begins.encode(errors="replace")).hexdigest()[:12]
+        self._database.execute("INSERT OR IGNORE INTO names VALUES (?, ?)", (name, digest))
+        (first,) = self._database.execute("SELECT beginning FROM names WHERE name = ?", (name,)).fetchone()
+        return rows if first == digest else [{**row, "trajectory_id": f"{name} ({digest})"} for row in rows]
+
+
+@contextmanager
+def names_in_use() -> Iterator[NamesInUse]:
+    """Open an empty set of names, in a temporary database: a log may have more than fit in memory."""
+    with closing(sqlite3.connect("")) as database:
+        yield NamesInUse(database)
 
 
 @dataclass

@@ -10,6 +10,8 @@ from typing import Any
 
 _REASONING = ("reasoning_content", "reasoning")
 """Fields of a message in which servers of reasoning models say what was thought."""
+USUAL_ACTION = r"(?is)\baction\s*:\s*(.+)"
+"""Action in the words of an agent that was asked for a thought and an action, as in AgentTraj and AgentInstruct."""
 _THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 
 

@@ -2,32 +2,28 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from schemas.recipes.log_mapping import LogFormat, LogMapping
+from schemas.recipes.log_mapping import LogMapping
 from schemas.tables import LOG_SCHEMA_VERSION
 from tasks.logs.clean_text import CUT, clean, short_state
 from tasks.logs.conversations import Conversation, conversation_of, requests_of
+from tasks.logs.known_kinds import CHAT, TRANSITIONS, kind_of_record, known_kinds, require_kind, title_of
+from tasks.logs.log_kind import NOT_UNDERSTOOD, WHOLE, Recorded
 from tasks.logs.messages import messages_in, value_at
+from tasks.logs.sources.gathered import GatheredParts, temporary_parts
 from tasks.logs.sources.records import RAW_CHARACTERS, Record, records_in
-from tasks.logs.tracers import langfuse, mlflow
-from tasks.logs.tracers.otlp import NOT_UNDERSTOOD, Trace, spans_of, trace_of
-from tasks.logs.tracers.spans import SpansByTrace, temporary_spans
 from tasks.logs.verdicts import verdict_on
 
 _NAMES = ("id", "item_id", "instance_id", "conversation_id", "gen_ai.conversation.id")
-_EPISODES = ("samples", "simulations", "episodes")
+_EPISODES = ("samples", "simulations", "episodes", "traces", "data")
 """Fields of a record that hold its episodes."""
 _INSTRUCTIONS = ("info.task.instruction", "goal", "info.goal", "confirmed_task")
-_TRACERS: dict[LogFormat, ModuleType] = {"mlflow": mlflow, "langfuse": langfuse}
-_ROWS_OF_ONE_EPISODE = ("trajectory_id", "turn", "next_state")
-"""Columns by which a record is recognised as a row of logged transitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,46 +36,27 @@ class Episode:
     raw: str = ""
     remarks: tuple[str, ...] = ()
     """Changes that were made to what the log says, and contradictions in it."""
+    kind: str = ""
+    """Kind of its log, in words; empty if it is not known."""
 
 
 def episodes_in(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Episode]:
     """Yield all episodes in files, given by name.
 
-    Rows of one trajectory must be adjacent; spans of one trace may be anywhere.
+    Rows of one trajectory must be adjacent; parts of other episodes may be anywhere.
+
+    Raises:
+        DataError: the mapping names an unknown format.
     """
-    with temporary_spans() as spans:
+    require_kind(mapping.format)
+    with temporary_parts() as gathered:
         for name, file in files.items():
-            for kind, some in groupby(records_in(file, name), partial(_kind, mapping=mapping)):
-                if kind == "otel":
-                    yield from _kept(some, spans)
-                else:
-                    yield from _episodes(kind, some, mapping)
-        for trace, where, some in spans.traces():
-            yield _of_trace(f"{where}, trace {trace}", trace_of(trace, some), mapping)
-
-
-def _episodes(kind: LogFormat | None, records: Iterable[Record], mapping: LogMapping) -> Iterator[Episode]:
-    if kind == "transitions":
-        return _trajectories(records)
-    if kind is None:
-        return (
-            Episode(one.where, reason=one.reason or "is no log of a known format", raw=_raw(one)) for one in records
-        )
-    return (_episode(one, mapping, _TRACERS.get(kind)) for record in records for one in _inner(record))
-
-
-def _kind(record: Record, mapping: LogMapping) -> LogFormat | None:
-    """Return the format of a record; None if it is unreadable or of no known format."""
-    if record.reason or mapping.format:
-        return None if record.reason else mapping.format
-    if "resourceSpans" in record.value:
-        return "otel"
-    for name, tracer in _TRACERS.items():
-        if tracer.is_trace(record.value):
-            return name
-    if all(name in record.value for name in _ROWS_OF_ONE_EPISODE):
-        return "transitions"
-    return "chat" if any(messages_in(one.value, mapping.messages.at) is not None for one in _inner(record)) else None
+            records = (one for record in records_in(file, name) for one in _inner(record))
+            for kind, some in groupby(records, partial(_kind, mapping=mapping)):
+                yield from _episodes(kind, some, partial(_gather, gathered, kind, name), mapping)
+        for one in gathered.episodes():
+            where = f"{one.place}, episode {one.name}"
+            yield from _recorded(one.kind, where, one.parts, mapping, {"trajectory_id": one.name})
 
 
 def _inner(record: Record) -> list[Record]:
@@ -91,39 +68,95 @@ def _inner(record: Record) -> list[Record]:
     return [record]
 
 
+def _kind(record: Record, mapping: LogMapping) -> str:
+    """Return the kind of a record; empty if it is unreadable or of none that is known."""
+    if record.reason or mapping.format:
+        return "" if record.reason else mapping.format
+    return kind_of_record(record.value, mapping.messages.at)
+
+
+def _gather(gathered: GatheredParts, kind: str, file: str, name: str, part: dict[str, Any], where: str) -> None:
+    gathered.add(kind, "" if known_kinds()[kind].SPANS_FILES else file, name, part, where)
+
+
+def _episodes(
+    kind: str, records: Iterable[Record], gather: Callable[[str, dict[str, Any], str], None], mapping: LogMapping
+) -> Iterator[Episode]:
+    """Yield the episodes of records of one kind, and keep the parts of others until all files were read."""
+    if kind == "":
+        yield from (
+            Episode(one.where, reason=one.reason or "is no log of a known format", raw=_raw(one)) for one in records
+        )
+    elif kind == TRANSITIONS:
+        yield from _trajectories(records)
+    elif kind == CHAT:
+        yield from (_chat(one, mapping) for one in records)
+    else:
+        for one in records:
+            yield from _of_kind(kind, one, gather, mapping)
+
+
 def _trajectories(records: Iterable[Record]) -> Iterator[Episode]:
     for _, some in groupby(records, lambda record: record.value.get("trajectory_id")):
         together = list(some)
-        yield Episode(together[0].where, [one.value for one in together])
+        yield Episode(together[0].where, [one.value for one in together], kind=title_of(TRANSITIONS))
 
 
-def _kept(exports: Iterable[Record], spans: SpansByTrace) -> Iterator[Episode]:
-    """Collect the spans of exports until traces are complete; yield the reason for each export that is rejected."""
-    for one in exports:
-        try:
-            spans.add(spans_of(one.value), one.where)
-        except NOT_UNDERSTOOD as error:
-            yield Episode(one.where, reason=_not_understood(error), raw=_raw(one))
+def _chat(record: Record, mapping: LogMapping) -> Episode:
+    messages = messages_in(record.value, mapping.messages.at)
+    if messages is None:
+        reason = "has no list of messages: say where it is in messages.at"
+        return Episode(record.where, reason=reason, raw=_raw(record), kind=title_of(CHAT))
+    return _episode(Recorded(messages, record.value), record, mapping, title_of(CHAT))
 
 
-def _of_trace(where: str, trace: Trace, mapping: LogMapping) -> Episode:
-    record = Record(where, trace.record)
-    reason = trace.reason or ("" if trace.record["messages"] else "no span of it holds messages")
-    return Episode(where, reason=reason, raw=_raw(record)) if reason else _episode(record, mapping)
-
-
-def _episode(record: Record, mapping: LogMapping, tracer: ModuleType | None = None) -> Episode:
+def _of_kind(
+    kind: str, record: Record, gather: Callable[[str, dict[str, Any], str], None], mapping: LogMapping
+) -> Iterator[Episode]:
     try:
-        value = tracer.conversation_in(record.value) if tracer else record.value
-        messages = messages_in(value, mapping.messages.at)
-        if messages is None:
-            raise ValueError("has no list of messages: say where it is in messages.at")
+        parts = list(known_kinds()[kind].parts_of(record.value))
+    except NOT_UNDERSTOOD as error:
+        yield Episode(record.where, reason=_not_understood(error), raw=_raw(record), kind=title_of(kind))
+        return
+    for name, part in parts:
+        if name == WHOLE:
+            yield from _recorded(kind, record.where, [part], mapping, {})
+        else:
+            gather(name, part, record.where)
+
+
+def _recorded(
+    kind: str, where: str, parts: list[dict[str, Any]], mapping: LogMapping, named: dict[str, Any]
+) -> Iterator[Episode]:
+    """Yield the episodes of parts that are complete."""
+    title = title_of(kind)
+    try:
+        found = list(known_kinds()[kind].recorded(parts))
+    except NOT_UNDERSTOOD as error:
+        yield Episode(where, reason=_reason(error), raw=_raw(Record(where, {"parts": parts})), kind=title)
+        return
+    for number, one in enumerate(found, 1):
+        place = where if len(found) == 1 else f"{where}, episode {number}"
+        fields = {**named, **{name: value for name, value in one.fields.items() if value is not None}}
+        yield _episode(
+            Recorded(one.messages, fields, one.remarks),
+            Record(place, {**fields, "messages": one.messages}),
+            mapping,
+            title,
+        )
+
+
+def _episode(one: Recorded, record: Record, mapping: LogMapping, kind: str) -> Episode:
+    try:
         turns = requests_of if mapping.states == "conversations" else conversation_of
-        return _rows(value, turns(messages, mapping.messages), mapping, record.where)
-    except ValueError as error:
-        return Episode(record.where, reason=str(error), raw=_raw(record))
-    except (KeyError, TypeError, AttributeError) as error:
-        return Episode(record.where, reason=_not_understood(error), raw=_raw(record))
+        return _rows(one, turns(one.messages, mapping.messages), mapping, record.where, kind)
+    except NOT_UNDERSTOOD as error:
+        return Episode(record.where, reason=_reason(error), raw=_raw(record), kind=kind)
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says of a log; of one that Python raised, that something is not understood."""
+    return str(error) if type(error) is ValueError else _not_understood(error)
 
 
 def _not_understood(error: Exception) -> str:
@@ -134,9 +167,9 @@ def _raw(record: Record) -> str:
     return (record.raw or json.dumps(record.value, ensure_ascii=False, default=str))[:RAW_CHARACTERS]
 
 
-def _rows(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where: str) -> Episode:
-    said, last = _said_of_all(record, talk, mapping, where), len(talk.actions) - 1
-    verdict = verdict_on(partial(_field, record, mapping), mapping, len(talk.actions))
+def _rows(one: Recorded, talk: Conversation, mapping: LogMapping, where: str, kind: str) -> Episode:
+    said, last = _said_of_all(one.fields, talk, mapping, where), len(talk.actions) - 1
+    verdict = verdict_on(partial(_field, one.fields, mapping), mapping, len(talk.actions))
     states = [short_state(text, mapping.state_line) for text in talk.seen]
     rows = [
         {
@@ -151,7 +184,7 @@ def _rows(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where
         for turn, action in enumerate(talk.actions)
     ]
     cut = (CUT,) if any(is_cut for _, is_cut in states) else ()
-    return Episode(where, rows, remarks=(*talk.remarks, *verdict.remarks, *cut))
+    return Episode(where, rows, remarks=(*one.remarks, *talk.remarks, *verdict.remarks, *cut), kind=kind)
 
 
 def _field(record: dict[str, Any], mapping: LogMapping, name: Any, *other_names: str) -> Any:

@@ -1,12 +1,13 @@
 """Verdict on an episode in a log: success, rewards of its steps, and whether it was stopped before its end."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from schemas.recipes.log_mapping import LogMapping
 
+_Verdict = TypeVar("_Verdict")
 _SUCCESSES = (
     "success",
     "is_success",
@@ -24,6 +25,7 @@ _STOPS = ("truncated", "stop_condition", "stop_reason", "exit_status", "terminat
 _OUT_OF_STEPS = ("max_steps", "max_turns", "max_iterations", "limitsexceeded", "step_limit", "too_many_steps")
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "c": True, "i": False}
 """Words for a verdict; C and I are the scores of inspect."""
+NO_VERDICT = "does not say whether it succeeded: say it for all with --success, or map `success` or `reward`"
 CONTRADICTION = "verdicts that contradict each other, of which the reward was taken"
 
 
@@ -42,20 +44,18 @@ def verdict_on(said: Callable[..., Any], mapping: LogMapping, num_steps: int) ->
     """Return the verdict that a record gives.
 
     Args:
-        said: Returns the value of a field of transitions, or of other names that it may have.
+        said: Returns the value of a field, or None.
         mapping: Mapping, whose `success_from` makes a success of a reward.
         num_steps: Number of steps of the episode.
 
     Raises:
         ValueError: the record gives none.
     """
-    success = as_success(said("success", *_SUCCESSES[1:]))
-    rewards = as_rewards(said("reward", *_REWARDS[1:]), num_steps)
+    success = _first(as_success(said(name)) for name in _names(_SUCCESSES, mapping))
+    rewards = _first(as_rewards(said(name), num_steps) for name in _names(_REWARDS, mapping))
     if success is None and rewards is None:
-        raise ValueError(
-            "does not say whether it succeeded: map `success` or `reward`, or say it for all under [constants]"
-        )
-    truncated = is_truncated(said("truncated", *_STOPS[1:]))
+        raise ValueError(NO_VERDICT)
+    truncated = any(is_truncated(said(name)) for name in _names(_STOPS, mapping))
     if rewards is None:
         return Verdict(bool(success), [*[0.0] * (num_steps - 1), float(bool(success))], truncated)
     others = [said(name) for name in ("score",)] if "reward" not in mapping.paths else []
@@ -64,6 +64,15 @@ def verdict_on(said: Callable[..., Any], mapping: LogMapping, num_steps: int) ->
         isinstance(other, int | float) and (other >= mapping.success_from) != earned for other in others
     )
     return Verdict(earned if success is None else success, rewards, truncated, (CONTRADICTION,) if is_odd else ())
+
+
+def _names(usual: Sequence[str], mapping: LogMapping) -> Sequence[str]:
+    """Return the names under which a field is looked up: only its own if the mapping says where it is."""
+    return usual[:1] if usual[0] in {**mapping.paths, **mapping.constants} else usual
+
+
+def _first(verdicts: Iterable[_Verdict | None]) -> _Verdict | None:
+    return next((one for one in verdicts if one is not None), None)
 
 
 def as_success(value: Any) -> bool | None:

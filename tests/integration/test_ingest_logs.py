@@ -1,6 +1,8 @@
 """Logs from elsewhere: the command, what it takes and refuses, and a conversion that resumes where it was cut off."""
 
 import json
+import os
+import pty
 import subprocess
 import sys
 import time
@@ -21,6 +23,7 @@ from schemas.tables import MAX_TEXT_BYTES
 from tasks.logs.clean_text import CLEANED, CUT
 from tasks.logs.convert import convert
 from tasks.logs.read_log import read_log
+from tasks.logs.verdicts import NO_VERDICT
 from tests.command_line import COMMAND, TOY, changed, dreamgym, dreamgym_here, environment
 
 pytestmark = pytest.mark.integration
@@ -61,8 +64,8 @@ def test_a_folder_of_logs_of_all_kinds_becomes_trajectories(tmp_path):
         "a.jsonl line 2": "is no JSON",
         "a.jsonl line 4": "is no JSON",
         "b.json record 2": "is no log of a known format",
-        "b.json record 3": "does not say whether it succeeded: map `success` or `reward`, or say it for all under [constants]",
-        "notes.txt": "format .txt is not known; known are .jsonl, .ndjson, .json, .traj, .parquet, .arrow, .csv, also compressed",
+        "b.json record 3": NO_VERDICT,
+        "notes.txt": "is no log of a known format",
     }
     log = read_log(tmp_path / "out")
     assert not log.quarantined
@@ -184,7 +187,7 @@ def test_calls_of_one_episode_may_lie_in_several_files_amid_other_logs(tmp_path)
     log_of(tmp_path / "logs" / "b.jsonl", [last, export({"traceId": "bare"})])
     done, refused = converted(tmp_path / "logs", tmp_path / "out", SUCCEEDED)
     assert (done.num_episodes, done.num_rows) == (3, 5)
-    assert [one["where"] for one in refused] == ["b.jsonl line 2, trace bare"]
+    assert [one["where"] for one in refused] == ["b.jsonl line 2, episode bare"]
     rows = pd.read_parquet(tmp_path / "out" / "part-00000.parquet")
     assert list(rows["trajectory_id"]) == 2 * ["chat/0"] + 3 * ["t1"]
 
@@ -211,8 +214,8 @@ def test_a_trace_that_cannot_be_read_takes_no_other_with_it(tmp_path):
     assert {one["where"]: one["reason"].split(" (")[0] for one in refused} == {
         "a.jsonl line 2": "is not understood",
         "a.jsonl line 3": "is not understood",
-        "a.jsonl line 1, trace cut": "has a span that is not understood",
-        "a.jsonl line 1, trace bare": "no span of it holds messages",
+        "a.jsonl line 1, episode cut": "it has no message of an agent",
+        "a.jsonl line 1, episode bare": "no span of it holds messages",
     }
 
 
@@ -331,7 +334,38 @@ def test_what_cannot_be_understood_at_all_is_an_error_that_says_what_to_do(tmp_p
     assert done.returncode == 0, done.stderr
     (tmp_path / "m.toml").write_text('format = "csv"')
     done = dreamgym_here(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "m.toml"))
-    assert (done.returncode, "m.toml: format" in done.stderr) == (2, True)
+    assert (done.returncode, "format 'csv' of the mapping is not known" in done.stderr) == (2, True)
+
+
+def test_a_log_without_verdicts_is_named_and_given_one_for_all(tmp_path):
+    log = log_of(tmp_path / "a.jsonl", [{**chat(number), "success": None} for number in range(2)])
+    done = dreamgym_here(tmp_path / "home", "ingest", str(log))
+    assert done.returncode == 2
+    assert "Chats: 2 episodes understood, and none says whether it succeeded" in done.stderr
+    given = dreamgym_here(tmp_path / "home", "ingest", str(log), "--failure")
+    assert given.returncode == 0, given.stderr
+    assert "Chats: 2 episodes" in given.stdout
+    assert not any(one.success for one in read_log(tmp_path / "home" / "logs" / "a").trajectories)
+
+
+@pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("stop", 2)])
+def test_on_a_terminal_it_asks_for_the_verdict(tmp_path, answer, code):
+    log = log_of(tmp_path / "a.jsonl", [{**chat(0), "success": None}])
+    terminal, side = pty.openpty()
+    command = [COMMAND, "ingest", str(log)]
+    with subprocess.Popen(
+        command,
+        env=environment(tmp_path / "home"),
+        stdin=side,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        os.write(terminal, f"{answer}\n".encode())
+        said, complained = process.communicate(timeout=300)
+    assert process.returncode == code, complained
+    assert "Did all episodes succeed?" in said
+    assert ("2 transitions of 1 episodes" in said) == (answer == "yes")
 
 
 def chats_for_memory(num_episodes: int) -> list[dict]:

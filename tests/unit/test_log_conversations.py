@@ -1,14 +1,10 @@
-"""Conversion of conversations and traces to turns: hand-made ones of each kind, and what is refused of them."""
-
-import json
+"""Conversion of conversations to turns: hand-made ones, and what is refused of them."""
 
 import pytest
 
 from schemas.recipes.log_mapping import LogMapping, MessageMapping
 from tasks.logs.conversations import THE_END, Conversation, conversation_of, requests_of
 from tasks.logs.messages import value_at
-from tasks.logs.tracers import langfuse, mlflow
-from tasks.logs.tracers.otlp import spans_of, trace_of
 
 PLAIN = MessageMapping()
 
@@ -112,111 +108,8 @@ def test_paths_lead_into_lists_and_names_with_dots():
     assert [value_at(record, path) for path in ("a.b.0.c", "x.y.z", "a.q", "a.b.7")] == [1, 2, None, None]
 
 
-def attribute(key: str, value: object) -> dict:
-    kind = {str: "stringValue", int: "intValue", bool: "boolValue"}[type(value)]
-    return {"key": key, "value": {kind: str(value) if kind == "intValue" else value}}
-
-
-def test_of_an_opentelemetry_trace_the_fullest_call_is_the_conversation():
-    sent = [
-        {"role": "user", "parts": [{"type": "text", "content": "a trip"}]},
-        {"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "book", "arguments": {"days": 2}}]},
-        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "1", "response": {"ok": True}}]},
-    ]
-    answered = [{"role": "assistant", "parts": [{"type": "text", "content": "booked"}]}]
-
-    def span(name: str, *attributes: dict) -> dict:
-        return {"traceId": "t", "name": name, "attributes": list(attributes)}
-
-    first = span("chat", attribute("gen_ai.input.messages", json.dumps(sent[:1])))
-    last = span(
-        "chat",
-        attribute("gen_ai.input.messages", json.dumps(sent)),
-        attribute("gen_ai.output.messages", json.dumps(answered)),
-    )
-    exports = [
-        {"resourceSpans": [{"scopeSpans": [{"spans": [last, span("root", attribute("success", True))]}]}]},
-        {"resourceSpans": [{"scopeSpans": [{"spans": [first]}]}]},
-    ]
-    trace = trace_of("t", [span for export in exports for _, span in spans_of(export)]).record
-    assert trace["success"] is True
-    talk = conversation_of(trace["messages"], PLAIN)
-    assert talk == Conversation(["a trip", '{"ok": true}', THE_END], ["book(days=2)", "booked"], ["", ""])
-
-
-NUMBERED = {
-    "OpenInference": {
-        "llm.input_messages.0.message.role": "user",
-        "llm.input_messages.0.message.contents.0.message_content.type": "text",
-        "llm.input_messages.0.message.contents.0.message_content.text": "a trip",
-        "llm.input_messages.1.message.role": "assistant",
-        "llm.input_messages.1.message.tool_calls.0.tool_call.function.name": "book",
-        "llm.input_messages.1.message.tool_calls.0.tool_call.function.arguments": '{"days": 2}',
-        "llm.input_messages.2.message.role": "tool",
-        "llm.input_messages.2.message.content": "ok",
-        "llm.output_messages.0.message.role": "assistant",
-        "llm.output_messages.0.message.content": "booked",
-    },
-    "OpenLLMetry": {
-        "gen_ai.prompt.template": "no message",
-        "gen_ai.prompt.0.role": "user",
-        "gen_ai.prompt.0.content": "a trip",
-        "gen_ai.prompt.1.role": "assistant",
-        "gen_ai.prompt.1.tool_calls.0.name": "book",
-        "gen_ai.prompt.1.tool_calls.0.arguments": '{"days": 2}',
-        "gen_ai.prompt.2.role": "tool",
-        "gen_ai.prompt.2.content": "ok",
-        "gen_ai.completion.0.role": "assistant",
-        "gen_ai.completion.0.content": "booked",
-    },
-}
-
-
-@pytest.mark.parametrize("by", NUMBERED)
-def test_messages_of_numbered_attributes_are_a_conversation_and_no_fields_of_the_record(by):
-    attributes = [attribute(name, value) for name, value in reversed(NUMBERED[by].items())]
-    record = trace_of("t", [{"traceId": "t", "attributes": [*attributes, attribute("success", True)]}]).record
-    talk = conversation_of(record.pop("messages"), PLAIN)
-    assert talk == Conversation(["a trip", "ok", THE_END], ["book(days=2)", "booked"], ["", ""])
-    assert record == {"trajectory_id": "t", "success": True}
-
-
-def test_of_a_langfuse_trace_the_fullest_generation_is_the_conversation_and_scores_are_fields():
-    asked, answer = [{"role": "user", "content": "a door"}], {"role": "assistant", "content": "open it"}
-    first = {"type": "GENERATION", "input": asked, "output": None}
-    last = {"type": "GENERATION", "input": {"model": "m", "messages": asked}, "output": answer}
-    tool = {"type": "TOOL", "input": {"a": 1}, "output": "2"}
-    trace = {"id": "lf", "observations": [last, first, tool], "scores": [{"name": "solved", "value": 1}]}
-    assert langfuse.is_trace(trace)
-    record = langfuse.conversation_in(trace)
-    assert (record["trajectory_id"], record["solved"]) == ("lf", 1)
-    assert conversation_of(record["messages"], PLAIN) == Conversation(["a door", THE_END], ["open it"], [""])
-    with pytest.raises(ValueError, match="no generation of the trace holds messages"):
-        langfuse.conversation_in({"observations": [{"type": "GENERATION"}]})
-
-
-def test_of_an_mlflow_trace_the_fullest_call_is_the_conversation():
-    def span(kind: str, sent: object, answered: object) -> dict:
-        told = {"mlflow.spanType": kind, "mlflow.spanInputs": sent, "mlflow.spanOutputs": answered}
-        return {"attributes": {name: json.dumps(value) for name, value in told.items()}}
-
-    asked = {"messages": [{"role": "user", "content": "a door"}]}
-    answer = {"choices": [{"message": {"role": "assistant", "content": "open it"}}]}
-    judged = [{"assessment_name": "success", "feedback": {"value": True}}]
-    trace = {
-        "info": {"trace_id": "tr-1", "assessments": judged, "tags": {"family": "doors"}},
-        "data": {"spans": [span("CHAIN", asked, {}), span("CHAT_MODEL", asked, answer)]},
-    }
-    record = mlflow.conversation_in(trace)
-    assert (record["trajectory_id"], record["success"], record["tags"]["family"]) == ("tr-1", True, "doors")
-    assert conversation_of(record["messages"], PLAIN) == Conversation(["a door", THE_END], ["open it"], [""])
-    with pytest.raises(ValueError, match="no span of the trace is a call"):
-        mlflow.conversation_in({"info": {}, "data": {"spans": [span("CHAIN", asked, {})]}})
-
-
 def test_a_mapping_refuses_what_it_does_not_know():
     for wrong in (
-        {"format": "csv"},
         {"paths": {"nme": "x"}},
         {"messages": {"action": "("}},
         {"messages": {"action": "x"}},

@@ -1,7 +1,7 @@
 """Read records from log files, one after the other, so that a file of any size takes little memory.
 
 A file is what its content says, not what it is called: lines of JSON, values that span lines, an array of records, or an
-array of messages, which is one record.
+array of messages, which is one record. A text that holds no JSON is one record, too.
 """
 
 import csv
@@ -77,6 +77,18 @@ def _texts(file: Path, name: str) -> Iterator[Record]:
                 return
         for number, line in chain([first], lines):
             yield from _of_line(f"{name} line {number}", line)
+
+
+def _words(file: Path, name: str) -> Iterator[Record]:
+    """Yield a text as one record, unless it holds JSON."""
+    with open_utf8(file) as content:
+        is_json = first_sign(content) in (b"{", b"[")
+    if is_json:
+        yield from _texts(file, name)
+        return
+    with open_text(file) as content:
+        text = content.read(MAX_CHARACTERS + 1)
+    yield Record(name, {"text": text}) if len(text) <= MAX_CHARACTERS else Record(name, {}, _TOO_LONG)
 
 
 def _is_whole(line: str | None) -> bool:
@@ -246,5 +258,6 @@ def _record(where: str, value: Any) -> Record:
 _TITLES = {".parquet": "Parquet", ".arrow": "Arrow", ".csv": "CSV"}
 _READERS: dict[str, Callable[[Path, str], Iterator[Record]]] = {
     **dict.fromkeys((".jsonl", ".ndjson", ".json", ".traj"), _texts),
+    ".txt": _words,
     **{".parquet": _rows_of_parquet, ".arrow": _rows_of_arrow, ".csv": _rows_of_csv},
 }

@@ -1,30 +1,41 @@
-"""Conversation of a trace of MLflow in JSON: of its model call with the most messages, sent and answered."""
+"""Traces of MLflow in JSON."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
-from tasks.logs.shapes.in_words import as_text
+from tasks.logs.log_kind import WHOLE, Part, Recorded
+from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
+from tasks.logs.tracers.requests import answered_in, sent_in
+
+TITLE, SPANS_FILES = "Traces of MLflow", False
 
 
-def is_trace(record: dict[str, Any]) -> bool:
+def recognises(record: dict[str, Any]) -> bool:
     """Return whether a record is a trace of MLflow."""
-    return {"info", "data"} <= record.keys()
+    return isinstance(record.get("info"), dict) and isinstance(record.get("data"), dict) and "spans" in record["data"]
 
 
-def conversation_in(trace: dict[str, Any]) -> dict[str, Any]:
-    """Return the conversation of an MLflow trace, with its tags, metadata and assessments.
+def parts_of(trace: dict[str, Any]) -> list[Part]:
+    """Return the trace, which is an episode."""
+    return [(WHOLE, trace)]
+
+
+def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
+    """Yield the agent's conversation, with the trace's tags, metadata and assessments.
 
     Raises:
         ValueError: no span is a model call.
     """
+    (trace,) = parts
     info = trace["info"]
-    found = [_called(span["attributes"]) for span in trace["data"]["spans"]]
-    messages = max(found, key=len, default=[])
+    messages, remarks = conversation_of_calls(map(_call, trace["data"]["spans"]))
     if not messages:
         raise ValueError("no span of the trace is a call of a model")
     judged = {one["assessment_name"]: _judgement(one) for one in info.get("assessments", [])}
-    said = {"trajectory_id": info.get("trace_id", info.get("request_id", "")), "messages": messages}
-    return {**said, "tags": info.get("tags", {}), "metadata": info.get("trace_metadata", {}), **judged}
+    named = {"trajectory_id": info.get("trace_id", info.get("request_id", ""))}
+    about = {"tags": info.get("tags", {}), "metadata": info.get("trace_metadata", {})}
+    yield Recorded(messages, {**named, **about, **judged}, remarks)
 
 
 def _judgement(assessment: dict[str, Any]) -> Any:
@@ -32,18 +43,11 @@ def _judgement(assessment: dict[str, Any]) -> Any:
     return next((kind["value"] for kind in kinds if "value" in kind), None)
 
 
-def _called(attributes: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a span if it is a model call; MLflow stores its attributes as JSON."""
-    values = {name: json.loads(value) if isinstance(value, str) else value for name, value in attributes.items()}
+def _call(span: dict[str, Any]) -> Call:
+    """Return the call of a span, empty if it is none; MLflow stores its attributes as JSON."""
+    attributes = span["attributes"].items()
+    values = {name: json.loads(value) if isinstance(value, str) else value for name, value in attributes}
     if values.get("mlflow.spanType") not in ("CHAT_MODEL", "LLM"):
-        return []
-    sent, answered = values.get("mlflow.spanInputs") or {}, values.get("mlflow.spanOutputs") or {}
-    return [*sent.get("messages", []), *_answers(answered)]
-
-
-def _answers(answered: Any) -> list[dict[str, Any]]:
-    if not isinstance(answered, dict):
-        return [{"role": "assistant", "content": as_text(answered)}] if answered else []
-    if "choices" in answered:
-        return [answered["choices"][0]["message"]]
-    return [answered] if "role" in answered else answered.get("messages", [])
+        return Call([], [])
+    began = moment(span.get("start_time_unix_nano"))
+    return Call(sent_in(values.get("mlflow.spanInputs")), answered_in(values.get("mlflow.spanOutputs")), began)

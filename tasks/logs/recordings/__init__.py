@@ -1,0 +1,1 @@
+"""Recordings of episodes: sessions of coding agents, steps of environments, and text."""

@@ -1,0 +1,33 @@
+"""Sessions of Claude Code: a line for each message, which names the one before it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tasks.logs.log_kind import Part, Recorded
+
+TITLE, SPANS_FILES = "Sessions of Claude Code", True
+
+
+def recognises(record: dict[str, Any]) -> bool:
+    """Return whether a record is a line of a session."""
+    return "sessionId" in record or (record.get("type") == "summary" and "leafUuid" in record)
+
+
+def parts_of(record: dict[str, Any]) -> list[Part]:
+    """Return a message as a part of its session; other lines, and messages of sub-agents, are none."""
+    is_message = isinstance(record.get("message"), dict) and "uuid" in record
+    return (
+        [(record["sessionId"], record)]
+        if is_message and not (record.get("isSidechain") or record.get("isMeta"))
+        else []
+    )
+
+
+def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
+    """Yield the conversation that leads to the last message: a message that was edited leaves a branch behind."""
+    by_id = {one["uuid"]: one for one in parts}
+    way, at = list[dict[str, Any]](), parts[-1]["uuid"]
+    while at in by_id:
+        way.append(by_id.pop(at))
+        at = way[-1].get("parentUuid")
+    yield Recorded([one["message"] for one in reversed(way)], {"source": "Claude Code"})

@@ -1,0 +1,76 @@
+"""Text of ReAct agents: `> action` and what it showed (ALFWorld), or lines of thoughts, actions and observations (HotpotQA)."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tasks.logs.log_kind import WHOLE, Part, Recorded
+from tasks.logs.shapes.in_words import Message
+
+TITLE, SPANS_FILES = "Text of ReAct agents", False
+
+_PROMPT = re.compile(r"^> ?(?=\S)", re.MULTILINE)
+_LABEL = re.compile(r"^(Question|Thought|Action|Observation)(?: \d+)?: ?", re.MULTILINE)
+_STATUS = re.compile(r"^STATUS: *(OK|FAIL)\b.*$", re.MULTILINE)
+_TASK = re.compile(r"[Yy]our task is to: *(.+?)\.?$", re.MULTILINE)
+
+
+def recognises(record: dict[str, Any]) -> bool:
+    """Return whether a record is a text with marked actions."""
+    text = record.get("text")
+    return isinstance(text, str) and record.keys() == {"text"} and bool(_PROMPT.search(text) or _labels(text) > 1)
+
+
+def parts_of(record: dict[str, Any]) -> list[Part]:
+    """Return the text, which may hold several episodes."""
+    return [(WHOLE, record)]
+
+
+def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
+    """Yield the episodes of a text: each ends with its status, or where the next question begins."""
+    text = parts[0]["text"]
+    yield from _labelled(text) if _labels(text) > 1 else _prompted(text)
+
+
+def _labels(text: str) -> int:
+    return len({one[1] for one in _LABEL.finditer(text)} & {"Thought", "Action", "Observation"})
+
+
+def _prompted(text: str) -> Iterator[Recorded]:
+    ends = [*_STATUS.finditer(text)]
+    begins = [0, *(one.end() for one in ends)]
+    for number, begin in enumerate(begins):
+        end = ends[number] if number < len(ends) else None
+        episode = text[begin : end.start() if end else len(text)].strip()
+        if episode:
+            task = _TASK.search(episode)
+            fields = {"instruction": task[1] if task else None, "success": end[1] == "OK" if end else None}
+            yield Recorded(list(_turns(episode)), fields)
+
+
+def _turns(episode: str) -> Iterator[Message]:
+    first, *others = _PROMPT.split(episode)
+    yield {"role": "user", "content": first.strip()}
+    for one in others:
+        action, _, shown = one.partition("\n")
+        if action.startswith("think:"):
+            yield {"role": "assistant", "content": "", "reasoning": action.removeprefix("think:").strip()}
+        else:
+            yield {"role": "assistant", "content": action.strip()}
+            yield {"role": "user", "content": shown.strip()}
+
+
+def _labelled(text: str) -> Iterator[Recorded]:
+    episodes = list[list[Message]]()
+    for label, said in _pairs(text):
+        if label == "Question" or not episodes:
+            episodes.append([])
+        role = "assistant" if label in ("Thought", "Action") else "user"
+        words = {"content": "", "reasoning": said} if label == "Thought" else {"content": said}
+        episodes[-1].append({"role": role, **words})
+    yield from (Recorded(one, {}) for one in episodes)
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    _, *parts = _LABEL.split(text)
+    return [(label, said.strip()) for label, said in zip(parts[::2], parts[1::2], strict=True)]

@@ -1,0 +1,39 @@
+"""Runs of LangSmith, of which those with one trace id are an episode."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tasks.logs.log_kind import Part, Recorded
+from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
+from tasks.logs.tracers.requests import answered_in, sent_in
+
+TITLE, SPANS_FILES = "Traces of LangSmith", True
+
+
+def recognises(record: dict[str, Any]) -> bool:
+    """Return whether a record is a run of LangSmith."""
+    return {"run_type", "inputs", "id"} <= record.keys()
+
+
+def parts_of(run: dict[str, Any]) -> list[Part]:
+    """Return the run, as a part of its trace."""
+    return [(str(run.get("trace_id") or run["id"]), run)]
+
+
+def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
+    """Yield the agent's conversation, with the metadata and the feedback of the trace's root.
+
+    Raises:
+        ValueError: no run is a model call with messages.
+    """
+    messages, remarks = conversation_of_calls(
+        Call(sent_in(one.get("inputs")), answered_in(one.get("outputs")), moment(one.get("start_time")))
+        for one in parts
+        if one["run_type"] == "llm"
+    )
+    if not messages:
+        raise ValueError("no run of the trace is a call of a model")
+    root = next((one for one in parts if not one.get("parent_run_id")), parts[0])
+    feedback = {name: one.get("avg") for name, one in (root.get("feedback_stats") or {}).items()}
+    metadata = (root.get("extra") or {}).get("metadata") or {}
+    yield Recorded(messages, {"metadata": metadata, **feedback}, remarks)

@@ -1,0 +1,60 @@
+"""Logs of OpenTelemetry as OTLP in JSON, whose GenAI events are the messages of model calls."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from tasks.logs.log_kind import Part, Recorded
+from tasks.logs.shapes.in_words import Message
+from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
+from tasks.logs.tracers.otel_values import attributes_of, value_of
+
+TITLE, SPANS_FILES = "Logs of OpenTelemetry with GenAI events", True
+_ROLES = ("system", "user", "assistant", "tool")
+
+
+def recognises(record: dict[str, Any]) -> bool:
+    """Return whether a record is an export of logs."""
+    return "resourceLogs" in record
+
+
+def parts_of(record: dict[str, Any]) -> list[Part]:
+    """Return the events of an export, each as a part of its trace.
+
+    Raises:
+        KeyError, TypeError, AttributeError: the record is no valid export.
+    """
+    return [(str(one["traceId"]), one) for one in _events(record)]
+
+
+def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
+    """Yield the agent's conversation, of which each span is a call.
+
+    Raises:
+        ValueError: no event is a message.
+    """
+    spans: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for event in parts:
+        spans[event.get("spanId", "")].append(event)
+    messages, remarks = conversation_of_calls(_call(some) for some in spans.values())
+    if not messages:
+        raise ValueError("no event of it is a message")
+    yield Recorded(messages, {}, remarks)
+
+
+def _events(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for resource in record["resourceLogs"] or []:
+        for scope in resource.get("scopeLogs") or []:
+            yield from scope.get("logRecords") or []
+
+
+def _call(events: list[dict[str, Any]]) -> Call:
+    sent, answered = list[Message](), list[Message]()
+    for event in events:
+        name = event.get("eventName") or attributes_of(event.get("attributes")).get("event.name", "")
+        body = value_of(event.get("body") or {}) or {}
+        if name == "gen_ai.choice":
+            answered.append({"role": "assistant", **body.get("message", body)})
+        elif (role := name.removeprefix("gen_ai.").removesuffix(".message")) in _ROLES:
+            sent.append({"role": role, **body})
+    return Call(sent, answered, moment(events[0].get("timeUnixNano")))

@@ -1,0 +1,52 @@
+"""Values of OpenTelemetry in JSON, and messages with parts as its GenAI conventions write them."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from tasks.logs.shapes.in_words import Message, as_text
+
+
+def value_of(typed: dict[str, Any]) -> Any:
+    """Return the value in OTLP's `{"stringValue": ...}` and its other types."""
+    kind, value = cast("tuple[str, Any]", next(iter(typed.items()), ("", None)))
+    if kind == "intValue":
+        return int(value)
+    if kind == "arrayValue":
+        return [value_of(one) for one in value.get("values", [])]
+    if kind == "kvlistValue":
+        return attributes_of(value.get("values"))
+    return value
+
+
+def attributes_of(given: Any) -> dict[str, Any]:
+    """Return attributes by name: of OTLP's list, or already by name as in the console's JSON."""
+    if isinstance(given, dict):
+        return dict(given)
+    return {one["key"]: value_of(one["value"]) for one in given or []}
+
+
+def messages_with_parts(messages: Any) -> list[Message]:
+    """Return messages with parts in OpenAI's shape; they are listed, or JSON of a list.
+
+    Raises:
+        KeyError, TypeError, AttributeError, ValueError: they are malformed.
+    """
+    listed: Iterable[Any] = json.loads(messages) if isinstance(messages, str) else messages
+    return [one for message in listed for one in _as_openai(message)]
+
+
+def _as_openai(message: dict[str, Any]) -> Iterator[Message]:
+    if "parts" not in message:
+        yield message
+        return
+    parts = message["parts"]
+    answers = [part for part in parts if part.get("type") == "tool_call_response"]
+    for part in answers:
+        yield {"role": "tool", "content": as_text(part.get("response", part.get("result")))}
+    texts = [part["content"] for part in parts if part.get("type") == "text"]
+    thoughts = [part["content"] for part in parts if part.get("type") in ("reasoning", "thinking")]
+    calls = [{"function": part} for part in parts if part.get("type") == "tool_call"]
+    if texts or calls or not answers:
+        said = {"role": message["role"], "content": "\n".join(texts), "tool_calls": calls}
+        yield said | ({"reasoning": "\n".join(thoughts)} if thoughts else {})

@@ -1,0 +1,251 @@
+"""Recordings of agents that are no traces: each kind in its smallest file."""
+
+import json
+
+import pytest
+
+from schemas.errors import DataError
+from schemas.recipes.log_mapping import LogMapping
+from tasks.logs.known_kinds import known_kinds
+from tasks.logs.transitions import Episode, episodes_in
+
+USE = {"type": "tool_use", "name": "find", "input": {"title": "Blue"}}
+SEEN = {"type": "tool_result", "content": "shelf C4"}
+
+
+def line(number: int, role: str, content: object, parent: int | None, **others: object) -> dict:
+    message = {"role": role, "content": content}
+    named = {"uuid": f"u{number}", "parentUuid": parent if parent is None else f"u{parent}", "sessionId": "s1"}
+    return {"type": role, **named, "message": message, **others}
+
+
+CLAUDE_CODE = [
+    {"type": "summary", "summary": "x", "leafUuid": "u9"},
+    line(0, "user", "Find it.", None),
+    line(1, "assistant", "It is nowhere.", 0),  # a branch that was left
+    line(8, "assistant", "Of a sub-agent.", 0, isSidechain=True),
+    line(2, "assistant", [{"type": "text", "text": "I look."}, USE], 0),
+    line(3, "user", [SEEN], 2),
+    line(4, "assistant", [{"type": "text", "text": "It is on C4."}], 3),
+]
+CODEX = [
+    {"type": "session_meta", "payload": {"id": "s1"}},
+    {
+        "type": "response_item",
+        "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Find it."}]},
+    },
+    {"type": "event_msg", "payload": {"type": "user_message", "message": "Find it."}},
+    {
+        "type": "response_item",
+        "payload": {"type": "reasoning", "summary": [{"type": "summary_text", "text": "I look."}]},
+    },
+    {"type": "response_item", "payload": {"type": "function_call", "name": "find", "arguments": '{"title": "Blue"}'}},
+    {"type": "response_item", "payload": {"type": "function_call_output", "output": "shelf C4"}},
+    {
+        "type": "response_item",
+        "payload": {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "It is on C4."}],
+        },
+    },
+]
+OPENHANDS = [
+    {"id": 0, "source": "agent", "action": "system", "args": {"content": "rules"}},
+    {"id": 1, "source": "user", "action": "message", "args": {"content": "Find it."}},
+    {
+        "id": 2,
+        "source": "agent",
+        "action": "call_tool_mcp",
+        "args": {"name": "find", "arguments": {"title": "Blue"}, "thought": "I look."},
+    },
+    {"id": 3, "source": "environment", "observation": "mcp", "content": "shelf C4"},
+    {"id": 4, "source": "agent", "action": "finish", "args": {"final_thought": "It is on C4."}},
+]
+ATIF = {
+    "schema_version": "ATIF-v1.4",
+    "session_id": "s1",
+    "steps": [
+        {"step_id": 1, "source": "system", "message": "rules"},
+        {"step_id": 2, "source": "user", "message": "Find it."},
+        {
+            "step_id": 3,
+            "source": "agent",
+            "message": "I look.",
+            "tool_calls": [{"function_name": "find", "arguments": {"title": "Blue"}}],
+            "observation": {"results": [{"content": "shelf C4"}]},
+        },
+        {"step_id": 4, "source": "agent", "message": "It is on C4."},
+    ],
+}
+FOUND = ['find(title="Blue")', "It is on C4."]
+
+
+def episodes(tmp_path, content: object, name: str = "a.jsonl", *, success: bool | None = None) -> list[Episode]:
+    """Return the episodes in a file of records, or of text, with this outcome where they have none."""
+    written = content if isinstance(content, str) else "\n".join(map(json.dumps, content))
+    (tmp_path / name).write_text(written)
+    constants = {} if success is None else {"success": success}
+    return list(episodes_in({name: tmp_path / name}, LogMapping(constants=constants)))
+
+
+def actions(one: Episode) -> list[str]:
+    assert not one.reason, one.reason
+    return [row["action"] for row in one.rows]
+
+
+@pytest.mark.parametrize(
+    ("records", "name", "kind"),
+    [
+        (CLAUDE_CODE, "s1", "claude_code"),
+        (CODEX, "s1", "codex"),
+        (OPENHANDS, "events", "openhands"),
+        ([{"instance_id": "i1", "history": OPENHANDS}], "i1", "openhands"),
+        ([{"instance_id": "i1", "history": [OPENHANDS[:2], OPENHANDS[2:4], OPENHANDS[4:]]}], "i1", "openhands"),
+        ([ATIF], "s1", "atif"),
+    ],
+)
+def test_every_session_is_the_same_episode(tmp_path, records, name, kind):
+    (one,) = episodes(tmp_path, records, success=True)
+    assert actions(one) == FOUND
+    assert one.kind == known_kinds()[kind.replace("_", "-")].TITLE
+    assert [row["thought"] for row in one.rows] == ["I look.", ""]
+    assert one.rows[0]["next_state"] == one.rows[1]["state"] == "- line 1: shelf C4"
+    assert one.rows[0]["trajectory_id"] == name
+    assert one.rows[-1]["instruction"] == "Find it."
+
+
+def test_two_sessions_may_be_in_one_file_and_a_report_is_a_verdict(tmp_path):
+    other = [{**one, "sessionId": "s2"} for one in CLAUDE_CODE if "sessionId" in one]
+    both = [one for pair in zip(CLAUDE_CODE[1:], other, strict=True) for one in pair]
+    assert [actions(one) for one in episodes(tmp_path, both, success=True)] == [FOUND, FOUND]
+    record = {"instance_id": "i1", "history": OPENHANDS, "test_result": {"report": {"resolved": False}}}
+    (one,) = episodes(tmp_path, [record])
+    assert (one.rows[-1]["done"], one.rows[-1]["success"]) == (True, False)
+
+
+def rows(name: object, *rewards: float, terminated: bool = True) -> list[dict]:
+    last = len(rewards) - 1
+    return [
+        {
+            "episode_id": name,
+            "step": number,
+            "observation": f"door {number}",
+            "action": f"go {number}",
+            "reward": reward,
+            "terminated": terminated and number == last,
+            "truncated": False,
+        }
+        for number, reward in enumerate(rewards)
+    ]
+
+
+def test_rows_of_episodes_may_lie_amid_each_other_and_out_of_order(tmp_path):
+    one, other = rows(0, 0.0, 0.5, 1.0), rows("b", 0.0, 0.0, 0.0, terminated=False)
+    found = episodes(tmp_path, [one[2], other[0], one[0], other[1], one[1], other[2]])
+    assert [actions(each) for each in found] == [["go 0", "go 1", "go 2"]] * 2
+    assert [row["reward"] for row in found[0].rows] == [0.0, 0.5, 1.0]
+    assert [
+        (each.rows[-1]["trajectory_id"], each.rows[-1]["success"], each.rows[-1]["truncated"]) for each in found
+    ] == [
+        ("0", True, False),
+        ("b", False, True),
+    ]
+    assert [row["state"] for row in found[0].rows] == ["- line 1: door 0", "- line 1: door 1", "- line 1: door 2"]
+
+
+def test_steps_may_be_in_one_record_with_what_follows_and_calls(tmp_path):
+    steps = [
+        {"obs": "a door", "action": {"name": "open", "arguments": {"door": 1}}, "next_obs": "a hall", "thought": "in"},
+        {"obs": "a hall", "action": "look", "next_obs": "a lamp"},
+    ]
+    (one,) = episodes(tmp_path, [{"id": "e1", "goal": "get in", "steps": steps, "success": True}])
+    assert actions(one) == ["open(door=1)", "look"]
+    assert (one.rows[0]["thought"], one.rows[-1]["next_state"]) == ("in", "- line 1: a lamp")
+    assert (one.rows[0]["instruction"], one.rows[0]["trajectory_id"]) == ("get in", "e1")
+
+
+def step(name: str, done: object, **result: object) -> dict:
+    output = {"next_goal": "search", "action": [{name: done}]}
+    return {"model_output": output, "result": [result], "state": {"url": "http://w", "title": "Shop", "tabs": []}}
+
+
+@pytest.mark.parametrize(("end", "success", "truncated"), [(True, True, False), (False, False, True)])
+def test_a_history_of_browser_use_says_how_it_ended(tmp_path, end, success, truncated):
+    first = step("input_text", {"index": 1, "text": "mug"}, is_done=False, extracted_content="typed")
+    ended = {"is_done": True, "success": True} if end else {"is_done": False}
+    (one,) = episodes(tmp_path, [{"history": [first, step("done", {"text": "Red mug"}, **ended)]}])
+    assert actions(one) == ['input_text(index=1, text="mug")', 'done(text="Red mug")']
+    assert one.rows[1]["state"] == "- line 1: url: http://w\n- line 2: title: Shop\n- line 3: typed"
+    assert (one.rows[-1]["success"], one.rows[-1]["truncated"]) == (success, truncated)
+    assert one.rows[0]["thought"] == "search"
+
+
+def test_a_demonstration_of_mind2web_has_pages_and_operations(tmp_path):
+    done = [("<input id=1>", "TYPE", "red mug"), ("<button id=2>", "CLICK", "")]
+    made = [{"cleaned_html": page, "operation": {"op": op, "value": value}} for page, op, value in done]
+    (one,) = episodes(
+        tmp_path, [{"annotation_id": "a1", "confirmed_task": "Find a mug", "actions": made}], success=True
+    )
+    assert actions(one) == ["TYPE red mug", "CLICK"]
+    assert (one.rows[0]["instruction"], one.rows[0]["trajectory_id"]) == ("Find a mug", "a1")
+
+
+REFLEXION = """\
+You see a desk 1. Your task is to: put a pen in shelf.
+
+> think: I need a pen.
+OK.
+> take pen 1
+You pick up the pen 1.
+> put pen 1 in shelf 1
+You put it there.
+
+STATUS: OK
+You see a bed 1. Your task is to: find a lamp.
+> look
+Nothing.
+STATUS: FAIL
+"""
+HOTPOT = """\
+Question: Where is the tower?
+Thought 1: I search for it.
+Action 1: Search[tower]
+Observation 1: It is in Paris.
+Action 2: Finish[Paris]
+"""
+
+
+def test_text_of_react_agents_holds_episodes(tmp_path):
+    first, second = episodes(tmp_path, REFLEXION, "a.txt")
+    assert actions(first) == ["take pen 1", "put pen 1 in shelf 1"]
+    assert (first.rows[0]["thought"], first.rows[0]["instruction"]) == ("I need a pen.", "put a pen in shelf")
+    assert [one.rows[-1]["success"] for one in (first, second)] == [True, False]
+    assert first.rows[0]["next_state"] == "- line 1: You pick up the pen 1."
+    (one,) = episodes(tmp_path, HOTPOT, "b.txt", success=True)
+    assert actions(one) == ["Search[tower]", "Finish[Paris]"]
+    assert (one.rows[0]["thought"], one.rows[1]["state"]) == ("I search for it.", "- line 1: It is in Paris.")
+
+
+def test_actions_that_are_named_are_taken_and_a_greeting_is_none(tmp_path):
+    said = [
+        "Rules.",
+        "OK.",
+        "You see a desk.",
+        "THOUGHT: A pen?\nACTION: go to desk",
+        "A pen.",
+        "THOUGHT: Yes.\nACTION: take pen",
+    ]
+    chat = [{"from": "gpt" if n % 2 else "human", "value": text} for n, text in enumerate(said)]
+    (one,) = episodes(tmp_path, [{"id": 1, "conversations": chat}], success=True)
+    assert actions(one) == ["go to desk", "take pen"]
+    assert one.rows[0]["thought"] == "THOUGHT: A pen?"
+    mixed = [*chat[:-1], {"from": "gpt", "value": "I am done."}]
+    (one,) = episodes(tmp_path, [{"id": 1, "conversations": mixed}], success=True)
+    assert actions(one)[0] == "OK.", "an agent that does not always name its actions is taken at its word"
+
+
+def test_a_format_that_nobody_knows_is_refused(tmp_path):
+    (tmp_path / "a.jsonl").write_text("{}")
+    with pytest.raises(DataError, match="format 'csv' of the mapping is not known: there are transitions, chat, otel"):
+        list(episodes_in({"a.jsonl": tmp_path / "a.jsonl"}, LogMapping(format="csv")))

@@ -1,0 +1,297 @@
+"""Traces of agents: each kind in its smallest file, and calls that are joined to one conversation."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from schemas.recipes.log_mapping import MessageMapping
+from tasks.logs.conversations import THE_END, Conversation, conversation_of
+from tasks.logs.known_kinds import kind_of_record, known_kinds
+from tasks.logs.log_kind import UNREAD, Recorded
+from tasks.logs.tracers.calls import COMPACTED, OTHERS, Call, conversation_of_calls
+
+PLAIN = MessageMapping()
+RULES = {"role": "system", "content": "rules"}
+ASKED = {"role": "user", "content": "a trip"}
+ARGUMENTS = '{"days": 2}'
+BOOK = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "book", "arguments": ARGUMENTS}}]}
+OK = {"role": "tool", "content": "ok"}
+SAID = {"role": "assistant", "content": "booked"}
+SENT = [RULES, ASKED, BOOK, OK]
+TRIP = Conversation(["a trip", "ok", THE_END], ["book(days=2)", "booked"], ["", ""])
+
+
+def attribute(key: str, value: object) -> dict:
+    kind = {str: "stringValue", int: "intValue", bool: "boolValue", float: "doubleValue"}[type(value)]
+    return {"key": key, "value": {kind: str(value) if kind == "intValue" else value}}
+
+
+def parts(*messages: dict) -> str:
+    """Return messages as OpenTelemetry's GenAI conventions write them."""
+    return json.dumps(list(map(with_parts, messages)))
+
+
+def with_parts(message: dict) -> dict:
+    if message["role"] == "tool":
+        return {"role": "tool", "parts": [{"type": "tool_call_response", "response": message["content"]}]}
+    calls = [
+        {"type": "tool_call", "name": "book", "arguments": json.loads(ARGUMENTS)} for _ in message.get("tool_calls", [])
+    ]
+    texts = [{"type": "text", "content": message["content"]}] if message["content"] else []
+    return {"role": message["role"], "parts": [*texts, *calls]}
+
+
+def span(began: int = 0, **attributes: object) -> dict:
+    """Return a span, with underscores for dots in the names of its attributes."""
+    told = [attribute(name.replace("__", "."), value) for name, value in attributes.items()]
+    return {"traceId": "t", "startTimeUnixNano": str(began), "attributes": told}
+
+
+def genai(began: int, sent: list[dict], answered: list[dict], **others: object) -> dict:
+    messages = {"gen_ai__input__messages": parts(*sent), "gen_ai__output__messages": parts(*answered)}
+    return span(began, **messages, **others)
+
+
+def export(*spans: dict) -> dict:
+    return {"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}
+
+
+def console(one: dict) -> dict:
+    """Return a span as the console of the SDK writes it."""
+    told = {each["key"]: next(iter(each["value"].values())) for each in one["attributes"]}
+    return {"name": "chat", "context": {"trace_id": "t"}, "start_time": "2026-01-01T00:00:00Z", "attributes": told}
+
+
+NUMBERED = {
+    "OpenInference": {
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.contents.0.message_content.type": "text",
+        "llm.input_messages.0.message.contents.0.message_content.text": "a trip",
+        "llm.input_messages.1.message.role": "assistant",
+        "llm.input_messages.1.message.tool_calls.0.tool_call.function.name": "book",
+        "llm.input_messages.1.message.tool_calls.0.tool_call.function.arguments": ARGUMENTS,
+        "llm.input_messages.2.message.role": "tool",
+        "llm.input_messages.2.message.content": "ok",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": "booked",
+    },
+    "OpenLLMetry": {
+        "gen_ai.prompt.template": "no message",
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": "a trip",
+        "gen_ai.prompt.1.role": "assistant",
+        "gen_ai.prompt.1.tool_calls.0.name": "book",
+        "gen_ai.prompt.1.tool_calls.0.arguments": ARGUMENTS,
+        "gen_ai.prompt.2.role": "tool",
+        "gen_ai.prompt.2.content": "ok",
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.content": "booked",
+    },
+}
+
+
+def event(name: str, **body: object) -> dict:
+    values = [{"key": key, "value": value} for key, value in body.items()]
+    return {"traceId": "t", "spanId": "s", "eventName": f"gen_ai.{name}", "body": {"kvlistValue": {"values": values}}}
+
+
+def text(value: str) -> dict:
+    return {"stringValue": value}
+
+
+def record(**values: dict) -> dict:
+    return {"kvlistValue": {"values": [{"key": key, "value": value} for key, value in values.items()]}}
+
+
+EVENTS = [
+    event("user.message", content=text("a trip")),
+    event(
+        "assistant.message",
+        tool_calls={"arrayValue": {"values": [record(function=record(name=text("book"), arguments=text(ARGUMENTS)))]}},
+    ),
+    event("tool.message", content=text("ok")),
+    event("choice", message=record(content=text("booked"))),
+]
+
+
+def mlflow_span(kind: str, sent: object, answered: object) -> dict:
+    told = {"mlflow.spanType": kind, "mlflow.spanInputs": sent, "mlflow.spanOutputs": answered}
+    return {"attributes": {name: json.dumps(value) for name, value in told.items()}}
+
+
+def mlflow_trace(*spans: dict) -> dict:
+    judged = [{"assessment_name": "success", "feedback": {"value": True}}]
+    return {"info": {"trace_id": "t", "assessments": judged}, "data": {"spans": list(spans)}}
+
+
+def generation(began: str, sent: object, answered: object) -> dict:
+    return {"type": "GENERATION", "startTime": began, "input": sent, "output": answered}
+
+
+def langsmith_run(name: str, kind: str, **fields: object) -> dict:
+    return {"id": name, "trace_id": "t", "run_type": kind, "inputs": {}, **fields}
+
+
+LANGCHAIN = [
+    {"type": "human", "content": "a trip"},
+    {"type": "ai", "content": "", "tool_calls": [{"name": "book", "args": {"days": 2}, "id": "c"}]},
+    {"type": "tool", "content": "ok"},
+]
+GENERATED = {"generations": [[{"message": {"type": "ai", "content": "booked"}, "text": "booked"}]]}
+
+TRACES: dict[str, list[dict]] = {
+    "otel": [export(genai(2, SENT, [SAID], success=True)), export(genai(1, [ASKED], [BOOK]))],
+    "otel, in a console": [console(genai(1, SENT, [SAID], success=True))],
+    "otel, in an event": [
+        export(span(1, success=True) | {"events": [{"attributes": genai(1, SENT, [SAID])["attributes"]}]})
+    ],
+    "otel, pydantic-ai": [export(span(1, pydantic_ai__all_messages=parts(*SENT[1:], SAID), success=True))],
+    **{
+        f"otel, {by}": [
+            export({**span(1, success=True), "attributes": [attribute(*one) for one in reversed(told.items())]})
+        ]
+        for by, told in ((by, {**told, "success": True}) for by, told in NUMBERED.items())
+    },
+    "otel, evaluated": [
+        export(
+            {
+                **genai(1, SENT, [SAID]),
+                "events": [
+                    {
+                        "attributes": span(gen_ai__evaluation__name="success", gen_ai__evaluation__score__label="true")[
+                            "attributes"
+                        ]
+                    }
+                ],
+            }
+        )
+    ],
+    "otel-logs": [{"resourceLogs": [{"scopeLogs": [{"logRecords": EVENTS}]}]}],
+    "mlflow": [
+        mlflow_trace(
+            mlflow_span("CHAIN", {"messages": [ASKED]}, {}),
+            mlflow_span("CHAT_MODEL", {"messages": SENT}, {"choices": [{"message": SAID}]}),
+        )
+    ],
+    "mlflow, LangChain": [mlflow_trace(mlflow_span("CHAT_MODEL", [LANGCHAIN], GENERATED))],
+    "langfuse": [
+        {
+            "id": "t",
+            "observations": [
+                generation("2026-01-01T00:00:02Z", {"model": "m", "messages": SENT}, SAID),
+                generation("2026-01-01T00:00:01Z", [ASKED], BOOK),
+                {"type": "TOOL", "input": {"a": 1}, "output": "2"},
+            ],
+            "scores": [{"name": "success", "value": 1}],
+        }
+    ],
+    "langsmith": [
+        langsmith_run("t", "chain", feedback_stats={"success": {"n": 1, "avg": 1.0}}),
+        langsmith_run("r1", "llm", parent_run_id="t", inputs={"messages": [LANGCHAIN]}, outputs=GENERATED),
+    ],
+    "openai-agents": [
+        {"object": "trace.span", "trace_id": "t", "span_data": {"type": "agent"}},
+        {"object": "trace.span", "trace_id": "t", "span_data": {"type": "generation", "input": SENT, "output": [SAID]}},
+        {"object": "trace", "id": "t", "metadata": {"success": True}},
+    ],
+}
+
+
+def found(records: list[dict]) -> Iterator[tuple[str, Recorded]]:
+    """Yield the kind and the episodes of records, gathered by the names of their parts."""
+    kind = kind_of_record(records[0], "")
+    assert {kind_of_record(one, "") for one in records} == {kind}
+    by_name: dict[str, list[dict]] = {}
+    for one in records:
+        for name, part in known_kinds()[kind].parts_of(one):
+            by_name.setdefault(name, []).append(part)
+    for some in by_name.values():
+        yield from ((kind, one) for one in known_kinds()[kind].recorded(some))
+
+
+@pytest.mark.parametrize("by", TRACES)
+def test_every_kind_of_trace_is_the_same_conversation(by):
+    ((kind, one),) = found(TRACES[by])
+    assert kind == by.split(",")[0]
+    assert conversation_of(one.messages, PLAIN) == TRIP
+    if kind != "otel-logs":  # their events hold no verdict
+        assert one.fields["success"] in (True, 1, "true")
+    assert one.remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        ([export(span(1, success=True))], "no span of it holds messages"),
+        ([{"resourceLogs": [{"scopeLogs": [{"logRecords": [event("usage")]}]}]}], "no event of it is a message"),
+        ([mlflow_trace(mlflow_span("CHAIN", {"messages": [ASKED]}, {}))], "no span of the trace is a call"),
+        ([{"observations": [{"type": "GENERATION"}]}], "no generation of the trace holds messages"),
+        ([langsmith_run("t", "chain")], "no run of the trace is a call"),
+        ([{"object": "trace", "id": "t"}], "no span of the trace holds messages"),
+    ],
+)
+def test_a_trace_without_messages_says_so(records, reason):
+    with pytest.raises(ValueError, match=reason):
+        list(found(records))
+
+
+def test_what_cannot_be_read_in_a_span_is_remarked_on_and_the_rest_is_taken():
+    cut = genai(1, [ASKED], [BOOK])
+    cut["attributes"][1]["value"]["stringValue"] = "<cut off"
+    ((_, one),) = found([export(cut, genai(2, SENT, [SAID]), {"traceId": "t", "attributes": 7})])
+    assert conversation_of(one.messages, PLAIN) == TRIP
+    assert one.remarks == (UNREAD,)
+    with pytest.raises(ValueError, match="holds messages that can be read"):
+        list(found([export(span(1, gen_ai__input__messages="<cut off"))]))
+
+
+SEARCH = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "search", "arguments": "{}"}}]}
+SHOWN = {"role": "tool", "content": "a list"}
+TALK = [ASKED, SEARCH, SHOWN, BOOK, OK, SAID]
+JUDGE = [
+    Call([{"role": "user", "content": f"Was it good? {n}"}], [{"role": "assistant", "content": "yes"}]) for n in "ab"
+]
+SUMMARY = {"role": "user", "content": "Summary: a list was shown."}
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [Call([ASKED], [SEARCH]), Call(TALK[:3], [BOOK]), Call(TALK[:5], [SAID])],
+        [Call(TALK[:5], [SAID]), Call([ASKED], [SEARCH])],  # times that are not known
+        [Call([ASKED], [SEARCH], 1), Call([SHOWN], [BOOK], 2), Call([OK], [SAID], 3)],  # only what is new
+        [Call([ASKED], [SEARCH], 1), Call(TALK[:3], [BOOK], 2), Call(TALK[2:5], [SAID], 3)],  # a window
+        [
+            Call([RULES, ASKED], [SEARCH], 1),
+            Call([RULES, ASKED, *TALK[1:3]], [BOOK], 2),
+            Call([RULES, ASKED, *TALK[3:5]], [SAID], 3),
+        ],
+        [Call([ASKED], [SEARCH], 1), Call([], [], 2), Call(TALK[:5], [SAID], 3)],  # a call of which nothing is known
+    ],
+)
+def test_calls_are_joined_where_they_go_on_or_overlap(calls):
+    assert conversation_of_calls(calls)[0] == TALK
+
+
+def test_a_summary_stands_where_messages_were():
+    calls = [Call([ASKED], [SEARCH], 1), Call(TALK[:3], [BOOK], 2), Call([ASKED, SUMMARY], [SAID], 3)]
+    assert conversation_of_calls(calls) == ([*TALK[:4], SUMMARY, SAID], (COMPACTED,))
+    assert conversation_of_calls([*calls[:2], Call([SUMMARY], [SAID], 3, is_compacted=True)])[0] == [
+        *TALK[:4],
+        SUMMARY,
+        SAID,
+    ]
+
+
+def test_judges_and_sub_agents_are_other_conversations():
+    agent = [Call([ASKED], [SEARCH], 2), Call(TALK[:3], [SAID], 4)]
+    inner = Call([{"role": "user", "content": "Search."}, *([BOOK, OK] * 5)], [SAID], 3)
+    assert conversation_of_calls([JUDGE[0], *agent, inner, JUDGE[1]]) == ([*TALK[:3], SAID], (OTHERS,))
+    assert conversation_of_calls(JUDGE[:1]) == ([*JUDGE[0].sent, *JUDGE[0].answered], ())
+    assert conversation_of_calls([]) == ([], ())
+
+
+def test_an_answer_that_was_asked_for_again_is_left_where_nobody_went_on():
+    calls = [Call([ASKED], [BOOK], 1), Call([ASKED], [SEARCH], 2), Call(TALK[:3], [SAID], 3)]
+    assert conversation_of_calls(calls) == ([*TALK[:3], SAID], (OTHERS,))
