@@ -14,4 +14,6 @@ def in_openai_shape(messages: Iterable[Message]) -> list[Message]:
 
 
 def _shaped(message: Message) -> list[Message]:
+    if "role" in message and isinstance(message.get("content"), str) and "lc" not in message:
+        return [message]  # most are: a text from somebody
     return next((found for known in _KNOWN if (found := known(message)) is not None), [message])

@@ -33,36 +33,50 @@ class Call:
     """Whether a summary is known to stand for older messages."""
 
 
+class _Said:
+    """Message, and what it says whatever its shape and ids."""
+
+    __slots__ = ("_key", "message")
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self._key: str | None = None
+
+    def is_same(self, other: "_Said") -> bool:
+        return self.message == other.message or self.key == other.key
+
+    @property
+    def key(self) -> str:
+        """Content without ids and the like."""
+        if self._key is None:
+            self._key = _key(self.message)
+        return self._key
+
+
 @dataclass(slots=True)
 class _Chain:
     """Messages of one conversation, so far."""
 
     system: str
-    messages: list[Message] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    """Meaning of each message, in which equal ones are equal whatever their shape."""
+    said: list[_Said] = field(default_factory=list)
     is_compacted: bool = False
-
-    def add(self, messages: Sequence[Message]) -> None:
-        self.messages += messages
-        self.keys += map(_key, messages)
 
     @property
     def acts(self) -> bool:
-        return any(calls_in(one) for one in self.messages)
+        return any(calls_in(one.message) for one in self.said)
 
-    def new_from(self, sent: Sequence[Message], keys: Sequence[str], system: str, *, is_compacted: bool) -> int | None:
-        """Return the number of messages sent of which this chain knows; None if they belong to another conversation."""
-        same = _num_equal(self.keys, keys)
-        if same == len(self.keys):
+    def num_known(self, sent: Sequence[_Said], system: str, *, is_compacted: bool) -> int | None:
+        """Return how many of the messages sent are known here; None if they belong to another conversation."""
+        same = _num_equal(self.said, sent)
+        if same == len(self.said):
             return same
-        if same == len(keys):
+        if same == len(sent):
             return None
-        if overlap := _overlap(self.keys, keys[same:]):
+        if overlap := _overlap(self.said, sent[same:]):
             return same + overlap
-        if same == 0 and role_of(sent[0]) in _ANSWERS and calls_in(self.messages[-1]):
+        if same == 0 and role_of(sent[0].message) in _ANSWERS and calls_in(self.said[-1].message):
             return 0
-        is_summary = is_compacted or (same > 0 and role_of(sent[same]) not in (*_AGENT, *_ANSWERS))
+        is_summary = is_compacted or (same > 0 and role_of(sent[same].message) not in (*_AGENT, *_ANSWERS))
         if is_summary and system == self.system:
             self.is_compacted = True
             return same
@@ -84,24 +98,23 @@ def conversation_of_calls(calls: Iterable[Call]) -> tuple[list[Message], tuple[s
     if not chains:
         return [], ()
     first = next((one for one in chains if one.acts), chains[0])
-    chosen = max((one for one in chains if one.keys[0] == first.keys[0]), key=lambda one: len(one.keys))
+    chosen = max((one for one in chains if one.said[0].is_same(first.said[0])), key=lambda one: len(one.said))
     remarks = (*((OTHERS,) if len(chains) > 1 else ()), *((COMPACTED,) if chosen.is_compacted else ()))
-    return chosen.messages, remarks
+    return [one.message for one in chosen.said], remarks
 
 
 def _take(call: Call, chains: list[_Chain]) -> None:
     shaped = in_openai_shape(call.sent)
     system = "\n".join(_key(one) for one in shaped if role_of(one) in _SYSTEM)
-    sent = [one for one in shaped if role_of(one) not in _SYSTEM]
-    answered, keys = in_openai_shape(call.answered), [_key(one) for one in sent]
+    sent = [_Said(one) for one in shaped if role_of(one) not in _SYSTEM]
+    answered = [_Said(one) for one in in_openai_shape(call.answered)]
     for chain in reversed(chains) if sent else ():
-        known = chain.new_from(sent, keys, system, is_compacted=call.is_compacted)
+        known = chain.num_known(sent, system, is_compacted=call.is_compacted)
         if known is not None:
-            chain.add([*sent[known:], *answered])
+            chain.said += [*sent[known:], *answered]
             return
     if sent or answered:
-        chains.append(_Chain(system))
-        chains[-1].add([*sent, *answered])
+        chains.append(_Chain(system, [*sent, *answered]))
 
 
 def _key(message: Message) -> str:
@@ -114,16 +127,16 @@ def _key(message: Message) -> str:
         return json.dumps(message, sort_keys=True, default=str)
 
 
-def _num_equal(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many leading keys are equal."""
-    pairs = zip(one, other, strict=False)
-    return next((number for number, (mine, its) in enumerate(pairs) if mine != its), min(len(one), len(other)))
+def _num_equal(one: Sequence[_Said], other: Sequence[_Said]) -> int:
+    """Return how many leading messages are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (mine, its) in pairs if not mine.is_same(its)), min(len(one), len(other)))
 
 
-def _overlap(known: Sequence[str], sent: Sequence[str]) -> int:
-    """Return the largest number of last keys that are the first ones of another list."""
+def _overlap(known: Sequence[_Said], sent: Sequence[_Said]) -> int:
+    """Return the largest number of last messages that are the first ones sent."""
     lengths = range(min(len(known), len(sent)), 0, -1)
-    return next((length for length in lengths if list(known[-length:]) == list(sent[:length])), 0)
+    return next((length for length in lengths if _num_equal(known[-length:], sent) == length), 0)
 
 
 def moment(value: Any) -> int:
