@@ -139,6 +139,8 @@ def print_converted(converted: Converted, folder: Path, console: Console) -> Non
     console.print(_named(converted.kinds), markup=False)
     for reason, count in converted.reasons.most_common():
         console.print(f"quarantined {count:,}: {reason}", markup=False)
+    if converted.reasons:
+        console.print("examples: dreamgym quarantine")
     for remark, count in converted.remarks.most_common():
         console.print(f"episodes with {remark}: {count:,}", markup=False)
     if converted.num_rows:

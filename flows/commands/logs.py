@@ -78,3 +78,16 @@ def trajectories(
     run_id = find_run(run, finished=False)["run_id"] if run else None
     episodes = browse(run_id=run_id, task=task, origin=origin, success=success, round=round, as_of=as_of, limit=limit)
     print_json(episodes) if as_json else print_episodes(episodes)
+
+
+@app.command(epilog=examples("dreamgym quarantine --reason 'no JSON'"))
+def quarantine(
+    reason: Annotated[str, typer.Option(help="Text that the reason contains.")] = "",
+    limit: Annotated[int, typer.Option(help="How many examples of each reason.", min=0)] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was refused of logs and other episodes, and why."""
+    from flows.reports.show_quarantine import print_quarantined, quarantined_by_reason
+
+    groups = quarantined_by_reason(reason, limit)
+    print_json(groups) if as_json else print_quarantined(groups)

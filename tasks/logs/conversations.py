@@ -9,7 +9,16 @@ from schemas.chat import conversation_state
 from schemas.recipes.log_mapping import MessageMapping
 from schemas.tables import without_template
 from tasks.logs.clean_text import clean
-from tasks.logs.message_content import USUAL_ACTION, calls_in, reasoning_in, role_of, said_and_done, taken, text_in
+from tasks.logs.message_content import (
+    USUAL_ACTION,
+    calls_in,
+    has_other_parts,
+    reasoning_in,
+    role_of,
+    said_and_done,
+    taken,
+    text_in,
+)
 from tasks.logs.shapes.openai_shape import in_openai_shape
 
 _NEVER_COUNT = ("system", "developer")
@@ -19,6 +28,7 @@ _BREAK = "\n"
 THE_END = "the episode ends"
 """Observation after a last action without an answer."""
 EMPTY, GREETING = "messages of the agent without content, which were left out", "greetings, which are no actions"
+PARTS = "parts that are no text, as images, which became marks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,7 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
         role = role_of(message)
         if role in _NEVER_COUNT:
             continue
+        turns.remarks += [PARTS] if has_other_parts(message) else []
         if role in mapping.agent or (role == "assistant" and calls_in(message)):
             turns.act(message, f"action in message {number}")
         elif role in mapping.environment:

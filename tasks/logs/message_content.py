@@ -21,22 +21,27 @@ def role_of(message: dict[str, Any]) -> str:
 
 
 def text_in(message: dict[str, Any]) -> str:
-    """Return the text of a message, without its reasoning.
-
-    Raises:
-        ValueError: a part of it is no text.
-    """
+    """Return the text of a message, without its reasoning; a part that is no text, as an image, is a mark."""
     content = next((message[name] for name in ("content", "value", "text") if message.get(name) is not None), None)
     if isinstance(content, list):
         return "\n".join(_text_of_part(part) for part in content if not _is_thought(part))
     return "" if content is None else str(content)
 
 
+def has_other_parts(message: dict[str, Any]) -> bool:
+    """Return whether a message has parts that are no text."""
+    content = message.get("content")
+    return isinstance(content, list) and not all(_is_thought(part) or _is_text(part) for part in content)
+
+
 def _text_of_part(part: Any) -> str:
-    if not (isinstance(part, dict) and isinstance(part.get("text"), str)):
-        kind = part.get("type") if isinstance(part, dict) else type(part).__name__
-        raise ValueError(f"a message has a part that is not text: {kind}")
-    return part["text"]
+    if isinstance(part, str):
+        return part
+    return part["text"] if _is_text(part) else f"[{part.get('type') if isinstance(part, dict) else 'part'}]"
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, str) or (isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
 def _is_thought(part: Any) -> bool:

@@ -323,6 +323,12 @@ def test_the_command_says_what_is_next_and_quarantines_in_the_store(tmp_path):
     assert f"next: dreamgym run RECIPE --set ingest.path={home / 'logs' / 'mine'}" in done.stdout
     (row,) = ReplayStore(Settings(home=home)).read("quarantine")
     assert (row["where"], row["raw"]) == ("mine.jsonl line 2", "{broken")
+    shown = dreamgym_here(home, "quarantine")
+    assert "1: is no JSON" in shown.stdout
+    assert "mine.jsonl line 2" in shown.stdout
+    (group,) = json.loads(dreamgym_here(home, "quarantine", "--reason", "JSON", "--limit", "0", "--json").stdout)
+    assert group == {"reason": "is no JSON", "count": 1, "examples": []}
+    assert "nothing is quarantined" in dreamgym_here(home, "quarantine", "--reason", "who knows").stdout
 
 
 def test_what_cannot_be_understood_at_all_is_an_error_that_says_what_to_do(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.recipes.log_mapping import LogMapping, MessageMapping
-from tasks.logs.conversations import THE_END, Conversation, conversation_of, requests_of
+from tasks.logs.conversations import PARTS, THE_END, Conversation, conversation_of, requests_of
 from tasks.logs.messages import value_at
 
 PLAIN = MessageMapping()
@@ -95,12 +95,17 @@ def test_an_agents_own_words_stand_beside_its_action(message, thought):
         ([{"role": "assistant", "content": "hi"}], "no message of an agent"),
         ([{"role": "user", "content": "hi"}], "no message of an agent"),
         ([{"role": "narrator", "content": "hi"}], "role 'narrator' of message 1"),
-        ([{"role": "user", "content": [{"type": "image_url", "text": None}]}], "a part that is not text: image_url"),
     ],
 )
 def test_what_is_not_understood_is_said(messages, reason):
     with pytest.raises(ValueError, match=reason):
         conversation_of(messages, PLAIN)
+
+
+def test_an_image_becomes_a_mark_and_is_remarked_on():
+    page = [{"type": "text", "text": "a page"}, {"type": "image_url", "image_url": {"url": "data:"}}, "below"]
+    talk = conversation_of([{"role": "user", "content": page}, {"role": "assistant", "content": "click"}], PLAIN)
+    assert (talk.seen[0], talk.remarks) == ("a page\n[image_url]\nbelow", (PARTS,))
 
 
 def test_paths_lead_into_lists_and_names_with_dots():
