@@ -10,11 +10,13 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.prompt import Prompt
 
+from flows.draft_mapping import drafted
 from flows.planning.problems import problem
 from infra.context import replay_store
 from schemas.errors import DataError, InputError
 from schemas.recipes.log_mapping import LogMapping
 from tasks.logs.convert import Converted, Samples, convert, samples
+from tasks.logs.known_kinds import title_of
 from tasks.logs.verdicts import NO_VERDICT
 
 _NUM_SAMPLES, _SHOWN_STEPS, _SHOWN_CHARACTERS = 3, 2, 300
@@ -89,13 +91,26 @@ def require_understood(found: Samples | Converted, source: Path) -> None:
         )
 
 
+def write_draft(found: Samples, file: Path) -> None:
+    """Write the mapping of a log for people to correct.
+
+    Raises:
+        InputError: there is such a file already.
+    """
+    try:
+        with file.open("x") as written:
+            written.write(drafted(found))
+    except FileExistsError:
+        raise InputError(f"{file} is there already: name a new file with --draft") from None
+
+
 def _is_empty(found: Samples | Converted) -> bool:
     return not (found.taken if isinstance(found, Samples) else found.num_rows)
 
 
 def _named(kinds: Counter[str]) -> str:
     """Return kinds of logs in words, each with its number of episodes."""
-    return ", ".join(f"{kind}: {number:,} episodes" for kind, number in kinds.most_common())
+    return ", ".join(f"{title_of(kind)}: {number:,} episodes" for kind, number in kinds.most_common())
 
 
 def _show_episode(rows: list[dict[str, Any]], console: Console) -> None:
@@ -136,7 +151,8 @@ def ingest_logs(source: Path, mapping: LogMapping, folder: Path, console: Consol
 def print_converted(converted: Converted, folder: Path, console: Console) -> None:
     """Print how much was converted and quarantined, and what to do next."""
     console.print(f"{converted.num_rows:,} transitions of {converted.num_episodes:,} episodes are in {folder}")
-    console.print(_named(converted.kinds), markup=False)
+    verdicts = ", ".join(converted.verdicts) or "nothing"
+    console.print(f"{_named(converted.kinds)}; verdicts from {verdicts}", markup=False)
     for reason, count in converted.reasons.most_common():
         console.print(f"quarantined {count:,}: {reason}", markup=False)
     if converted.reasons:

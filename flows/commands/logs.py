@@ -13,10 +13,19 @@ from schemas.records import Origin
 @app.command(epilog=examples("dreamgym ingest logs/ --dry-run"))
 def ingest(
     source: Annotated[Path, typer.Argument(help="A file of logs, or a folder of such files.", metavar="LOGS")],
-    mapping: Annotated[Path | None, typer.Option(help="TOML: what the logs say where (README, Your own logs).")] = None,
+    mapping: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML: what the logs say where. Keys: format, paths, constants, success_from, state_line, states, messages."
+        ),
+    ] = None,
     to: Annotated[Path | None, typer.Option(help="Folder for the transitions; empty: in this home.")] = None,
     success: Annotated[
         bool | None, typer.Option("--success/--failure", help="Outcome of all episodes, if the logs do not say it.")
+    ] = None,
+    draft: Annotated[
+        Path | None,
+        typer.Option(help="Write the mapping in use to this file, with comments, and stop.", metavar="TOML"),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what is understood of three episodes, and stop.")
@@ -39,6 +48,12 @@ def ingest(
     if logs.lacks_only_verdicts(found) and sys.stdin.isatty() and not as_json:
         log_mapping = logs.with_verdict(log_mapping, logs.asked_verdict(found, source, console))
         found = logs.show_samples(source, log_mapping, console)
+    if draft:
+        logs.write_draft(found, draft)
+        print_json({"source": str(source), "mapping": str(draft)}) if as_json else console.print(
+            f"next: correct {draft}, then dreamgym ingest {source} --mapping {draft}", markup=False, soft_wrap=True
+        )
+        return
     if dry_run:
         logs.require_understood(found, source)
         if as_json:

@@ -43,7 +43,7 @@ class MessageMapping(Section):
     """Split of a conversation's messages into actions and observations."""
 
     at: str = ""
-    """Path of the list of messages in a record; empty: `messages` or `conversations`."""
+    """Path of the list of messages in a record; empty: their usual names."""
     skip: int = Field(default=0, ge=0)
     """Number of leading messages to skip: greetings, rules, examples. System messages are always skipped."""
     action: Pattern = ""
@@ -63,7 +63,8 @@ class LogMapping(Section):
     """Kind of the log, by its name in tasks/logs/known_kinds.py; empty: detected per record. transitions: rows with the
     columns of schemas/tables.py. chat: conversations, as lists of messages."""
     paths: dict[LogField, str] = Field(default={})
-    """Dotted path of each field in a record, e.g. `meta.task.0.id`; default: the field's own name."""
+    """Dotted path of each field in a record, e.g. `meta.task.0.id`; default: its own name, or another usual one. Fields:
+    trajectory_id, task_id, instruction, family, source, success, reward, truncated."""
     constants: dict[LogField, bool | float | str] = Field(default={})
     """Values that are the same for all records."""
     success_from: float = 1.0

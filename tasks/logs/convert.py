@@ -47,7 +47,9 @@ class Converted(BaseModel):
     remarks: Counter[str] = Counter()
     """Number of episodes by what was changed in them, or contradicts itself."""
     kinds: Counter[str] = Counter()
-    """Number of episodes, accepted or not, by the kind of their log."""
+    """Number of episodes, accepted or not, by the name of their log's kind."""
+    verdicts: Counter[str] = Counter()
+    """Number of episodes by the field that gave their verdict."""
     finished: bool = False
 
 
@@ -83,6 +85,7 @@ def convert(
         converted.num_rows += len(good)
         converted.reasons.update(kind_of(one.reason) for one in bad)
         converted.kinds.update(one.kind for one in episodes if one.kind)
+        converted.verdicts.update(one.verdict_at for one in episodes if one.verdict_at)
         converted.remarks.update(remark for one in episodes for remark in one.remarks)
         _keep(folder, converted)
         on_part(converted)
@@ -100,7 +103,9 @@ class Samples:
     refused: list[Record] = field(default_factory=list)
     """One rejected record of each episode that would not."""
     kinds: Counter[str] = field(default_factory=Counter)
-    """Number of episodes by the kind of their log."""
+    """Number of episodes by the name of their log's kind."""
+    verdicts: Counter[str] = field(default_factory=Counter)
+    """Number of episodes by the field that gave their verdict."""
 
     @property
     def reasons(self) -> Counter[str]:
@@ -116,7 +121,8 @@ def samples(source: Path, mapping: LogMapping, count: int) -> Samples:
         good, bad = _sifted([episode])
         found.taken += [good.to_dict("records")] if len(good) else []
         found.refused += bad[:1]
-        found.kinds.update([episode.kind] if episode.kind else [])
+        found.kinds.update(filter(None, [episode.kind]))
+        found.verdicts.update(filter(None, [episode.verdict_at]))
         if len(found.taken) >= count:
             break
     return found

@@ -13,7 +13,7 @@ from schemas.recipes.log_mapping import LogMapping
 from schemas.tables import LOG_SCHEMA_VERSION
 from tasks.logs.clean_text import CUT, clean, short_state
 from tasks.logs.conversations import Conversation, conversation_of, requests_of
-from tasks.logs.known_kinds import CHAT, TRANSITIONS, kind_of_record, known_kinds, require_kind, title_of
+from tasks.logs.known_kinds import CHAT, TRANSITIONS, kind_of_record, known_kinds, require_kind
 from tasks.logs.log_kind import NOT_UNDERSTOOD, WHOLE, Recorded
 from tasks.logs.messages import messages_in, value_at
 from tasks.logs.sources.gathered import GatheredParts, temporary_parts
@@ -37,7 +37,9 @@ class Episode:
     remarks: tuple[str, ...] = ()
     """Changes that were made to what the log says, and contradictions in it."""
     kind: str = ""
-    """Kind of its log, in words; empty if it is not known."""
+    """Name of the kind of its log; empty if it is not known."""
+    verdict_at: str = ""
+    """Field that gave its verdict."""
 
 
 def episodes_in(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Episode]:
@@ -99,15 +101,15 @@ def _episodes(
 def _trajectories(records: Iterable[Record]) -> Iterator[Episode]:
     for _, some in groupby(records, lambda record: record.value.get("trajectory_id")):
         together = list(some)
-        yield Episode(together[0].where, [one.value for one in together], kind=title_of(TRANSITIONS))
+        yield Episode(together[0].where, [one.value for one in together], kind=TRANSITIONS)
 
 
 def _chat(record: Record, mapping: LogMapping) -> Episode:
     messages = messages_in(record.value, mapping.messages.at)
     if messages is None:
         reason = "has no list of messages: say where it is in messages.at"
-        return Episode(record.where, reason=reason, raw=_raw(record), kind=title_of(CHAT))
-    return _episode(Recorded(messages, record.value), record, mapping, title_of(CHAT))
+        return Episode(record.where, reason=reason, raw=_raw(record), kind=CHAT)
+    return _episode(Recorded(messages, record.value), record, mapping, CHAT)
 
 
 def _of_kind(
@@ -116,7 +118,7 @@ def _of_kind(
     try:
         parts = list(known_kinds()[kind].parts_of(record.value))
     except NOT_UNDERSTOOD as error:
-        yield Episode(record.where, reason=_not_understood(error), raw=_raw(record), kind=title_of(kind))
+        yield Episode(record.where, reason=_not_understood(error), raw=_raw(record), kind=kind)
         return
     for name, part in parts:
         if name == WHOLE:
@@ -129,21 +131,16 @@ def _recorded(
     kind: str, where: str, parts: list[dict[str, Any]], mapping: LogMapping, named: dict[str, Any]
 ) -> Iterator[Episode]:
     """Yield the episodes of parts that are complete."""
-    title = title_of(kind)
     try:
         found = list(known_kinds()[kind].recorded(parts))
     except NOT_UNDERSTOOD as error:
-        yield Episode(where, reason=_reason(error), raw=_raw(Record(where, {"parts": parts})), kind=title)
+        yield Episode(where, reason=_reason(error), raw=_raw(Record(where, {"parts": parts})), kind=kind)
         return
     for number, one in enumerate(found, 1):
         place = where if len(found) == 1 else f"{where}, episode {number}"
         fields = {**named, **{name: value for name, value in one.fields.items() if value is not None}}
-        yield _episode(
-            Recorded(one.messages, fields, one.remarks),
-            Record(place, {**fields, "messages": one.messages}),
-            mapping,
-            title,
-        )
+        record = Record(place, {**fields, "messages": one.messages})
+        yield _episode(Recorded(one.messages, fields, one.remarks), record, mapping, kind)
 
 
 def _episode(one: Recorded, record: Record, mapping: LogMapping, kind: str) -> Episode:
@@ -184,7 +181,8 @@ def _rows(one: Recorded, talk: Conversation, mapping: LogMapping, where: str, ki
         for turn, action in enumerate(talk.actions)
     ]
     cut = (CUT,) if any(is_cut for _, is_cut in states) else ()
-    return Episode(where, rows, remarks=(*one.remarks, *talk.remarks, *verdict.remarks, *cut), kind=kind)
+    remarks = (*one.remarks, *talk.remarks, *verdict.remarks, *cut)
+    return Episode(where, rows, remarks=remarks, kind=kind, verdict_at=verdict.found_at)
 
 
 def _field(record: dict[str, Any], mapping: LogMapping, name: Any, *other_names: str) -> Any:

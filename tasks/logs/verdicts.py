@@ -1,7 +1,7 @@
 """Verdict on an episode in a log: success, rewards of its steps, and whether it was stopped before its end."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,7 +20,8 @@ _SUCCESSES = (
     "target",
     "scores",
 )
-_REWARDS = ("reward", "final_reward", "total_reward", "rewards", "score", "reward_info.reward")
+REWARDS = ("reward", "final_reward", "total_reward", "rewards", "score", "reward_info.reward")
+"""Fields that hold rewards."""
 _STOPS = ("truncated", "stop_condition", "stop_reason", "exit_status", "termination_reason")
 _OUT_OF_STEPS = ("max_steps", "max_turns", "max_iterations", "limitsexceeded", "step_limit", "too_many_steps")
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "c": True, "i": False}
@@ -37,6 +38,8 @@ class Verdict:
     rewards: list[float]
     """Reward of each step."""
     truncated: bool
+    found_at: str
+    """Name of the field that gave the success, or else the reward."""
     remarks: tuple[str, ...] = ()
 
 
@@ -51,19 +54,20 @@ def verdict_on(said: Callable[..., Any], mapping: LogMapping, num_steps: int) ->
     Raises:
         ValueError: the record gives none.
     """
-    success = _first(as_success(said(name)) for name in _names(_SUCCESSES, mapping))
-    rewards = _first(as_rewards(said(name), num_steps) for name in _names(_REWARDS, mapping))
+    success_at, success = _first(said, as_success, _names(_SUCCESSES, mapping))
+    reward_at, rewards = _first(said, lambda value: as_rewards(value, num_steps), _names(REWARDS, mapping))
     if success is None and rewards is None:
         raise ValueError(NO_VERDICT)
-    truncated = any(is_truncated(said(name)) for name in _names(_STOPS, mapping))
+    truncated, found_at = any(is_truncated(said(name)) for name in _names(_STOPS, mapping)), success_at or reward_at
     if rewards is None:
-        return Verdict(bool(success), [*[0.0] * (num_steps - 1), float(bool(success))], truncated)
+        return Verdict(bool(success), [*[0.0] * (num_steps - 1), float(bool(success))], truncated, found_at)
     others = [said(name) for name in ("score",)] if "reward" not in mapping.paths else []
     earned = rewards[-1] >= mapping.success_from
     is_odd = (success is not None and success != earned and "success" not in mapping.paths) or any(
         isinstance(other, int | float) and (other >= mapping.success_from) != earned for other in others
     )
-    return Verdict(earned if success is None else success, rewards, truncated, (CONTRADICTION,) if is_odd else ())
+    remarks = (CONTRADICTION,) if is_odd else ()
+    return Verdict(earned if success is None else success, rewards, truncated, found_at, remarks)
 
 
 def _names(usual: Sequence[str], mapping: LogMapping) -> Sequence[str]:
@@ -71,8 +75,12 @@ def _names(usual: Sequence[str], mapping: LogMapping) -> Sequence[str]:
     return usual[:1] if usual[0] in {**mapping.paths, **mapping.constants} else usual
 
 
-def _first(verdicts: Iterable[_Verdict | None]) -> _Verdict | None:
-    return next((one for one in verdicts if one is not None), None)
+def _first(
+    said: Callable[[str], Any], read: Callable[[Any], _Verdict | None], names: Sequence[str]
+) -> tuple[str, _Verdict | None]:
+    """Return the first name whose field gives a verdict, and the verdict."""
+    verdicts = ((name, read(said(name))) for name in names)
+    return next((one for one in verdicts if one[1] is not None), ("", None))
 
 
 def as_success(value: Any) -> bool | None:

@@ -3,9 +3,11 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pandas as pd
@@ -341,6 +343,25 @@ def test_what_cannot_be_understood_at_all_is_an_error_that_says_what_to_do(tmp_p
     (tmp_path / "m.toml").write_text('format = "csv"')
     done = dreamgym_here(tmp_path / "home", "ingest", str(log), "--mapping", str(tmp_path / "m.toml"))
     assert (done.returncode, "format 'csv' of the mapping is not known" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("field", "name"), [("success", "solved"), ("reward", "final_reward")])
+def test_a_drafted_mapping_says_what_is_understood_and_is_one(tmp_path, field, name):
+    log = log_of(tmp_path / "a.jsonl", [{**chat(0), "success": None, name: 1}])
+    mapping = tmp_path / "m.toml"
+    done = dreamgym_here(tmp_path / "home", "ingest", str(log), "--draft", str(mapping))
+    assert done.returncode == 0, done.stderr
+    assert LogMapping.model_validate(tomllib.loads(mapping.read_text())) == LogMapping(
+        format="chat", paths={field: name}
+    )
+    uncommented = re.sub(r"^# (?=\w+ = )", "", mapping.read_text(), flags=re.MULTILINE)
+    full = LogMapping.model_validate(tomllib.loads(uncommented))
+    assert full.messages == LogMapping().messages
+    assert full.model_fields_set == set(LogMapping.model_fields)
+    used = dreamgym_here(tmp_path / "home", "ingest", str(log), "--mapping", str(mapping))
+    assert f"Chats: 1 episodes; verdicts from {field}" in used.stdout
+    again = dreamgym_here(tmp_path / "home", "ingest", str(log), "--draft", str(mapping))
+    assert (again.returncode, "is there already" in again.stderr) == (2, True)
 
 
 def test_a_log_without_verdicts_is_named_and_given_one_for_all(tmp_path):
