@@ -10,7 +10,7 @@ DreamGymError            exit 1: the run failed
 |-- EngineError          exit 1: an inference engine or endpoint cannot start, or refuses
 |   `-- EngineUnavailable  dead, hanging or answering nonsense; restarted, within limits
 |-- EnvironmentUnavailable exit 1: a real environment fails repeatedly
-|-- TrainingError        exit 1: a training on several ranks was cut off
+|-- TrainingError        exit 1: a training diverged, or was cut off on several ranks
 |-- ConflictError        exit 1: another process was faster
 `-- GateRefused          exit 3: evaluated, but not good enough
 """
@@ -61,7 +61,7 @@ class EnvironmentUnavailable(DreamGymError):
 
 
 class TrainingError(DreamGymError):
-    """A training on several ranks was cut off."""
+    """A training diverged, or was cut off on several ranks."""
 
 
 class ConflictError(DreamGymError):

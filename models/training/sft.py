@@ -19,10 +19,10 @@ from models.network.foreign.weights import ForeignWeights
 from models.network.head import target_logprobs
 from models.network.packed import forward
 from models.network.precision import matmul_dtype
-from models.network.sharding import all_reduce_sum, local_shards, num_ranks, rank, with_full_parameters
+from models.network.sharding import all_reduce_sum, full_tensor, local_shards, num_ranks, rank, with_full_parameters
 from models.network.transformer import Weights, weights_of
 from models.training.checkpoints import Checkpoints
-from schemas.errors import InputError
+from schemas.errors import InputError, TrainingError
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,9 @@ def fit(
         max_tokens: Maximum number of tokens that one rank computes at a time.
         relu_share: Share of negative inputs of the activation that are set to 0, drawn anew in each update.
         seed: Seed of these draws.
+
+    Raises:
+        TrainingError: a loss or a gradient is not finite; the network is as before that update.
     """
     optimizer = torch.optim.AdamW(network.parameters(), lr=0.0, betas=(0.9, 0.95), weight_decay=0.01)
     dtype = matmul_dtype(next(network.parameters()).device)
@@ -139,13 +142,22 @@ def fit(
         if relu_share:  # a resumed training draws as one that was not interrupted
             torch.manual_seed(seed + update * num_ranks() + rank())
         loss = backward(network, batch, dtype, max_tokens, relu_share)
-        nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        norm = full_tensor(nn.utils.clip_grad_norm_(network.parameters(), 1.0)).item()
+        _require_finite(loss, norm, update, num_updates, peak_learning_rate)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         on_update(SftProgress(update + 1, num_updates, loss, sum(len(e.ids) for e in batch)))
         if checkpoints:
             checkpoints.keep(network, optimizer, update + 1)
     network.eval()
+
+
+def _require_finite(loss: float, norm: float, update: int, num_updates: int, peak: float) -> None:
+    if not (math.isfinite(loss) and math.isfinite(norm)):
+        raise TrainingError(
+            f"update {update + 1} of {num_updates} of a fine-tuning has loss {loss} and gradient norm {norm}, at a learning rate "
+            f"of up to {peak:g}: lower sft.learning_rate of its section. Nothing of this stage is kept"
+        )
 
 
 def backward(

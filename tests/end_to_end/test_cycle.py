@@ -67,10 +67,14 @@ KEPT = (
 
 
 def started_in_a_terminal_of_its_own(home: Path, *arguments: str) -> subprocess.Popen[str]:
-    """Start a command in its own session, so that a signal reaches all its processes as Ctrl-C does."""
+    """Start a command in its own session, so that a signal reaches all its processes as Ctrl-C does.
+
+    Its surroundings name a proxy that is dead: nothing that a run asks of its own servers goes through it.
+    """
+    proxy = dict.fromkeys(("HTTP_PROXY", "http_proxy"), "http://127.0.0.1:9")
     return subprocess.Popen(
         [COMMAND, *arguments],
-        env=environment(home),
+        env={**environment(home), **proxy, "NO_PROXY": "", "no_proxy": ""},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -6,7 +6,8 @@ from torch.testing import assert_close
 
 from models.network.transformer import activation
 from models.training.checkpoints import Checkpoints
-from models.training.sft import Example, backward, fit, repeated
+from models.training.sft import Example, SftProgress, backward, fit, repeated
+from schemas.errors import TrainingError
 from tests.unit.tiny import tiny_network
 
 BATCH = [Example.of((list(range(1, 20 + n)), False), (list(range(20, 24 + 5 * n)), True)) for n in range(5)]
@@ -73,3 +74,17 @@ def test_an_interrupted_training_with_stochastic_activations_ends_as_one_that_wa
     resumed = trained(6, Checkpoints(tmp_path, every_s=0.0))
     for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_a_training_that_diverges_stops_before_it_spoils_the_weights(value):
+    network = tiny_network(seed=1)
+    stream = repeated(BATCH, 64, seed=0)
+
+    def spoil(progress: SftProgress) -> None:
+        if progress.update == 2:
+            next(iter(network.parameters())).data[0] = value
+
+    with pytest.raises(TrainingError, match=r"update 3 of 5 .* lower sft\.learning_rate"):
+        fit(network, stream, 5, 1e-3, spoil)
+    assert all(torch.isfinite(one).all() for one in list(network.parameters())[1:])
