@@ -27,8 +27,8 @@ from schemas.policies import PolicyName
 from schemas.records import AgentTask, Step
 
 if TYPE_CHECKING:
+    from infra.progress.progress import Display
     from infra.serving.single_player import SinglePlayerEnvironment
-    from infra.tracking.progress import Display
     from models.rollout.agent import Agent
     from schemas.recipes.recipe import Recipe
 
@@ -208,7 +208,7 @@ def _name(run: Run | str) -> str:
 def _display(*, quiet: bool) -> "Display":
     from rich.console import Console
 
-    from infra.tracking.progress import Display
+    from infra.progress.progress import Display
 
     return Display(Console(stderr=True, highlight=False, quiet=quiet))
 

@@ -55,7 +55,7 @@ def _run(recipe: str, name: str, seed: int, changes: list[str], *, baseline: boo
     from flows.running.results import DREAM_TRAINING, training_seconds
     from flows.running.run_recipe import run_real_only, run_recipe
     from flows.stage import Stage
-    from infra.tracking.progress import Display
+    from infra.progress.progress import Display
 
     loaded = load_recipe(recipe, [*_COMPARABLE, *changes, f"seed={seed}"])
     display = Display()

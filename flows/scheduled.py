@@ -16,7 +16,7 @@ from flows.runs.find_run import find_run
 from flows.services.maintenance import in_words, tidy_up
 from flows.stage import Stage
 from infra.orchestration.announcements import POLICY_PROMOTED, TRANSITIONS_COMMITTED, claim
-from infra.tracking.progress import Display
+from infra.progress.progress import Display
 from schemas.recipes.recipe import Recipe
 from schemas.runs import Trigger
 

@@ -131,7 +131,7 @@ def trained_for_real(recipe: Recipe, run_id: str, num_rounds: int) -> dict[str, 
     from flows.loop.run_session import run_session
     from flows.running.results import REAL_TRAINING, training_seconds
     from flows.running.run_flow import run_flow
-    from infra.tracking.progress import Display
+    from infra.progress.progress import Display
 
     display = Display()
     with run_session(recipe, run_id, display):
@@ -146,7 +146,7 @@ def _dreamt(recipe: Recipe) -> dict[str, Any]:
     from flows.running.results import DREAM_TRAINING, training_seconds
     from flows.running.run_recipe import run_recipe
     from flows.stage import Stage
-    from infra.tracking.progress import Display
+    from infra.progress.progress import Display
 
     summary = run_recipe(recipe, Stage.EVALUATE, Display())
     successes, dreams = successes_of(summary), summary["lineage"]["dreams"]

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from infra.progress.progress import Display
 from infra.promotion.ledger import Ledger
 from infra.promotion.registry import Registry
 from infra.settings import settings
 from infra.storage.blobs import Blobs, open_blobs
 from infra.storage.object_store import ObjectStore
-from infra.tracking.progress import Display
 from infra.tracking.steps import Steps
 from infra.tracking.tracker import Tracker
 from schemas.errors import DreamGymError

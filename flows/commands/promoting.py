@@ -56,7 +56,7 @@ def promote(
     summary = find_run(run)
     embed_prefect_here()
     from flows.promotion.promote_run import promote_run
-    from infra.tracking.progress import Display
+    from infra.progress.progress import Display
 
     outcome = promote_run(summary, policy, Display(), again=again)
     print_json({"run_id": summary["run_id"], "outcome": outcome}) if as_json else typer.echo(outcome)

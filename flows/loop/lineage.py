@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from infra.context import objects, run_context
-from infra.tracking.stage_labels import EVALUATION_LABELS
+from infra.progress.stage_labels import EVALUATION_LABELS
 from schemas.plain import restored
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference, Trajectory

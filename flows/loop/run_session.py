@@ -8,15 +8,15 @@ from prefect.client.schemas import FlowRun
 
 from infra.context import RunContext, blobs, objects, run_context, set_run_context
 from infra.orchestration.prefect_server import await_prefect
+from infra.progress.progress import Display
+from infra.progress.stage_labels import STAGE_LABELS
 from infra.running.interrupts import deferred_interrupts, ends_by_interrupt
 from infra.running.reachable import prefect_is_away
 from infra.settings import settings
 from infra.storage.blobs import require_conditional_puts
 from infra.storage.lease import Lease
 from infra.tracking.code_tags import code_tags
-from infra.tracking.progress import Display
 from infra.tracking.reaper import FLOW_RUN_TAG, close_abandoned_runs
-from infra.tracking.stage_labels import STAGE_LABELS
 from infra.tracking.tracker import Tracker, mlflow_is_away
 from schemas.errors import StorageError
 from schemas.recipes.recipe import Recipe

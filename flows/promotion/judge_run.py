@@ -7,8 +7,8 @@ from prefect import flow
 from flows.loop.evaluate_and_judge import evaluate_and_judge, evaluate_and_judge_fine_tuned
 from flows.loop.lineage import Lineage
 from flows.loop.run_session import run_session
+from infra.progress.progress import Display
 from infra.storage.run_records import record_of, save_record
-from infra.tracking.progress import Display
 from schemas.plain import plain, restored
 from schemas.policies import GATES, PolicyName
 from schemas.recipes.recipe import Recipe, stored_recipe

@@ -9,8 +9,8 @@ import socket
 
 from flows.runs.find_run import candidates_of
 from infra.orchestration.prefect_server import is_server_named
+from infra.progress.progress import Display
 from infra.storage.run_records import record_of, save_record
-from infra.tracking.progress import Display
 from schemas.errors import InputError
 from schemas.plain import references_in, restored
 from schemas.policies import GATES, PolicyName

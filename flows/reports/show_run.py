@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from infra.tracking.stage_labels import stage_label
+from infra.progress.stage_labels import stage_label
 from schemas.policies import POLICY_LABELS, REGISTERED_MODEL
 
 

@@ -11,7 +11,7 @@ from flows.loop.evaluate_and_judge import held_out
 from flows.loop.lineage import Lineage
 from flows.loop.run_session import run_session
 from flows.reports.compare_runs import successes_of
-from infra.tracking.progress import Display
+from infra.progress.progress import Display
 from models.measurement.intervals import paired_gain
 from schemas.errors import InputError
 from schemas.plain import restored

@@ -7,8 +7,8 @@ from prefect import flow
 from flows.loop.lineage import Lineage
 from flows.loop.run_session import run_session
 from infra.context import run_context
+from infra.progress.progress import Display
 from infra.storage.run_records import record_of, save_record
-from infra.tracking.progress import Display
 from schemas.plain import plain, restored
 from schemas.recipes.recipe import Recipe, stored_recipe
 from schemas.records import Reference

@@ -12,7 +12,7 @@ from schemas.recipes.recipe import Recipe
 from schemas.runs import Record, Trigger
 
 if TYPE_CHECKING:
-    from infra.tracking.progress import Display
+    from infra.progress.progress import Display
 
 
 def run_in_process(recipe: Recipe, until: Stage, display: "Display | None" = None, *, again: bool = False) -> Record:
@@ -33,7 +33,7 @@ def run_in_process(recipe: Recipe, until: Stage, display: "Display | None" = Non
         open_prefect()  # the server starts in parallel to these imports; those of the flow wait until it has work
         from flows.planning.require_methods import require_methods
         from flows.running.begin_run import begin_run
-        from infra.tracking.progress import Display
+        from infra.progress.progress import Display
 
         require_methods(recipe)
         display = display or Display()
@@ -58,7 +58,7 @@ def evaluate_in_process(
     with restored_interrupts(), redirect_stdout(sys.stderr):
         open_prefect()
         from flows.running.evaluate_model import EndpointModel, evaluate_model
-        from infra.tracking.progress import Display
+        from infra.progress.progress import Display
 
         return evaluate_model(recipe, against, Display(), EndpointModel(*endpoint) if endpoint else None)
 
@@ -73,6 +73,6 @@ def judge_in_process(record: Record, model: str, num_transitions: int) -> dict[s
     with restored_interrupts(), redirect_stdout(sys.stderr):
         open_prefect()
         from flows.running.judge_dreams import judge_dreams
-        from infra.tracking.progress import Display
+        from infra.progress.progress import Display
 
         return judge_dreams(record, model, num_transitions, Display())

@@ -27,11 +27,11 @@ from flows.running.run_flow import run_flow
 from flows.running.run_note import note_of
 from flows.stage import Stage
 from infra.context import ledger, objects, replay_store, run_context
+from infra.progress.progress import Display
 from infra.running.interrupts import ends_by_interrupt
 from infra.storage.run_records import record_of, save_record, save_steps, steps_of
 from infra.tracking.code_tags import git_commit
 from infra.tracking.costs import CostTracker
-from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from schemas.errors import InputError
 from schemas.plain import plain, restored

@@ -1,8 +1,8 @@
 """Extent of a run: its stages and rounds, and the time that it took last time."""
 
 from flows.stage import Stage
+from infra.progress.progress_views import duration
 from infra.storage.run_records import records
-from infra.tracking.progress_views import duration
 from schemas.recipes.recipe import Recipe
 
 

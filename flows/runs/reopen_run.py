@@ -1,8 +1,8 @@
 """Make a finished run the current one, so that what it made can be loaded and used."""
 
 from infra.context import RunContext, set_run_context
+from infra.progress.progress import Display
 from infra.settings import settings
-from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from schemas.recipes.recipe import Recipe, stored_recipe
 from schemas.runs import Record

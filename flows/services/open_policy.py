@@ -2,7 +2,7 @@
 
 from flows.runs.find_policy import FoundPolicy
 from flows.runs.reopen_run import reopen_run
-from infra.tracking.progress import Display
+from infra.progress.progress import Display
 from models.rollout.agent import Agent
 from models.text.policies.policy_formats import open_policy_format
 from schemas.errors import InputError

@@ -12,11 +12,11 @@ import uvicorn
 
 from flows.planning.check_serving import find_dream
 from flows.runs.reopen_run import reopen_run
+from infra.progress.progress import Display
 from infra.serving.messages import MAX_ACTION_CHARACTERS
 from infra.serving.openenv import Limits, Served, app_of
 from infra.serving.single_player import SinglePlayerEnvironment
 from infra.settings import settings
-from infra.tracking.progress import Display
 from schemas.plain import restored
 from tasks.data.pool_tasks import tasks_in
 from tasks.playing.play import dream_environment

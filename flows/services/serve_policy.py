@@ -8,9 +8,9 @@ from fastapi import FastAPI
 
 from flows.runs.find_policy import FoundPolicy
 from flows.services.open_policy import reopen_run_of
+from infra.progress.progress import Display
 from infra.serving.chat_completions import completions_app
 from infra.settings import settings
-from infra.tracking.progress import Display
 from models.network.language_model import LanguageModel
 from models.rollout.conversations import Conversations
 from schemas.recipes.recipe import Recipe

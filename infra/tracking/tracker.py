@@ -22,13 +22,15 @@ os.environ.setdefault("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", "false")  # the outbo
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
 
 from mlflow import MlflowClient
-from mlflow.entities import Dataset, DatasetInput, Metric, Param, Run, RunTag
+from mlflow.entities import Dataset, DatasetInput, LifecycleStage, Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import INTERNAL_ERROR, TEMPORARILY_UNAVAILABLE, ErrorCode
 
 from infra.running.interrupts import deferred_interrupts
 from infra.running.reachable import require_server
 from infra.settings import Settings
+from infra.tracking.embedded_mlflow import move_artifacts, opened_alone
+from infra.tracking.names import tracked_name
 from infra.tracking.outbox import Outbox
 from infra.tracking.traces import trace_rollout
 from schemas.errors import StorageError
@@ -68,8 +70,9 @@ class Tracker:
         self.run_id = run_id
         require_server("MLflow", settings.tracking, "/health")
         try:
-            self.client = MlflowClient(settings.tracking)
-            self.experiment_id = self._experiment(settings)
+            with opened_alone(settings):
+                self.client = MlflowClient(settings.tracking)
+                self.experiment_id = self._experiment(settings)
             self.parent = self._run(run_id, {"run_id": run_id, "stage": "cycle", **tags})
         except (MlflowException, OSError, ImportError) as error:
             raise StorageError(f"cannot use MLflow at {settings.tracking_shown}: {error}") from error
@@ -78,11 +81,16 @@ class Tracker:
         self._parent_stage = self._open("cycle", lambda: self.parent.info.run_id)
 
     def _experiment(self, settings: Settings) -> str:
+        """Return the id of the experiment: made, brought back if it was deleted, and moved with an embedded database."""
         found = self.client.get_experiment_by_name(EXPERIMENT)
-        if found is not None:
-            return found.experiment_id
         location = None if settings.tracking_uri.get_secret_value() else self._artifacts.as_uri()
-        return self.client.create_experiment(EXPERIMENT, artifact_location=location, tags=_EXPERIMENT_TAGS)
+        if found is None:
+            return self.client.create_experiment(EXPERIMENT, artifact_location=location, tags=_EXPERIMENT_TAGS)
+        if found.lifecycle_stage == LifecycleStage.DELETED:
+            self.client.restore_experiment(found.experiment_id)
+        if location and found.artifact_location != location:
+            move_artifacts(settings, found.artifact_location, location)
+        return found.experiment_id
 
     def _run(self, name: str, tags: dict[str, str]) -> Run:
         query = " and ".join(f"tags.{key} = '{tags[key]}'" for key in ("run_id", "stage"))
@@ -176,12 +184,18 @@ class Stage:
         self._ship(entry)
 
     def _ship(self, entry: dict[str, Any]) -> None:
-        metrics = [Metric(key, value, entry["time_ms"], entry["step"]) for key, value in entry["metrics"].items()]
-        self._outbox.put(lambda: self._client.log_batch(self._run_id(), metrics=metrics[:_MAX_METRICS_PER_CALL]))
+        given = [
+            Metric(tracked_name(key), value, entry["time_ms"], entry["step"]) for key, value in entry["metrics"].items()
+        ]
+        for start in range(0, len(given), _MAX_METRICS_PER_CALL):
+            self._outbox.put(partial(self._send, given[start : start + _MAX_METRICS_PER_CALL]))
+
+    def _send(self, metrics: Sequence[Metric]) -> None:
+        self._client.log_batch(self._run_id(), metrics=metrics)
 
     def log_params(self, params: Mapping[str, Any]) -> None:
         """Log parameters; they never change within a run."""
-        given = [Param(key, str(value)[:500]) for key, value in params.items()]
+        given = [Param(tracked_name(key), str(value)[:500]) for key, value in params.items()]
         self._outbox.put(lambda: self._client.log_batch(self._run_id(), params=given))
 
     def set_tags(self, tags: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from infra.context import replay_store, run_context
 from infra.environments.by_name import open_environment
-from infra.tracking.progress import Report
+from infra.progress.progress import Report
 from models.methods.behaviours import Behaviour
 from models.methods.method import open_method
 from schemas.errors import DataError

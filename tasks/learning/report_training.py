@@ -3,7 +3,7 @@
 import time
 
 from infra.context import run_context
-from infra.tracking.progress import Report
+from infra.progress.progress import Report
 from models.training.sft import SftProgress
 
 _LOG_EVERY = 20

@@ -12,9 +12,9 @@ from typing import Any, cast, get_type_hints
 from pydantic import TypeAdapter
 
 from infra.context import RunContext, run_context, set_run_context
+from infra.progress.progress import Display
 from infra.running.ray_cluster import on_ray
 from infra.settings import settings
-from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from infra.tracking.worker_metrics import Notes
 from schemas.errors import InputError

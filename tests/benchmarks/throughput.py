@@ -15,7 +15,7 @@ from rich.table import Table
 from flows.runs.find_run import find_run
 from flows.services.serve_experience_model import dream_of
 from infra.environments.by_name import open_environment
-from infra.tracking.progress import Display
+from infra.progress.progress import Display
 from schemas.plain import restored
 from schemas.ports import Environment
 from schemas.recipes.recipe import Recipe

@@ -6,8 +6,8 @@ from queue import Queue
 from rich.console import Console
 
 from infra.context import RunContext, ledger, objects, registry, set_run_context
+from infra.progress.progress import Display
 from infra.settings import settings
-from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from schemas.errors import DreamGymError
 from schemas.ledger import Decision, History

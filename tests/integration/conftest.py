@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from infra.context import RunContext, set_run_context
+from infra.progress.progress import Display
 from infra.settings import settings
-from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from models.network.language_model import load_model
 from tasks.backbones.find_backbone import SHIPPED

@@ -5,7 +5,7 @@ import json
 from rich.console import Console
 
 from infra.context import RunContext, set_run_context
-from infra.tracking.progress import Display
+from infra.progress.progress import Display
 from infra.tracking.worker_metrics import Notes
 from models.network.language_model import load_model
 from models.training.sft import Example

@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 
 from infra.context import RunContext, replay_store, set_run_context
+from infra.progress.progress import Display
 from infra.settings import settings
 from infra.storage.replay_store import ReplayStore
-from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from models.retrieval.encoders import HashingEncoder
 from schemas.recipes.data import RetrievalRecipe

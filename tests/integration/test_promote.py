@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from infra.context import RunContext, ledger, objects, registry, set_run_context
+from infra.progress.progress import Display
 from infra.promotion.registry import CHALLENGER, CHAMPION, REAL_CANDIDATE
 from infra.settings import settings
-from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from schemas.errors import ConflictError, GateRefused, InputError, IntegrityError, StorageError
 from schemas.ledger import Decision

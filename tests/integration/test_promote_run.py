@@ -10,8 +10,8 @@ from rich.console import Console
 
 from flows.promotion.promote_run import promote_run
 from infra.context import RunContext, ledger, objects, set_run_context
+from infra.progress.progress import Display
 from infra.settings import settings
-from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from schemas.errors import GateRefused
 from schemas.plain import plain

@@ -14,9 +14,9 @@ from rich.console import Console
 from sqlalchemy import Engine, event
 
 from flows.loop.run_session import run_session
+from infra.progress.progress import Display
 from infra.running.interrupts import handle_interrupts, restored_interrupts
 from infra.settings import settings
-from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from schemas.recipes.recipe import Recipe
 

@@ -8,8 +8,8 @@ from prefect.testing.utilities import prefect_test_harness
 from rich.console import Console
 
 from infra.context import RunContext, blobs, set_run_context
+from infra.progress.progress import Display
 from infra.settings import settings
-from infra.tracking.progress import Display
 from infra.tracking.tracker import Tracker
 from schemas.records import Reference
 from tasks.running.versioned import versioned_task

@@ -6,8 +6,8 @@ import threading
 import pytest
 from rich.console import Console
 
+from infra.progress.progress import Display
 from infra.running.prefetch import Prefetcher
-from infra.tracking.progress import Display
 
 
 @pytest.mark.parametrize("beside", [False, True])

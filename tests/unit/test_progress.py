@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from infra.tracking.progress import Display
-from infra.tracking.progress_views import duration
+from infra.progress.progress import Display
+from infra.progress.progress_views import duration
 
 EVENING = datetime(2026, 11, 26, 22, 0, 0)
 

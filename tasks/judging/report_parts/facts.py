@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from infra.pages.charts import long_bars
 from infra.pages.wording import count, moment
-from infra.tracking.stage_labels import stage_label
+from infra.progress.stage_labels import stage_label
 from schemas.recipes.recipe import Recipe
 from schemas.runs import Record
 

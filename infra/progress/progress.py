@@ -8,10 +8,10 @@ from datetime import datetime
 
 from rich.console import Console
 
+from infra.progress.progress_views import LiveView, PlainView, Report, sentence
+from infra.progress.slowdown import Slowdown
 from infra.running.interrupts import stop_if_requested
 from infra.tracking.costs import CostTracker
-from infra.tracking.progress_views import LiveView, PlainView, Report, sentence
-from infra.tracking.slowdown import Slowdown
 
 _REMEDY = (
     "Other processes are using the cores: end them, or run the same command again with DREAMGYM_NUM_THREADS set to the "
