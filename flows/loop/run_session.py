@@ -61,6 +61,8 @@ def _tracked(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> Ite
                 tracker.close("KILLED" if ends_by_interrupt(error) else "FAILED")
         raise
     tracker.close("FINISHED")
+    if refused := tracker.refusals:
+        display.say(f"MLflow refused {len(refused)} entries, which are in the journal; the first: {refused[0]}")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Outbox: entries are delivered in order in the background, and retried until they arrive."""
+"""Outbox: entries are delivered in order in the background, and retried until they arrive or are refused for good."""
 
 import threading
 import time
@@ -26,19 +26,15 @@ class Outbox:
         self._receiver, self._may_pass = receiver, may_pass
         self._waiting: deque[Delivery] = deque()
         self._changed = threading.Condition()
-        self._refused: Exception | None = None
+        self.refusals: list[str] = []
+        """Errors of entries that the receiver refused for good; later entries are still delivered."""
         self._last_error: Exception | None = None
         self._closed = False
         self._thread = threading.Thread(target=self._deliver_on, name=f"outbox for {receiver}", daemon=True)
         self._thread.start()
 
     def put(self, delivery: Delivery) -> None:
-        """Queue a delivery; it must be safe to repeat.
-
-        Raises:
-            StorageError: the receiver refused an earlier delivery for good.
-        """
-        self._raise_if_refused()
+        """Queue a delivery; it must be safe to repeat."""
         with self._changed:
             self._waiting.append(delivery)
             self._changed.notify_all()
@@ -51,34 +47,29 @@ class Outbox:
         self._thread.join(_LAST_DELIVERY_S)
 
     def flush(self, timeout_s: float) -> None:
-        """Wait until everything is delivered.
+        """Wait until everything is delivered or refused.
 
         Raises:
-            StorageError: the time is up, or the receiver refused a delivery for good.
+            StorageError: the time is up.
         """
         with self._changed:
-            arrived = self._changed.wait_for(lambda: self._refused or not self._waiting, timeout_s)
-        self._raise_if_refused()
+            arrived = self._changed.wait_for(lambda: not self._waiting, timeout_s)
         if not arrived:
             raise StorageError(
                 f"{self._receiver} has not taken {len(self._waiting)} entries within {timeout_s:.0f} s: {self._last_error}. "
                 "They are in the journal; run the same command again when it answers"
             ) from self._last_error
 
-    def _raise_if_refused(self) -> None:
-        if self._refused:
-            raise StorageError(f"{self._receiver} refused an entry: {self._refused}") from self._refused
-
     def _deliver_on(self) -> None:
         while first := self._next():
             try:
                 first()
-            except Exception as error:  # any error: the sender's next call reports it
+            except Exception as error:  # any error: what is tracked must not end what is done
                 self._last_error = error
                 if self._may_pass(error):
                     time.sleep(_RETRY_AFTER_S)
                     continue
-                self._refused = error
+                self.refusals.append(str(error))
             with self._changed:
                 self._waiting.popleft()
                 self._changed.notify_all()

@@ -118,6 +118,11 @@ class Tracker:
         journal = self._journals / f"{name.replace(' ', '-')}.jsonl"
         return Stage(self.client, self.experiment_id, self._outbox, find_run, journal)
 
+    @property
+    def refusals(self) -> list[str]:
+        """Errors of entries that MLflow refused."""
+        return self._outbox.refusals
+
     def flush(self, timeout_s: float = 60) -> None:
         """Wait until MLflow has received everything that was logged.
 

@@ -96,3 +96,14 @@ def test_more_metrics_than_mlflow_takes_at_once_are_all_logged(home):
     client = run(home, "r-2", **{f"m{number}": float(number) for number in range(1500)})
     found, _ = client.search_runs(["1"])
     assert len(found.data.metrics) == 1500
+
+
+def test_a_run_whose_entry_is_refused_goes_on_and_ends_as_finished(home):
+    tracker = Tracker(Settings(home=home), "r-2", {})
+    tracker.cycle().log_params({"seed": 0})
+    tracker.cycle().log_params({"seed": 1})  # a parameter never changes
+    tracker.cycle().log_metrics({"success": 1.0})
+    tracker.close("FINISHED")
+    assert ["Changing param values" in one for one in tracker.refusals] == [True]
+    found = tracker.client.get_run(tracker.parent.info.run_id)
+    assert (found.info.status, found.data.metrics, found.data.params) == ("FINISHED", {"success": 1.0}, {"seed": "0"})
