@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,6 +20,8 @@ from schemas.tables import AGENT_TASKS_SCHEMA, EVALUATIONS_SCHEMA, QUARANTINE_SC
 
 _UPSERT_ROWS = 20_000
 _NAMES_PER_QUERY = 1_000
+_MAX_FRAGMENTS = 48
+"""Number of fragments of a table above which they are put together before a write."""
 _SCHEMAS = {"quarantine": QUARANTINE_SCHEMA, "agent_tasks": AGENT_TASKS_SCHEMA, "evaluations": EVALUATIONS_SCHEMA}
 
 
@@ -53,6 +55,7 @@ class ReplayStore:
             return
         with _errors_explained(f"write {len(rows)} rows to {self._uri}/{table}, whose other rows are intact"):
             opened = self._open_for(table, _schema_of(table, rows[0]))
+            _compact_if_scattered(opened)
             for start in range(0, len(rows), _UPSERT_ROWS):
                 batch = arrow.Table.from_pylist(list(rows[start : start + _UPSERT_ROWS]), schema=opened.schema)
                 merge = opened.merge_insert("row_id").when_not_matched_insert_all()
@@ -173,6 +176,16 @@ class ReplayStore:
         if difference := _difference(opened.schema, expected):
             raise StorageError(f"table {table} in {self._uri} has another schema: {difference}")
         return opened
+
+
+def _compact_if_scattered(opened: Any) -> None:
+    """Put the fragments of a table together once they are many: every write reads them all for the ids in them."""
+    dataset = opened.to_lance()
+    if len(dataset.get_fragments()) < _MAX_FRAGMENTS:
+        return
+    with suppress(OSError, RuntimeError, ValueError):  # another process wrote or compacted at the same time
+        dataset.optimize.compact_files()
+    opened.checkout_latest()
 
 
 @contextmanager

@@ -114,6 +114,19 @@ def test_upserting_twice_adds_nothing(settings):
 
 
 @pytest.mark.integration
+def test_a_table_of_many_writes_is_put_together_and_pinned_versions_stay(settings):
+    store = ReplayStore(settings)
+    store.upsert("agent_tasks", [row("first")], tag="logs")
+    for number in range(60):
+        store.upsert("agent_tasks", [row(f"r{number}")])
+    store.upsert("agent_tasks", [row("first", task="changed")])
+    table = store._database.open_table("agent_tasks")
+    assert len(table.to_lance().get_fragments()) < 50
+    assert len(store.read("agent_tasks")) == 61
+    store.verify("agent_tasks", {"logs"})
+    assert [one["task_id"] for one in store.read("agent_tasks", as_of="logs")] == ["t"]
+
+
 def test_a_pinned_version_stays_as_it_was(settings):
     store = ReplayStore(settings)
     store.upsert("agent_tasks", [row("a")])
