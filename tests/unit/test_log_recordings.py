@@ -114,6 +114,12 @@ def test_every_session_is_the_same_episode(tmp_path, records, name, kind):
     assert one.rows[-1]["instruction"] == "Find it."
 
 
+def test_a_message_without_a_parent_follows_the_line_before_it(tmp_path):
+    compacted = [*CLAUDE_CODE[:-2], {**CLAUDE_CODE[-2], "parentUuid": None}, CLAUDE_CODE[-1]]
+    (one,) = episodes(tmp_path, compacted, success=True)
+    assert actions(one) == FOUND
+
+
 def test_two_sessions_may_be_in_one_file_and_a_report_is_a_verdict(tmp_path):
     other = [{**one, "sessionId": "s2"} for one in CLAUDE_CODE if "sessionId" in one]
     both = [one for pair in zip(CLAUDE_CODE[1:], other, strict=True) for one in pair]
@@ -224,6 +230,8 @@ def test_text_of_react_agents_holds_episodes(tmp_path):
     (one,) = episodes(tmp_path, HOTPOT, "b.txt", success=True)
     assert actions(one) == ["Search[tower]", "Finish[Paris]"]
     assert (one.rows[0]["thought"], one.rows[1]["state"]) == ("I search for it.", "- line 1: It is in Paris.")
+    right, wrong = (HOTPOT + f"Observation 2: Answer is {verdict}\n" for verdict in ("CORRECT", "INCORRECT"))
+    assert [one.rows[-1]["success"] for one in episodes(tmp_path, right + wrong, "c.txt")] == [True, False]
 
 
 def test_actions_that_are_named_are_taken_and_a_greeting_is_none(tmp_path):

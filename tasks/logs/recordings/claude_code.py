@@ -24,10 +24,17 @@ def parts_of(record: dict[str, Any]) -> list[Part]:
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
-    """Yield the conversation that leads to the last message: a message that was edited leaves a branch behind."""
-    by_id = {one["uuid"]: one for one in parts}
-    way, at = list[dict[str, Any]](), parts[-1]["uuid"]
-    while at in by_id:
-        way.append(by_id.pop(at))
-        at = way[-1].get("parentUuid")
-    yield Recorded([one["message"] for one in reversed(way)], {"source": "Claude Code"})
+    """Yield the conversation that leads to the last message: a message that was edited leaves a branch behind.
+
+    A message that names none before it, as after a compaction, follows the line before it.
+    """
+    places: dict[str, int] = {}
+    for place, one in enumerate(parts):
+        places.setdefault(one["uuid"], place)
+    way, at = list[dict[str, Any]](), len(parts) - 1
+    while at >= 0:
+        way.append(parts[at]["message"])
+        parent = parts[at].get("parentUuid") or parts[at].get("logicalParentUuid")
+        before = places.get(parent, at) if parent else at
+        at = before if before < at else at - 1
+    yield Recorded(way[::-1], {"source": "Claude Code"})

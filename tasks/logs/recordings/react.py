@@ -12,6 +12,7 @@ TITLE, SPANS_FILES = "Text of ReAct agents", False
 _PROMPT = re.compile(r"^> ?(?=\S)", re.MULTILINE)
 _LABEL = re.compile(r"^(Question|Thought|Action|Observation)(?: \d+)?: ?", re.MULTILINE)
 _STATUS = re.compile(r"^STATUS: *(OK|FAIL)\b.*$", re.MULTILINE)
+_ANSWER = re.compile(r"\bAnswer is (CORRECT|INCORRECT)\b")
 _TASK = re.compile(r"[Yy]our task is to: *(.+?)\.?$", re.MULTILINE)
 
 
@@ -68,7 +69,13 @@ def _labelled(text: str) -> Iterator[Recorded]:
         role = "assistant" if label in ("Thought", "Action") else "user"
         words = {"content": "", "reasoning": said} if label == "Thought" else {"content": said}
         episodes[-1].append({"role": role, **words})
-    yield from (Recorded(one, {}) for one in episodes)
+    yield from (Recorded(one, {"success": _judged(one)}) for one in episodes)
+
+
+def _judged(messages: list[Message]) -> bool | None:
+    """Return what the last observation says of the answer, as HotpotQA's environment does; None if it is not judged."""
+    verdict = _ANSWER.search(messages[-1]["content"])
+    return verdict[1] == "CORRECT" if verdict else None
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
