@@ -65,7 +65,9 @@ def _inner(record: Record) -> list[Record]:
     """Return the episodes inside a record, as the samples of an evaluation; the record itself if there are none."""
     for name in _EPISODES:
         inner = record.value.get(name)
-        if isinstance(inner, list) and inner and all(isinstance(one, dict) for one in inner):
+        if not isinstance(inner, list) or messages_in(record.value, "") is not None:
+            continue
+        if inner and all(isinstance(one, dict) for one in inner):
             return [Record(f"{record.where}, {name} {number}", one) for number, one in enumerate(inner, 1)]
     return [record]
 

@@ -134,6 +134,13 @@ def test_samples_of_an_evaluation_are_episodes(tmp_path):
     assert found[0].where == "eval.json line 1, samples 1"
 
 
+def test_a_chat_with_records_of_another_kind_beside_its_messages_is_one_episode(tmp_path):
+    log = tmp_path / "a.jsonl"
+    log.write_text(json.dumps({"id": 1, "messages": SHAPES["OpenAI"], "data": [{"rows": 3}], "success": True}))
+    (one,) = episodes_in({"a.jsonl": log}, LogMapping())
+    assert len(one.rows) == 2
+
+
 def verdict(record: dict, num_steps: int = 3, mapping: LogMapping | None = None):
     mapping = mapping or LogMapping()
     found = verdict_on(partial(_field, record, mapping), mapping, num_steps)
