@@ -11,9 +11,8 @@ RUN ?=
 run: .venv/installed
 	$(BIN)/dreamgym run $(RECIPE)
 
-# Tests wait for servers and clocks about a third of the time, so that three processes keep two cores busy.
 test: .venv/installed-dev lint
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
