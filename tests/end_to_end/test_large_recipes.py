@@ -87,11 +87,10 @@ def _once_it_listens(client: openai.OpenAI, **asked: Any) -> Any:
 
 @pytest.mark.e2e
 @pytest.mark.usefixtures("shared_prefect")
-@pytest.mark.parametrize(("recipe", "kind"), [("qwen2.5-7b-alfworld", "qwen2"), ("alfworld-8b", "llama")])
-def test_alfworld_goes_through_a_whole_cycle(tmp_path, monkeypatch, recipe, kind):
+def test_alfworld_goes_through_a_whole_cycle(tmp_path, monkeypatch):
     require_games(monkeypatch)
-    changes = (*in_its_place(tmp_path, kind), *SMALLER, 'environment.families=["look_at_obj_in_light"]')
-    made = lineage_of(tmp_path, recipe, changes)
+    changes = (*in_its_place(tmp_path, "qwen2"), *SMALLER, 'environment.families=["look_at_obj_in_light"]')
+    made = lineage_of(tmp_path, "qwen2.5-7b-alfworld", changes)
     assert made >= {"start", "experience_model", "dream", "sim_to_real"}
 
 
