@@ -7,7 +7,6 @@ import pytest
 from tests.alfworld import require_games
 from tests.command_line import LENIENT_GATE, SMALLER, TOY, cycle_of, lineage_of
 from tests.java import needs_java
-from tests.miniwob import require_chromium
 
 FROM_SCRATCH = (
     *TOY,
@@ -31,14 +30,6 @@ def test_alfworld_tiny_goes_through_a_whole_cycle(tmp_path, monkeypatch):
     done = cycle_of(tmp_path, "alfworld-tiny", (*FROM_SCRATCH, families, steps))
     assert set(json.loads(done.stdout)["lineage"]) >= WHOLE
     assert "experience.max_new_tokens = 24 cuts off over 1% of the predictions" in done.stderr
-
-
-@pytest.mark.e2e
-@pytest.mark.usefixtures("shared_prefect")
-def test_miniwob_tiny_goes_through_a_whole_cycle(tmp_path):
-    require_chromium()
-    families = 'environment.families=["click-test", "click-button"]'
-    assert lineage_of(tmp_path, "miniwob-tiny", (*FROM_SCRATCH, families)) >= WHOLE
 
 
 @pytest.mark.e2e
