@@ -42,7 +42,7 @@ def start(home: Path, number: int, barrier) -> None:
 
 
 def test_three_processes_may_begin_in_a_fresh_home_at_once(tmp_path):
-    processes = multiprocessing.get_context("fork")
+    processes = multiprocessing.get_context("spawn")
     barrier = processes.Barrier(3)
     started = [processes.Process(target=start, args=(tmp_path, number, barrier)) for number in range(3)]
     for one in started:
