@@ -10,6 +10,7 @@ from schemas.recipes.log_mapping import MessageMapping
 from schemas.tables import without_template
 from tasks.logs.clean_text import clean
 from tasks.logs.message_content import (
+    SYSTEM_ROLES,
     USUAL_ACTION,
     calls_in,
     has_other_parts,
@@ -21,7 +22,6 @@ from tasks.logs.message_content import (
 )
 from tasks.logs.shapes.openai_shape import in_openai_shape
 
-_NEVER_COUNT = ("system", "developer")
 _ENDS = ("exit",)
 """Roles of messages that only say that the agent has stopped."""
 _BREAK = "\n"
@@ -100,13 +100,13 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
     Raises:
         ValueError: there are no turns, or a role or a message is not understood.
     """
-    counting = in_openai_shape([one for one in messages if role_of(one) not in _NEVER_COUNT][mapping.skip :])
+    counting = in_openai_shape([one for one in messages if role_of(one) not in SYSTEM_ROLES][mapping.skip :])
     if not mapping.action and _names_its_actions(counting, mapping):
         mapping = mapping.model_copy(update={"action": USUAL_ACTION})
     turns = _Turns(mapping)
     for number, message in enumerate(counting, mapping.skip + 1):
         role = role_of(message)
-        if role in _NEVER_COUNT:
+        if role in SYSTEM_ROLES:
             continue
         turns.remarks += [PARTS] if has_other_parts(message) else []
         if role in mapping.agent or (role == "assistant" and calls_in(message)):

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+SYSTEM_ROLES = ("system", "developer")
+"""Roles of messages that set an agent up, and are no part of its episode."""
 _REASONING = ("reasoning_content", "reasoning")
 """Fields of a message in which servers of reasoning models say what was thought."""
 USUAL_ACTION = r"(?is)\baction\s*:\s*(.+)"

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tasks.logs.message_content import calls_in, role_of, said_and_done, text_in
+from schemas.recipes.log_mapping import MessageMapping
+from tasks.logs.message_content import SYSTEM_ROLES, calls_in, role_of, said_and_done, text_in
 from tasks.logs.shapes.in_words import Message
 from tasks.logs.shapes.openai_shape import in_openai_shape
 
 OTHERS = "other conversations in their trace, as of a judge or a sub-agent, which were left out"
 COMPACTED = "a summary in place of messages, as the agent saw it"
-_AGENT = ("assistant", "model", "gpt", "ai", "agent")
+_AGENT = MessageMapping().agent
 _ANSWERS = ("tool", "function")
-_SYSTEM = ("system", "developer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ def conversation_of_calls(calls: Iterable[Call]) -> tuple[list[Message], tuple[s
 
 def _take(call: Call, chains: list[_Chain]) -> None:
     shaped = in_openai_shape(call.sent)
-    system = "\n".join(_key(one) for one in shaped if role_of(one) in _SYSTEM)
-    sent = [_Said(one) for one in shaped if role_of(one) not in _SYSTEM]
+    system = "\n".join(_key(one) for one in shaped if role_of(one) in SYSTEM_ROLES)
+    sent = [_Said(one) for one in shaped if role_of(one) not in SYSTEM_ROLES]
     answered = [_Said(one) for one in in_openai_shape(call.answered)]
     for chain in reversed(chains) if sent else ():
         known = chain.num_known(sent, system, is_compacted=call.is_compacted)
