@@ -128,7 +128,7 @@ def trained_for_real(recipe: Recipe, run_id: str, num_rounds: int) -> dict[str, 
     """Train from the start of a recipe in the real environment, and return what came of it."""
     open_prefect()
     from flows.loop.fine_tune import real_training
-    from flows.loop.run_session import run_session
+    from flows.run_session import run_session
     from flows.running.results import REAL_TRAINING, training_seconds
     from flows.running.run_flow import run_flow
     from infra.progress.progress import Display

@@ -114,10 +114,18 @@ PolicyKey = Literal["start", "dream", "champion", "sim_to_real"]
 """Name of a policy in a run's artifacts and results."""
 
 
+NOT_PROVEN = "not proven for real: no real environment was played, only dreams of held-out logged tasks"
+"""First objection of a verdict without a real environment; `dreamgym promote --unproven` overrules it, and it alone."""
+
+
 class Artifacts:
     """Data and models of a run, by reference. An artifact is an attribute once its step has run."""
 
     logs: Reference
+    valid_logs: Reference
+    """Logged episodes held out for calibration, where there is no real environment."""
+    test_logs: Reference
+    """Logged episodes held out for the report, where there is no real environment."""
     backbone: Reference
     alternatives: Reference
     """Episodes along demonstrations that end with another action; with early experience."""
@@ -197,6 +205,36 @@ class Evaluation(TypedDict):
     num_compared_steps: float
     effective_horizon: float
     lemma1_bound: float
+
+
+class DreamtEvaluation(TypedDict):
+    """Result of the task `dream_logged_tasks`: a policy in dreams of held-out logged tasks."""
+
+    dream_success: float
+    dream_success_low: float
+    dream_success_high: float
+    num_tasks: int
+    num_broken: int
+    """Number of dreams without an outcome."""
+    dreamt_successes: dict[str, float]
+    """Share of each task's dreams that succeeded, by task id."""
+    samples: Reference
+
+
+class UnprovenVerdict(TypedDict):
+    """Result of the task `judge_unproven`: a verdict without a real environment, which never passes."""
+
+    candidate: str
+    start: str
+    champion: str
+    evaluated_tasks: str
+    thresholds: dict[str, Any]
+    passed: bool
+    dreamt_gain: dict[str, float]
+    reasons: list[str]
+    over_champion: None
+    report: Reference
+    """The stored verdict, which a promotion rests on."""
 
 
 class Judgement(TypedDict):

@@ -10,6 +10,40 @@ from flows.commands.application import AsJson, app, examples, print_json
 from schemas.records import Origin
 
 
+@app.command(epilog=examples("dreamgym init my-agent --logs logs/", "dreamgym init shop --environment my-shop"))
+def init(
+    name: Annotated[str, typer.Argument(help="Name of the recipe, which is written to NAME.toml here.")],
+    logs: Annotated[
+        Path | None, typer.Option(help="Logs of your agent: a file, or a folder of such files.", metavar="LOGS")
+    ] = None,
+    environment: Annotated[
+        str, typer.Option(help="Real environment, built in or of another package; empty: logs alone.")
+    ] = "",
+    model: Annotated[
+        str, typer.Option(help="A folder, a GGUF file, a shipped name or a hub id; empty: a small network of the logs.")
+    ] = "",
+    revision: Annotated[str, typer.Option(help="Commit of a hub model.")] = "",
+    success: Annotated[
+        bool | None, typer.Option("--success/--failure", help="Outcome of all episodes, if the logs do not say it.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a commented recipe for logs, an environment or both, and say what to run next.
+
+    Without either, it asks on a terminal.
+    """
+    from rich.console import Console
+
+    from flows.logs.init_recipe import Wishes, init_recipe
+
+    console = Console(stderr=as_json)
+    wishes = Wishes(name, logs, environment, model, revision, success)
+    file = init_recipe(wishes, console, may_ask=sys.stdin.isatty() and not as_json)
+    print_json({"recipe": str(file)}) if as_json else console.print(
+        f"{file} is written. Next:", f"  dreamgym check {file}", f"  dreamgym run {file}", sep="\n", markup=False
+    )
+
+
 @app.command(epilog=examples("dreamgym ingest logs/ --dry-run"))
 def ingest(
     source: Annotated[Path, typer.Argument(help="A file of logs, or a folder of such files.", metavar="LOGS")],
@@ -39,15 +73,11 @@ def ingest(
     """
     from rich.console import Console
 
-    from flows import ingest_logs as logs
-    from infra.settings import settings
+    from flows.logs import ingest_logs as logs
 
     console = Console(stderr=as_json)
-    log_mapping = logs.with_verdict(logs.load_mapping(mapping), success)
-    found = logs.show_samples(source, log_mapping, console)
-    if logs.lacks_only_verdicts(found) and sys.stdin.isatty() and not as_json:
-        log_mapping = logs.with_verdict(log_mapping, logs.asked_verdict(found, source, console))
-        found = logs.show_samples(source, log_mapping, console)
+    given = logs.with_verdict(logs.load_mapping(mapping), success)
+    log_mapping, found = logs.understood(source, given, console, may_ask=sys.stdin.isatty() and not as_json)
     if draft:
         logs.write_draft(found, draft)
         print_json({"source": str(source), "mapping": str(draft)}) if as_json else console.print(
@@ -59,7 +89,7 @@ def ingest(
         if as_json:
             print_json({"source": str(source), "episodes_understood": len(found.taken)})
         return
-    folder = to or settings().home / "logs" / source.resolve().stem
+    folder = to or logs.folder_for(source)
     converted = logs.ingest_logs(source, log_mapping, folder, console)
     logs.require_understood(converted, source)
     print_json({"folder": str(folder), **converted.model_dump()}) if as_json else logs.print_converted(

@@ -48,6 +48,9 @@ def promote(
         PolicyName | None, typer.Option(help="dream or sim-to-real; the best that the gate lets through if not given.")
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Even if it was rolled back before.")] = False,
+    unproven: Annotated[
+        bool, typer.Option("--unproven", help="Even though it learnt from logs alone and nothing is proven for real.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge a policy of a run against today's champion, and make it champion if the gate lets it through."""
@@ -58,7 +61,7 @@ def promote(
     from flows.promotion.promote_run import promote_run
     from infra.progress.progress import Display
 
-    outcome = promote_run(summary, policy, Display(), again=again)
+    outcome = promote_run(summary, policy, Display(), again=again, unproven=unproven)
     print_json({"run_id": summary["run_id"], "outcome": outcome}) if as_json else typer.echo(outcome)
 
 

@@ -12,6 +12,7 @@ from flows.loop.evaluate_and_judge import evaluate_and_judge, promote_if_allowed
 from flows.loop.fine_tune import fine_tune_for_real
 from flows.loop.flow_page import log_to_page, show_champion
 from flows.loop.lineage import Lineage
+from flows.loop.on_logs import judge_in_dreams
 from flows.loop.prepare_models import prepare_models
 from flows.loop.train_in_the_dream import train_in_the_dream
 from flows.stage import Stage
@@ -37,6 +38,9 @@ def cycle(recipe: Recipe, until: Stage, left_behind: LeftBehind) -> Lineage:
         return made
     train_in_the_dream(recipe, made)
     if until is Stage.DREAM:
+        return made
+    if not recipe.environment.can_be_played:
+        judge_in_dreams(recipe, made)
         return made
     promote_if_allowed(recipe, made, "dream", evaluate_and_judge(recipe, made))
     if until is Stage.REAL and (made.promoted or recipe.real.unpromoted):

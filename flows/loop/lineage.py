@@ -9,7 +9,15 @@ from infra.progress.stage_labels import EVALUATION_LABELS
 from schemas.plain import restored
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference, Trajectory
-from schemas.runs import Artifacts, Evaluation, Judgement, LeftBehind, PolicyKey
+from schemas.runs import (
+    Artifacts,
+    DreamtEvaluation,
+    Evaluation,
+    Judgement,
+    LeftBehind,
+    PolicyKey,
+    UnprovenVerdict,
+)
 from tasks.judging.evaluate import evaluate
 from tasks.running.artifacts import get_trajectories
 
@@ -32,6 +40,10 @@ class Lineage:
     """Verdict on the policy after training in the dream."""
     real_gate: Judgement | None = None
     """Verdict on the policy after sim-to-real."""
+    dreamt: dict[PolicyKey, DreamtEvaluation] = field(default_factory=dict)
+    """Evaluations in dreams of held-out logged tasks, where there is no real environment."""
+    unproven: UnprovenVerdict | None = None
+    """Verdict on the policy after training in the dream, where there is no real environment."""
     versions: dict[str, str] = field(default_factory=dict)
     """Version in the model registry, by policy."""
     promoted: PolicyKey | Literal[""] = ""
@@ -62,7 +74,7 @@ class Lineage:
 
 _MEASURED = (
     *("evaluations", "rounds", "calibrations", "curriculum", "fidelity", "gate", "real_gate", "versions", "promoted"),
-    *("real_interactions", "memorisation"),
+    *("real_interactions", "memorisation", "dreamt", "unproven"),
 )
 
 

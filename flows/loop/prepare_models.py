@@ -3,6 +3,7 @@
 from flows.loop.early_experience import cloned, gain_early_experience
 from flows.loop.judging import taught
 from flows.loop.lineage import Lineage, log
+from flows.loop.on_logs import logs_to_learn_from, measure_model_on_logs
 from infra.context import run_context
 from infra.orchestration.announcements import TRANSITIONS_COMMITTED, announce
 from schemas.errors import InputError
@@ -52,15 +53,23 @@ def ingest_logs(recipe: Recipe, made: Lineage) -> None:
 def prepare_start(recipe: Recipe, made: Lineage) -> None:
     """Annotate the logs and build the starting policy; until then, the logs are all experience."""
     artifacts = made.artifacts
-    artifacts.experience = explained(recipe, made, artifacts.logs)
+    artifacts.experience = explained(recipe, made, logs_to_learn_from(recipe, made))
     artifacts.backbone = backbone_of(recipe, artifacts.experience[0])
     artifacts.start = starting_policy(recipe, made)
 
 
 def prepare_experience_model(recipe: Recipe, made: Lineage) -> None:
-    """Play on-policy episodes of the starting policy, and fit the experience model to them and the logs."""
-    artifacts, asked = made.artifacts, recipe.experience
-    start, demonstrations = artifacts.start, artifacts.experience
+    """Fit the experience model to the logs and to on-policy episodes of the starting policy, and measure it."""
+    artifacts = made.artifacts
+    if recipe.environment.can_be_played:
+        artifacts.experience = [*artifacts.experience, on_policy_episodes(recipe, made)]
+    artifacts.experience_model = experience_model(recipe, made, artifacts.backbone, artifacts.experience)
+    measure_one_step(recipe, made)
+
+
+def on_policy_episodes(recipe: Recipe, made: Lineage) -> Reference:
+    """Return real episodes of the starting policy, with reasoning."""
+    asked, start, demonstrations = recipe.experience, made.artifacts.start, made.artifacts.experience
     with run_context().display.one_line("on-policy episodes") as conclude:
         played = play_policy(
             start,
@@ -73,15 +82,16 @@ def prepare_experience_model(recipe: Recipe, made: Lineage) -> None:
     if recipe.start.from_ == "demonstrations":
         made.memorisation = measure_memorisation(demonstrations, played, recipe.start, asked.on_policy_temperatures)
         log("memorisation", made.memorisation)
-    own = annotate(played, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, start.sha256)
-    artifacts.experience = [*demonstrations, own]
-    artifacts.experience_model = experience_model(recipe, made, artifacts.backbone, artifacts.experience)
-    measure_one_step(recipe, made)
+    return annotate(played, recipe.annotate, recipe.environment, recipe.retrieval, recipe.seed, start.sha256)
 
 
 def measure_one_step(recipe: Recipe, made: Lineage) -> None:
     """Measure the experience model on real transitions that it was not fitted to."""
     artifacts = made.artifacts
+    if not recipe.environment.can_be_played:
+        made.fidelity = measure_model_on_logs(recipe, made, artifacts.valid_logs)
+        log("experience model fidelity", made.fidelity)
+        return
     with run_context().display.one_line("one-step fidelity") as conclude:
         made.fidelity = measure_fidelity(
             artifacts.experience_model, artifacts.start, artifacts.experience, recipe.play, recipe.rl.temperature

@@ -1,5 +1,6 @@
 """Training in the dream: rounds of propose, dream and train, with calibrations against the real environment."""
 
+from collections.abc import Mapping
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -8,6 +9,7 @@ from flows.loop.consolidation import Consolidation, is_due
 from flows.loop.evaluate_and_judge import alarm
 from flows.loop.judging import StateValues
 from flows.loop.lineage import Lineage, evaluated, log, numbers_in, show_rollouts, success_in
+from flows.loop.on_logs import calibrate_in_dreams
 from flows.loop.prepare_models import newly_fitted
 from flows.loop.rounds import demonstrations, dream_round, earlier_rounds, is_validated_after, observe, rollout_metrics
 from infra.context import run_context
@@ -36,14 +38,14 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
 
 
 def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage) -> None:
-    """Dream, train on the dreamt groups, and select the policy with the best real success on valid tasks."""
+    """Dream, train on the dreamt groups, and select the policy with the best success on valid tasks: real, or dreamt on logs alone."""
     experience = list(made.artifacts.experience)
     reference = policy = best = made.artifacts.start
     consolidation = Consolidation(recipe, made, "dream", recipe.dream.consolidate_every)
     state_values, policies = StateValues(recipe, made), RoundPolicies(1 + recipe.dream.max_staleness)
     publish_weights("policy", policy)
     pool, rounds = pool_tasks(experience), list[list[Reference]]()
-    best_success = calibrate(recipe, made, policy, round=0)["real_success"]
+    best_success = _success(calibrate(recipe, made, policy, round=0))
     for round in range(recipe.dream.num_rounds):
         with run_context().display.round(round + 1, recipe.dream.num_rounds) as conclude:
             begin(dreams, recipe, made, policy, pool, [*made.artifacts.experience, *chain(*rounds)], round)
@@ -67,10 +69,10 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
             conclude(result_of_round(made))
             if not calibration:
                 continue
-            if calibration["real_success"] >= best_success:
-                best, best_success = policy, calibration["real_success"]
+            if _success(calibration) >= best_success:
+                best, best_success = policy, _success(calibration)
             policies.measured(policy, best)
-            has_parted = abs(calibration["dream_real_gap"]) > recipe.dream.max_gap
+            has_parted = abs(calibration.get("dream_real_gap", 0)) > recipe.dream.max_gap
             if has_parted and ends_for_its_gap(recipe, made, policy, dreamt, calibration, round):
                 break
     made.artifacts.dream, made.artifacts.pool, made.artifacts.dreams = best, pool, [*chain(*rounds)]
@@ -143,7 +145,13 @@ def result_of_round(made: Lineage) -> str:
     """Return dream success of the last round, and real success of the last calibration, as text."""
     success = made.rounds[-1].get("dream_success")
     dreamt = "no dream ended" if success is None else f"dream {success:.0%}"
-    return f"{dreamt}, real (valid) {made.calibrations[-1]['real_success']:.0%}"
+    kind = "real" if "real_success" in made.calibrations[-1] else "dream"
+    return f"{dreamt}, {kind} (valid) {_success(made.calibrations[-1]):.0%}"
+
+
+def _success(calibration: Mapping[str, Any]) -> float:
+    """Return real success on valid tasks, or dreamt success where there is no real environment."""
+    return calibration["real_success"] if "real_success" in calibration else calibration["dream_success"]
 
 
 def ends_for_its_gap(
@@ -206,7 +214,9 @@ def is_calibrated_after(asked: DreamRecipe, round: int) -> bool:
 
 
 def calibrate(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> dict[str, Any]:
-    """Compare dream and real success on valid tasks, which are never trained on."""
+    """Compare dream and real success on valid tasks, which are never trained on; on logs alone, dream them only."""
+    if not recipe.environment.can_be_played:
+        return dict(calibrate_in_dreams(recipe, made, policy, round))
     model, experience = made.artifacts.experience_model, made.artifacts.experience
     with run_context().display.one_line("calibrate") as conclude:
         calibration = evaluated(recipe, made, "calibrate", policy, "valid", recipe.environment.num_valid_tasks, round)

@@ -16,6 +16,7 @@ from infra.settings import settings
 from models.measurement.power import Advice
 from schemas.errors import InputError
 from schemas.recipes.recipe import Recipe
+from schemas.runs import NOT_PROVEN
 from tasks.planning.estimate import Estimate
 from tasks.running.device import device
 
@@ -110,7 +111,7 @@ def _answers(checked: Checked) -> Iterator[tuple[str, str]]:
     )
     yield "cost", _cost(checked)
     yield "left", _left(checked.taken_over)
-    yield "gate", checked.gate_power.sentence
+    yield "gate", checked.gate_power.sentence if checked.recipe.environment.can_be_played else NOT_PROVEN
 
 
 def _time(checked: Checked) -> str:

@@ -12,9 +12,12 @@ from infra.settings import settings
 from models.network.language_model import load_architecture, require_computable
 from models.network.lora import require_peft
 from schemas.errors import DreamGymError
+from schemas.recipes.environments import LogsRecipe
 from schemas.recipes.recipe import Recipe
 from tasks.backbones.find_backbone import backbone_folder
+from tasks.data.held_out_logs import with_splits
 from tasks.planning.contract import require_contract
+from tasks.planning.logged import logged_episodes
 
 
 def missing(recipe: Recipe) -> list[str]:
@@ -32,6 +35,12 @@ def _gpus(recipe: Recipe) -> Iterator[str]:
 
 
 def _others(recipe: Recipe) -> Iterator[str]:
+    def environment() -> None:
+        if isinstance(recipe.environment, LogsRecipe):
+            with_splits(logged_episodes(recipe.ingest), recipe.environment)
+        else:
+            open_environment(recipe.environment).tasks("train", 1)
+
     def model() -> None:
         backbone = recipe.backbone
         logging.set_verbosity_error()  # the hub's client reports each of its attempts
@@ -50,7 +59,7 @@ def _others(recipe: Recipe) -> Iterator[str]:
             find_policy(recipe.start.run, recipe.start.policy)
 
     requirements = {
-        f"the environment {recipe.environment.name}": lambda: open_environment(recipe.environment).tasks("train", 1),
+        f"the environment {recipe.environment.name}": environment,
         "the backbone": model,
         "adapters": adapters,
         "the starting policy": start,

@@ -2,9 +2,10 @@
 
 from infra.storage.run_records import records
 from models.measurement.power import Advice, advice
-from schemas.errors import EnvironmentUnavailable, InputError
+from schemas.errors import DataError, EnvironmentUnavailable, InputError
 from schemas.recipes.recipe import Recipe
 from tasks.planning.estimate import Estimate, estimated
+from tasks.planning.logged import logged_episodes
 
 _GAIN = 0.1
 """Gain in real success for which `check` reports the gate's power."""
@@ -15,32 +16,37 @@ def plan_of(recipe: Recipe) -> dict[str, int]:
     """Return counts of what a run would do, from the recipe alone; episodes are counted at their maximum length."""
     environment, rl = recipe.environment, recipe.rl
     episodes_per_round = rl.groups_per_round * rl.group_size
-    logged, own = (
-        environment.num_train_tasks * recipe.ingest.episodes_per_task,
-        recipe.experience.num_on_policy_episodes,
-    )
+    logged, own = _num_logged(recipe), recipe.experience.num_on_policy_episodes
     num_calibrations = 1 + -(-recipe.dream.num_rounds // recipe.dream.calibrate_every)
     num_evaluated = 3 * environment.num_test_tasks + (num_calibrations + 1) * environment.num_valid_tasks
+    num_real_rounds = recipe.real.num_rounds if environment.can_be_played else 0
     return {
         "logged_episodes": logged,
         "own_episodes": own,
         "dream_rounds": recipe.dream.num_rounds,
         "dreamt_episodes": recipe.dream.num_rounds * episodes_per_round,
         "max_dreamt_steps": recipe.dream.num_rounds * episodes_per_round * environment.max_steps,
-        "policy_updates": (recipe.dream.num_rounds + recipe.real.num_rounds)
-        * rl.updates_per_round
-        * rl.passes_per_round,
+        "policy_updates": (recipe.dream.num_rounds + num_real_rounds) * rl.updates_per_round * rl.passes_per_round,
         "consolidations": sum(
             one.num_rounds // one.consolidate_every for one in (recipe.dream, recipe.real) if one.consolidate_every
         ),
-        "real_training_episodes": recipe.real.num_rounds * episodes_per_round,
-        "max_real_training_steps": (recipe.real.num_rounds * episodes_per_round + _max_replays(recipe))
-        * environment.max_steps
+        "real_training_episodes": num_real_rounds * episodes_per_round,
+        "max_real_training_steps": (num_real_rounds * episodes_per_round + _max_replays(recipe)) * environment.max_steps
         + _max_steps_of_alternatives(recipe),
-        "real_evaluation_episodes": num_evaluated * recipe.evaluation.episodes_per_task,
+        "real_evaluation_episodes": num_evaluated * recipe.evaluation.episodes_per_task * environment.can_be_played,
         "max_steps_per_episode": environment.max_steps,
         "max_teacher_requests": (logged + own + _num_reflections(recipe)) * (recipe.annotate.annotator == "teacher"),
     }
+
+
+def _num_logged(recipe: Recipe) -> int:
+    """Return the number of logged episodes: of those that are there, or else of those to collect."""
+    if not recipe.ingest.path:
+        return recipe.environment.num_train_tasks * recipe.ingest.episodes_per_task
+    try:
+        return len(logged_episodes(recipe.ingest))
+    except DataError:
+        return 0  # `missing` says why
 
 
 def _max_replays(recipe: Recipe) -> int:

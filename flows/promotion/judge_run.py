@@ -6,7 +6,7 @@ from prefect import flow
 
 from flows.loop.evaluate_and_judge import evaluate_and_judge, evaluate_and_judge_fine_tuned
 from flows.loop.lineage import Lineage
-from flows.loop.run_session import run_session
+from flows.run_session import run_session
 from infra.progress.progress import Display
 from infra.storage.run_records import record_of, save_record
 from schemas.plain import plain, restored

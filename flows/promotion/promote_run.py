@@ -11,15 +11,17 @@ from flows.runs.find_run import candidates_of
 from infra.orchestration.prefect_server import is_server_named
 from infra.progress.progress import Display
 from infra.storage.run_records import record_of, save_record
-from schemas.errors import InputError
+from schemas.errors import GateRefused, InputError
 from schemas.plain import references_in, restored
 from schemas.policies import GATES, PolicyName
-from schemas.runs import Record
+from schemas.runs import NOT_PROVEN, Record
 from tasks.data.verify_rows import verify_rows
 from tasks.judging.promote import is_judged, objections, promote, roll_back
 
 
-def promote_run(record: Record, policy: PolicyName | None, display: Display, *, again: bool = False) -> str:
+def promote_run(
+    record: Record, policy: PolicyName | None, display: Display, *, again: bool = False, unproven: bool = False
+) -> str:
     """Judge a policy unless it was judged against today's champion, and promote it; return the outcome in one line.
 
     Args:
@@ -27,6 +29,7 @@ def promote_run(record: Record, policy: PolicyName | None, display: Display, *, 
         policy: `dream` or `sim-to-real`; None: the best one that the gate lets through.
         display: Shows progress.
         again: Promote it even though it was rolled back before.
+        unproven: Promote it even though no real environment has proven it.
 
     Raises:
         GateRefused: the gate refused it, or it was rolled back before.
@@ -35,6 +38,8 @@ def promote_run(record: Record, policy: PolicyName | None, display: Display, *, 
     """
     name = policy or best_policy(record)
     require_candidate(record, name)
+    if record.get("unproven"):
+        return promote_unproven(record, person(), again=again, unproven=unproven)
     if _is_judged(record, name):
         verify_rows(references_in(restored(record["lineage"])))
     else:
@@ -96,6 +101,23 @@ def promote_judged(judged: Record, name: PolicyName, by: str, *, again: bool = F
     named = (
         f"version {judged['versions'][name.key]} ({candidate.sha256[:12]}), the {name} policy of run {judged['run_id']}"
     )
+    return f"champion is now {named}" if new else f"{named}, is champion already"
+
+
+def promote_unproven(record: Record, by: str, *, again: bool, unproven: bool) -> str:
+    """Promote the policy of a run that had logs alone, if a person accepts that; return the outcome in one line.
+
+    Raises:
+        GateRefused: nobody accepts it, or its verdict has other objections.
+        ConflictError: the champion has changed since the verdict.
+    """
+    verdict = restored(record["unproven"])
+    if not unproven and verdict["reasons"] == [NOT_PROVEN]:
+        raise GateRefused(f"{NOT_PROVEN}. To promote it all the same: dreamgym promote {record['run_id']} --unproven")
+    candidate = restored(record["lineage"]["dream"])
+    new = promote(candidate, verdict["report"], by, again=again, unproven=unproven)
+    save_record({**record_of(record["run_id"]), "promoted": "dream"})
+    named = f"version {record['versions']['dream']} ({candidate.sha256[:12]}), not proven for real, of run {record['run_id']}"
     return f"champion is now {named}" if new else f"{named}, is champion already"
 
 

@@ -17,6 +17,8 @@ def print_results(summary: dict[str, Any]) -> None:
     if "start" in results:
         console.print(_table(results))
         console.print(_calibration_line(results))
+    if unproven := summary.get("unproven"):
+        _print_unproven(console, summary, unproven)
     _print_verdict(console, "gate", summary["gate"])
     if len(summary["gate"].get("families", ())) > 1:
         console.print(_family_table(summary["gate"]["families"]))
@@ -52,6 +54,40 @@ def _table(results: dict[str, Any]) -> Table:
                 f"{one['dream_success']:.1%}",
             )
     return table
+
+
+def _print_unproven(console: Console, summary: dict[str, Any], verdict: dict[str, Any]) -> None:
+    """Print what dreams of held-out logged tasks say, and why nothing is proven."""
+    measured = summary["fidelity"]
+    table = Table(title="Success in dreams of held-out logged tasks")
+    for heading in ("policy", "dream", "95% interval", "tasks"):
+        table.add_column(heading, justify="left" if heading == "policy" else "right")
+    for name, one in summary["dreamt"].items():
+        interval = f"{one['dream_success_low']:.1%} to {one['dream_success_high']:.1%}"
+        table.add_row(POLICY_LABELS[name], f"{one['dream_success']:.1%}", interval, str(one["num_tasks"]))
+    console.print(table)
+    console.print(*on_logs_lines(measured), sep="\n", soft_wrap=True)
+    console.print("verdict [red]not proven[/]", soft_wrap=True)
+    for reason in verdict["reasons"]:
+        console.print(f"        {reason}")
+
+
+def on_logs_lines(measured: Mapping[str, float]) -> list[str]:
+    """Return in sentences how an experience model predicts held-out logged episodes."""
+    gains = [
+        f"{measured[f'gain_over_{name}']:+z.2f} ({measured[f'gain_over_{name}_low']:+z.2f} to "
+        f"{measured[f'gain_over_{name}_high']:+z.2f}) over {words}, {measured[f'{name}_f1']:.2f}"
+        for name, words in (
+            ("unchanged", "states that stay as they are"),
+            ("neighbour", "the nearest logged transition"),
+        )
+    ]
+    return [
+        f"next states: word F1 {measured['next_state_f1']:.2f} on {measured['num_transitions']:,.0f} held-out logged steps, "
+        + ", ".join(gains),
+        f"outcomes: {measured['outcome_agreement']:.1%} of {measured['num_replayed']:,.0f} held-out logged episodes end in the "
+        f"dream as in the log (kappa {measured['outcome_kappa']:.2f}); {measured['num_broken']:,.0f} broke",
+    ]
 
 
 def _calibration_line(results: dict[str, Any]) -> str:

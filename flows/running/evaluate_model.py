@@ -9,8 +9,8 @@ from prefect import flow
 
 from flows.loop.evaluate_and_judge import held_out
 from flows.loop.lineage import Lineage
-from flows.loop.run_session import run_session
 from flows.reports.compare_runs import successes_of
+from flows.run_session import run_session
 from infra.progress.progress import Display
 from models.measurement.intervals import paired_gain
 from schemas.errors import InputError

@@ -5,7 +5,7 @@ from typing import Any
 from prefect import flow
 
 from flows.loop.lineage import Lineage
-from flows.loop.run_session import run_session
+from flows.run_session import run_session
 from infra.context import run_context
 from infra.progress.progress import Display
 from infra.storage.run_records import record_of, save_record

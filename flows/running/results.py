@@ -100,8 +100,8 @@ def policy_results(evaluation: Mapping[str, Any], real_interactions: int) -> dic
 
 
 def _measured(evaluations: Iterable[Mapping[str, Any]]) -> int:
-    """Return the number of real steps that were played only for measurement."""
-    return sum(int(one["num_steps"]) + int(one["num_replayed_steps"]) for one in evaluations)
+    """Return the number of real steps that were played only for measurement; none where there are only logs."""
+    return sum(int(one.get("num_steps", 0)) + int(one.get("num_replayed_steps", 0)) for one in evaluations)
 
 
 def _offline(made: Lineage) -> int:

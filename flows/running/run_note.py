@@ -20,7 +20,9 @@ def note_of(record: Record) -> str:
 
 
 def _verdict(record: Record) -> list[str]:
-    gate = record["gate"]
+    gate, unproven = record["gate"], record.get("unproven")
+    if unproven:
+        return [f"Not promoted: {'; '.join(unproven['reasons'])}", ""]
     if not gate:
         return []
     verdict = "passed" if gate["passed"] else f"refused: {'; '.join(gate['reasons'])}"

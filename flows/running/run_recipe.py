@@ -7,11 +7,11 @@ from typing import Any
 
 from flows.loop.cycle import cycle
 from flows.loop.fine_tune import real_only, sim_to_real
-from flows.loop.lineage import Lineage
-from flows.loop.run_session import note_flow_run, run_session
+from flows.loop.lineage import Lineage, numbers_in
 from flows.planning.check_services import require_services
 from flows.planning.require_methods import require_methods
 from flows.promotion.promote_run import announce_promotion
+from flows.run_session import note_flow_run, run_session
 from flows.running.begin_run import Begun, begin_run, has_reached
 from flows.running.results import (
     REAL_TRAINING,
@@ -179,6 +179,8 @@ def _ending(made: Lineage, time: CostTracker) -> dict[str, Any]:
         "lineage": plain(made.artifacts.plain() | _kept(made)),
         "gate": plain(made.gate or {}),
         "real_gate": plain(made.real_gate or {}),
+        "unproven": plain(made.unproven or {}),
+        "dreamt": {name: numbers_in(one) for name, one in made.dreamt.items()},
         "promoted": made.promoted,
         "fidelity": made.fidelity,
         "memorisation": made.memorisation,

@@ -56,7 +56,7 @@ def verdict_of(record: Record, history: History) -> str:
         return "rolled back"
     if any(one.decision is Decision.PROMOTED and one.policy and one.policy.sha256 in own for one in history.entries):
         return "promoted"
-    gate = record.get("gate") or {}
+    gate = record.get("gate") or record.get("unproven") or {}
     succession = gate.get("over_champion") or {"reasons": []}
     reasons = [*gate.get("reasons", ()), *succession["reasons"]]
     return f"refused: {'; '.join(reasons)}" if reasons else "passed, not promoted" if gate else ""

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from infra.environments.games_in_processes import GamesInProcesses
+from infra.environments.generated_tasks import generated_task_error
 from infra.environments.processes import Game, Lost, Seen
 from schemas.errors import EnvironmentUnavailable, InputError
 from schemas.records import AgentTask
-from schemas.state_text import lines_of
 
 _NUM_TRIES = 3
 
@@ -83,7 +83,7 @@ class OpenedGames(GamesInProcesses):
         A generated task is only checked for an instruction and a well-formed first state.
         """
         if task.generated:
-            return _generated_task_error(task)
+            return generated_task_error(task)
         if task.family not in self._families or task.task_id != _task_id(task.family, task.split, task.seed):
             return f"no task of these families is called {task.task_id!r}"
         try:
@@ -104,10 +104,3 @@ def _refuse(lost: Mapping[str, Lost]) -> None:
 
 def _task_id(family: str, split: str, seed: int) -> str:
     return f"{family}/{split}/{seed}"
-
-
-def _generated_task_error(task: AgentTask) -> str | None:
-    try:
-        return None if task.instruction and lines_of(task.initial_state) else "nothing is asked for, or it has no state"
-    except ValueError as error:
-        return str(error)

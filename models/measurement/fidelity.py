@@ -13,14 +13,18 @@ from schemas.records import Step
 def fidelity(
     model: ExperienceModel, situations: Sequence[TransitionQuery], truth: Sequence[Step], encoder: Encoder
 ) -> dict[str, float]:
-    """Measure the teacher-forced agreement of predictions with what really happened.
+    """Measure the teacher-forced agreement of a model's predictions with what really happened; see step_agreement."""
+    return step_agreement(model.predict(situations), truth, encoder)
+
+
+def step_agreement(predicted: Sequence[Step], truth: Sequence[Step], encoder: Encoder) -> dict[str, float]:
+    """Measure the agreement of predicted steps with real ones.
 
     Returns:
         num_transitions, state_exact, state_similarity (cosine of encoded states), unparsable, and precision and
         recall of done, of success and of loss (done without success); an unparsable prediction counts as none of
         these. A rate without cases is left out.
     """
-    predicted = model.predict(situations)
     vectors = [encoder.encode([step.state for step in steps]) for steps in (predicted, truth)]
     metrics = {
         "num_transitions": float(len(truth)),

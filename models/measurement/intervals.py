@@ -1,10 +1,14 @@
 """Confidence intervals of success rates, and of paired differences over tasks or seeds."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import hypot, inf
+from statistics import fmean
 
 import numpy as np
+
+from schemas.records import Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +18,14 @@ class Interval:
     mean: float
     low: float
     high: float
+
+
+def success_by_task(episodes: Iterable[Trajectory]) -> dict[str, float]:
+    """Return the share of each task's episodes that succeeded."""
+    outcomes: dict[str, list[bool]] = defaultdict(list)
+    for one in episodes:
+        outcomes[one.task.task_id].append(one.success)
+    return {task_id: fmean(some) for task_id, some in outcomes.items()}
 
 
 def success_rate(successes: Sequence[float]) -> Interval:

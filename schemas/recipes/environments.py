@@ -4,11 +4,11 @@ Field docstrings are shown by Prefect's form and by `dreamgym check`.
 """
 
 from importlib.metadata import EntryPoint, entry_points
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from schemas.recipes.section import Section
+from schemas.recipes.section import Section, Share
 
 
 class BaseEnvironment(Section):
@@ -16,6 +16,8 @@ class BaseEnvironment(Section):
 
     has_endless_tasks: ClassVar[bool] = False
     """True if the environment can create test tasks for any number of panels."""
+    can_be_played: ClassVar[bool] = True
+    """False if only logs of the environment are there."""
 
     name: str
     num_train_tasks: int = Field(default=200, ge=2)
@@ -199,6 +201,38 @@ class ScienceworldRecipe(BaseEnvironment):
     """Maximum number of steps per episode."""
 
 
+class LogsRecipe(BaseEnvironment):
+    """Logs of an environment that is not here (`ingest.path`): tasks and first states are those of the logged episodes.
+
+    Nothing is played for real: experience model and policy are judged on logged episodes that are held out.
+    """
+
+    can_be_played: ClassVar[bool] = False
+    name: Literal["logs"] = "logs"
+    valid_share: Share = 0.1
+    """Share of the logged tasks that is held out for calibration during training. A task stays in its split when the
+    log grows."""
+    test_share: Share = 0.2
+    """Share of the logged tasks that is held out for the report."""
+    num_train_tasks: int = Field(default=200, ge=2)
+    """Number of logged tasks to learn from, as far as it is known; only `dreamgym check` reckons with it."""
+    num_valid_tasks: int = Field(default=80, ge=2)
+    """Maximum number of held-out tasks that are dreamt for calibration."""
+    num_test_tasks: int = Field(default=400, ge=2)
+    """Maximum number of held-out tasks that are dreamt for the report."""
+    max_steps: int = Field(default=30, ge=1)
+    """Maximum number of steps per dreamt episode."""
+
+    @model_validator(mode="after")
+    def _some_tasks_are_learnt_from(self) -> Self:
+        if not self.valid_share or not self.test_share or self.valid_share + self.test_share >= 1:
+            raise ValueError(
+                "environment.valid_share and environment.test_share must be above 0, and together below 1: the rest of the "
+                "logged tasks is learnt from"
+            )
+        return self
+
+
 class PluginRecipe(BaseEnvironment):
     """An environment from another package: an entry point of the group `dreamgym.environments`."""
 
@@ -230,18 +264,18 @@ def entry_point(name: str) -> EntryPoint:
     """
     points = entry_points(group=_PLUGINS)
     if name not in points.names:
-        known = ", ".join(sorted({*_BUILT_IN, *points.names}))
+        known = ", ".join(sorted({*BUILT_IN, *points.names}))
         raise ValueError(f"environment {name!r} is not known: there are {known}")
     return points[name]
 
 
 _PLUGINS = "dreamgym.environments"
-_BUILT_IN = ("textworld-cooking", "alfworld", "webshop", "miniwob", "scienceworld")
+BUILT_IN = ("textworld-cooking", "alfworld", "webshop", "miniwob", "scienceworld", "logs")
 
 
 def _kind_of(environment: Any) -> str:
     name = environment.get("name") if isinstance(environment, dict) else getattr(environment, "name", None)
-    return "plugin" if name and name not in _BUILT_IN else name or _BUILT_IN[0]
+    return "plugin" if name and name not in BUILT_IN else name or BUILT_IN[0]
 
 
 EnvironmentRecipe = Annotated[
@@ -250,7 +284,8 @@ EnvironmentRecipe = Annotated[
     | Annotated[WebshopRecipe, Tag("webshop")]
     | Annotated[MiniwobRecipe, Tag("miniwob")]
     | Annotated[ScienceworldRecipe, Tag("scienceworld")]
+    | Annotated[LogsRecipe, Tag("logs")]
     | Annotated[PluginRecipe, Tag("plugin")],
     Discriminator(_kind_of),
 ]
-"""The real environment and its tasks, selected by `name`; without one, TextWorld's cooking games."""
+"""The real environment and its tasks, selected by `name`; by default, TextWorld's cooking games."""

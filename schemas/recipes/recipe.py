@@ -95,6 +95,26 @@ class Recipe(Section):
         return self
 
     @model_validator(mode="after")
+    def _logs_alone_need_nothing_real(self) -> Self:
+        if self.environment.can_be_played:
+            return self
+        early, dream = self.start.early_experience, self.dream
+        played = {
+            "ingest.path, the folder that `dreamgym ingest` wrote": not self.ingest.path,
+            "ingest.from_store = false": self.ingest.from_store,
+            "experience.num_on_policy_episodes = 0": self.experience.num_on_policy_episodes > 0,
+            'experience.with_reasoning = false, or annotate.annotator = "teacher"': self.annotate.annotator == "facts"
+            and self.experience.with_reasoning,
+            'dream.consolidate_every = 0, or dream.consolidated_wins = "dreamt"': dream.consolidate_every > 0
+            and dream.consolidated_wins != "dreamt",
+            'start.early_experience.executed_in = "dream" and proposed_by = "policy"': early.alternatives > 0
+            and (early.executed_in, early.proposed_by) != ("dream", "policy"),
+        }
+        if wanted := [setting for setting, is_wanted in played.items() if is_wanted]:
+            raise ValueError(f'environment "logs" cannot be played or asked; set {"; ".join(wanted)}')
+        return self
+
+    @model_validator(mode="after")
     def _episodes_of_a_task_differ(self) -> Self:
         if self.evaluation.episodes_per_task > 1 and self.evaluation.temperature == 0:
             raise ValueError("evaluation.episodes_per_task above 1 needs an evaluation.temperature above 0")

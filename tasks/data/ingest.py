@@ -15,8 +15,10 @@ from models.methods.behaviours import Behaviour
 from models.methods.method import open_method
 from schemas.errors import DataError
 from schemas.recipes.data import IngestRecipe, RetrievalRecipe
+from schemas.recipes.environments import LogsRecipe
 from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import AgentTask, Reference, Trajectory
+from tasks.data.held_out_logs import with_splits
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import store_logs
 from tasks.logs.read_log import read_log
@@ -88,7 +90,7 @@ def _imported(environment: EnvironmentRecipe, recipe: IngestRecipe) -> list[Traj
     for what, count in (("came twice and count once", log.episodes.num_repeated), ("grew", log.episodes.num_grown)):
         if count:
             run_context().display.say(f"{path}: {count} episodes {what}")
-    return log.trajectories
+    return with_splits(log.trajectories, environment) if isinstance(environment, LogsRecipe) else log.trajectories
 
 
 def _as_if_generated(task: AgentTask) -> AgentTask:

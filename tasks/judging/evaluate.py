@@ -4,15 +4,14 @@ in:  a policy, an experience model, the trajectories that it may retrieve, a spl
 out: success by task, confidence interval, calibration; rows in `evaluations`; sample trajectories, some with replays
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from itertools import zip_longest
-from statistics import fmean
 from typing import Any
 
 from infra.context import replay_store, run_context
 from infra.environments.by_name import open_environment
 from models.measurement.calibration import Calibration, calibrate, failed, replay
-from models.measurement.intervals import success_rate
+from models.measurement.intervals import success_by_task, success_rate
 from schemas.errors import EnvironmentUnavailable
 from schemas.recipes.judging import EvaluationRecipe
 from schemas.recipes.recipe import PlayRecipe
@@ -128,7 +127,7 @@ def _with_outcome(played: list[Trajectory], max_failed_share: float) -> list[Tra
 
 
 def _summary(real: list[Trajectory], calibration: Calibration | None) -> dict[str, Any]:
-    successes = _success_by_task(real)
+    successes = success_by_task(real)
     interval = success_rate(list(successes.values()))
     return {
         **(calibration.metrics() if calibration else {}),
@@ -139,14 +138,6 @@ def _summary(real: list[Trajectory], calibration: Calibration | None) -> dict[st
         "successes": successes,
         "families": {t.task.task_id: t.task.family for t in real},
     }
-
-
-def _success_by_task(real: list[Trajectory]) -> dict[str, float]:
-    """Return the share of each task's episodes that succeeded."""
-    episodes: dict[str, list[bool]] = defaultdict(list)
-    for one in real:
-        episodes[one.task.task_id].append(one.success)
-    return {task_id: fmean(outcomes) for task_id, outcomes in episodes.items()}
 
 
 def _rows(real: list[Trajectory], dreamt: list[Trajectory], made_by: Provenance) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from infra.context import ledger, objects, registry, run_context
 from schemas.errors import ConflictError, GateRefused, InputError, StorageError
 from schemas.ledger import Decision, Entry, History
 from schemas.records import Reference
+from schemas.runs import NOT_PROVEN
 
 _log = logging.getLogger(__name__)
 
@@ -102,7 +103,7 @@ def is_judged(candidate: Reference, report: Reference) -> bool:
     return report.sha256 in recorded and champion in (candidate.sha256, objects().get_json(report)["champion"])
 
 
-def promote(candidate: Reference, report: Reference, by: str, *, again: bool = False) -> bool:
+def promote(candidate: Reference, report: Reference, by: str, *, again: bool = False, unproven: bool = False) -> bool:
     """Make a candidate the champion; return False if it was champion already.
 
     Args:
@@ -110,6 +111,7 @@ def promote(candidate: Reference, report: Reference, by: str, *, again: bool = F
         report: Report of the gate that judged it.
         by: Run or person that promotes it.
         again: Promote it even if a rollback withdrew it before.
+        unproven: Promote it even though no real environment has proven it; other objections stand.
 
     Raises:
         GateRefused: the gate refused the candidate or its succession, or the candidate was rolled back before.
@@ -117,7 +119,7 @@ def promote(candidate: Reference, report: Reference, by: str, *, again: bool = F
         IntegrityError: the gate's report or the candidate does not match its digest.
     """
     gate = _verified(candidate, report)
-    if reasons := objections(gate):
+    if reasons := [one for one in objections(gate) if not (unproven and one == NOT_PROVEN)]:
         raise GateRefused(f"the gate refused {candidate.sha256[:12]}: {'; '.join(reasons)}")
 
     def succeed(history: History) -> Entry | None:

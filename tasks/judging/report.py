@@ -72,10 +72,11 @@ def _gained(record: Record, made: Any) -> dict[str, Any]:
 
 
 def _trusted(record: Record, made: Any) -> dict[str, Any]:
-    gate, evaluation = record["gate"], made.evaluations.get("dream")
+    gate, evaluation, unproven = record["gate"], made.evaluations.get("dream"), record.get("unproven")
+    on_logs = trust.checks_on_logs(made.fidelity, unproven["thresholds"]) if unproven else []
     return {
-        "trusted": trust.trust(gate),
-        "checks": trust.trust_checks(evaluation, gate) if evaluation and gate else [],
+        "trusted": trust.trust_on_logs() if unproven else trust.trust(gate),
+        "checks": trust.trust_checks(evaluation, gate) if evaluation and gate else on_logs,
         "lemma": trust.lemma(evaluation) if evaluation else "",
         "verdicts": trust.verdicts(record),
         "over_champion": points(gate["over_champion"]["gain"]) if gate and gate["over_champion"] else "",
@@ -99,7 +100,7 @@ def _details(made: Any) -> dict[str, Any]:
     if "pool" in made.artifacts and made.entropies:
         caption = "Tasks by the reward entropy of their latest group; the curriculum prefers those on the right."
         details.append((curriculum(get_tasks(made.artifacts.pool), made.entropies), caption))
-    episodes = list(_episodes(made.evaluations.get("dream")))
+    episodes = list(_episodes(made.evaluations.get("dream") or made.dreamt.get("dream")))
     shown = _as_many_as_fit(episodes)
     return {"figures": details, "episodes": shown, "num_left_out": len(episodes) - len(shown)}
 

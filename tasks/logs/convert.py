@@ -94,6 +94,11 @@ def convert(
     return converted
 
 
+def is_converted(folder: Path) -> bool:
+    """Return whether a folder holds a conversion."""
+    return (folder / _PROGRESS).is_file()
+
+
 @dataclass
 class Samples:
     """Beginning of a log, as it is understood."""

@@ -1,4 +1,4 @@
-"""Lengths of prompts and outputs in tokens, measured on a few episodes of an expert; without one, their limits."""
+"""Lengths of prompts and outputs in tokens, measured on a few episodes of an expert or of the log; else, their limits."""
 
 from dataclasses import dataclass, replace
 
@@ -11,6 +11,7 @@ from models.text.policies.policy_formats import open_policy_format
 from models.text.prompts import PromptFormat
 from schemas.recipes.recipe import Recipe
 from schemas.records import Trajectory
+from tasks.planning.logged import logged_episodes
 
 _NUM_EPISODES = 4
 
@@ -27,18 +28,24 @@ class Lengths:
 
 
 def lengths(recipe: Recipe, format: PromptFormat) -> Lengths:
-    """Return the longest prompts and actions in a few episodes of an expert, or the recipe's limits if it needs no expert."""
+    """Return the longest prompts and actions in a few episodes of an expert or of the log, or the recipe's limits if there are none."""
     if recipe.ingest.played_by == "base":
         return Lengths(
             recipe.policy.prompt_budget, recipe.policy.max_answer_tokens, recipe.experience.max_prompt_tokens
         )
-    environment, policy = open_environment(recipe.environment), open_policy_format(format, recipe.policy)
-    tasks = environment.tasks("train", _NUM_EPISODES)
-    episodes = collect(environment, tasks, [0.0], recipe.seed, recipe.environment.max_steps)
+    policy, episodes = open_policy_format(format, recipe.policy), _episodes(recipe)
     moments = [policy.prompt(t.task, t.history(i), turn.state).ids for t in episodes for i, turn in enumerate(t.turns)]
     answer = max(len(policy.answer(action)) for t in episodes for action in t.actions)
     thought = recipe.policy.max_thought_tokens if recipe.policy.think != "off" else 0
     return Lengths(max(map(len, moments)), answer + thought, _longest_situation(recipe, format, episodes))
+
+
+def _episodes(recipe: Recipe) -> list[Trajectory]:
+    if not recipe.environment.can_be_played:
+        return logged_episodes(recipe.ingest)[:_NUM_EPISODES]
+    environment = open_environment(recipe.environment)
+    tasks = environment.tasks("train", _NUM_EPISODES)
+    return collect(environment, tasks, [0.0], recipe.seed, recipe.environment.max_steps)
 
 
 def _longest_situation(recipe: Recipe, format: PromptFormat, episodes: list[Trajectory]) -> int:

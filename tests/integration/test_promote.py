@@ -14,7 +14,10 @@ from infra.settings import settings
 from infra.tracking.tracker import Tracker
 from schemas.errors import ConflictError, GateRefused, InputError, IntegrityError, StorageError
 from schemas.ledger import Decision
+from schemas.recipes.judging import GateRecipe
 from schemas.records import Reference
+from schemas.runs import NOT_PROVEN
+from tasks.judging.on_logs.judge_unproven import judge_unproven
 from tasks.judging.promote import (
     champion_to_beat,
     decline,
@@ -112,6 +115,46 @@ def test_one_flipped_bit_promotes_nobody(part):
     with pytest.raises(IntegrityError):
         promote(a, gate["report"], "me")
     assert present_champion() is None
+
+
+SHOWN = {
+    **{"next_state_f1": 0.9, "unchanged_f1": 0.4, "neighbour_f1": 0.8, "outcome_agreement": 0.95},
+    **{"gain_over_unchanged_low": 0.4, "gain_over_neighbour_low": 0.05},
+}
+"""Measurements of an experience model on held-out logs to which nothing is objected."""
+
+
+@pytest.mark.parametrize(
+    ("measured", "objection"),
+    [
+        ({}, ""),
+        ({"gain_over_neighbour_low": 0.0}, "nearest logged transition: word F1 0.90 beside 0.80"),
+        ({"gain_over_unchanged_low": -0.1}, "stays as it is: word F1 0.90 beside 0.40"),
+        ({"outcome_agreement": 0.8}, "only 80.0% of held-out logged episodes"),
+    ],
+)
+def test_only_a_person_promotes_what_is_not_proven_for_real_and_overrules_nothing_else(measured, objection):
+    start, candidate = policy("start"), policy("candidate")
+    lost, won = ({"dreamt_successes": {str(task): success for task in range(8)}} for success in (0.0, 1.0))
+    verdict = judge_unproven.__wrapped__(candidate, won, start, lost, SHOWN | measured, GateRecipe())
+    record_judgement(candidate, verdict)
+    with pytest.raises(GateRefused, match="not proven for real"):
+        promote(candidate, verdict["report"], "me")
+    if objection:
+        with pytest.raises(GateRefused, match=objection):
+            promote(candidate, verdict["report"], "me", unproven=True)
+        assert present_champion() is None
+    else:
+        assert promote(candidate, verdict["report"], "me", unproven=True)
+        assert alias(CHAMPION) == candidate.sha256
+
+
+def test_a_dreamt_gain_that_may_be_none_is_an_objection():
+    dreamt = {"dreamt_successes": {"a": 1.0, "b": 0.0}}
+    verdict = judge_unproven.__wrapped__(policy("b"), dreamt, policy("a"), dreamt, SHOWN, GateRecipe())
+    assert verdict["reasons"] == [NOT_PROVEN, "dreamt gain +0.0% may be as low as +0.0%, which is not above +0.0%"]
+    excused = judge_unproven.__wrapped__(policy("b"), dreamt, policy("a"), dreamt, SHOWN, GateRecipe(margin=1))
+    assert excused["reasons"] == [NOT_PROVEN]
 
 
 def test_a_rollback_brings_back_the_champion_before_and_keeps_the_other_away():

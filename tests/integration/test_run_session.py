@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from sqlalchemy import Engine, event
 
-from flows.loop.run_session import run_session
+from flows.run_session import run_session
 from infra.progress.progress import Display
 from infra.running.interrupts import handle_interrupts, restored_interrupts
 from infra.settings import settings

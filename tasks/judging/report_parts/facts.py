@@ -130,6 +130,8 @@ def next_steps(record: Record) -> list[Next]:
         Next("Read its dreamt episodes", f"dreamgym trajectories {run_id} --origin dream"),
         Next("Open curves and traces in MLflow, and the flow in Prefect", "dreamgym ui"),
     ]
+    if record.get("unproven"):
+        return [*_without_environment(run_id), *look]
     if not record["gate"]:
         return [Next("Go on to the verdict", f"dreamgym run {name}"), *look]
     if not record["gate"]["passed"]:
@@ -137,6 +139,14 @@ def next_steps(record: Record) -> list[Next]:
     promote = [] if record.get("promoted") else [Next("Make the policy champion", f"dreamgym promote {run_id}")]
     export = Next("Take the policy out as a Hugging Face folder", f"dreamgym export {run_id} ./my-agent")
     return [*promote, export, Next("Compare with the run before", "dreamgym compare --last 2"), *look]
+
+
+def _without_environment(run_id: str) -> list[Next]:
+    return [
+        Next("Serve the experience model to other trainers", f"dreamgym serve {run_id}"),
+        Next("Take the policy out as a Hugging Face folder", f"dreamgym export {run_id} ./my-agent"),
+        Next("Promote the policy although nothing is proven", f"dreamgym promote {run_id} --unproven"),
+    ]
 
 
 def _after_refusal(record: Record) -> list[Next]:

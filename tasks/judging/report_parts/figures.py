@@ -41,7 +41,7 @@ def figures(rounds: Measured, calibrations: Measured) -> Iterator[tuple[Markup, 
             _entropy(rounds),
             "Mean reward entropy of the groups: 0.25 if half of the episodes succeed, 0 if none or all do.",
         )
-    if calibrations:
+    if any("outcome_agreement" in one for one in calibrations):
         yield (
             _agreement(calibrations),
             "Valid tasks: share of dreamt outcomes and states that the real replay confirms.",
@@ -64,9 +64,12 @@ def _learning(rounds: Measured, calibrations: Measured) -> Markup:
     real = [
         Point(one["round"], *(100 * one[key] for key in ("real_success", "interval_low", "interval_high")))
         for one in calibrations
+        if "real_success" in one
     ]
     lines = [_series("dream, training groups", rounds, "dream_success", DREAM)]
     lines += [Series("real, valid tasks", real, REAL)] if real else []
+    if calibrations and not real:
+        lines.append(_series("dream, valid tasks", calibrations, "dream_success", FOURTH))
     return line_chart("Success by training round, in the dream and for real", lines, "round", "success (%)")
 
 

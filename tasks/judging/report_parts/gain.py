@@ -32,6 +32,8 @@ def policies_of(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def headline(record: Record) -> Answer:
     """Return in one sentence what the dream gained for real, or how far the run came."""
     gate, results = record["gate"], record["results"]
+    if record.get("unproven"):
+        return _dreamt_headline(record)
     if not gate:
         return Answer(f"Not judged yet: the run went as far as {record['reached'] or 'its first stage'}.", False)
     start, dream, gain = results["start"], results["dream"], gate["gain"]
@@ -43,6 +45,18 @@ def headline(record: Record) -> Answer:
     steps = f"with {count(dream['real_interactions'])} real steps of training"
     return Answer(
         f"Real success {'rose' if rose else 'fell'} from {moved} by training in the dream: {proof}, {steps}.", rose
+    )
+
+
+def _dreamt_headline(record: Record) -> Answer:
+    """Return in one sentence what dreams of held-out logged tasks say."""
+    start, dream = record["dreamt"]["start"], record["dreamt"]["dream"]
+    moved = f"{percent(start['dream_success'])} to {percent(dream['dream_success'])}"
+    gain = points(record["unproven"]["dreamt_gain"])
+    return Answer(
+        f"Nothing is proven for real: dreamt success on {count(dream['num_tasks'])} held-out logged tasks went from {moved}, "
+        f"{gain}.",
+        False,
     )
 
 

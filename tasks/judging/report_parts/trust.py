@@ -44,6 +44,34 @@ def trust(gate: Mapping[str, Any]) -> Answer:
     )
 
 
+def trust_on_logs() -> Answer:
+    """Return what can be said of dreams without a real environment."""
+    return Answer("Not shown: no real environment was played. Dreams are compared with held-out logs only.", False)
+
+
+def checks_on_logs(measured: Mapping[str, float], asked: Mapping[str, Any]) -> list[Check]:
+    """Return the measures of the experience model on held-out logged episodes."""
+    beaten = [
+        Check(
+            f"better than {name}",
+            f"{measured[f'gain_over_{name}']:+.2f} ({measured[f'gain_over_{name}_low']:+.2f} to {measured[f'gain_over_{name}_high']:+.2f})",
+            "above 0",
+            measured[f"gain_over_{name}_low"] > 0,
+            f"Word F1 of predicted next states, {measured['next_state_f1']:.2f}, beside {measured[f'{name}_f1']:.2f} of {words}.",
+        )
+        for name, words in (
+            ("unchanged", "a state that stays as it is"),
+            ("neighbour", "the nearest logged transition"),
+        )
+    ]
+    agreement, least = measured["outcome_agreement"], asked["min_outcome_agreement"]
+    meaning = "Share of held-out logged episodes whose actions end in the dream as they did in the log."
+    return [
+        *beaten,
+        Check("outcomes agree", percent(agreement), f"at least {percent(least)}", agreement >= least, meaning),
+    ]
+
+
 def trust_checks(evaluation: Mapping[str, Any], gate: Mapping[str, Any]) -> list[Check]:
     """Return the measures of the candidate's dreams on test tasks, in the words of the gate."""
     asked = gate["thresholds"]
@@ -110,6 +138,9 @@ def _gap(value: float, most: float) -> Check:
 
 def verdicts(record: Record) -> list[PolicyVerdict]:
     """Return the verdicts on the run's policies, in the order in which they were made."""
+    if unproven := record.get("unproven"):
+        is_champion = record.get("promoted") == "dream"
+        return [PolicyVerdict(POLICY_LABELS["dream"], False, is_champion, unproven["reasons"], [])]
     judged = [(name.key, record.get(field)) for name, field in GATES.items()]
     return [_verdict(name, gate, record.get("promoted", "")) for name, gate in judged if gate]
 

@@ -10,12 +10,13 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.prompt import Prompt
 
-from flows.draft_mapping import drafted
+from flows.logs.draft_mapping import drafted
 from flows.planning.problems import problem
 from infra.context import replay_store
+from infra.settings import settings
 from schemas.errors import DataError, InputError
 from schemas.recipes.log_mapping import LogMapping
-from tasks.logs.convert import Converted, Samples, convert, samples
+from tasks.logs.convert import Converted, Samples, convert, is_converted, samples
 from tasks.logs.known_kinds import title_of
 from tasks.logs.verdicts import NO_VERDICT
 
@@ -55,7 +56,16 @@ def show_samples(source: Path, mapping: LogMapping, console: Console) -> Samples
     return found
 
 
-def asked_verdict(found: Samples, source: Path, console: Console) -> bool:
+def understood(source: Path, mapping: LogMapping, console: Console, *, may_ask: bool) -> tuple[LogMapping, Samples]:
+    """Print how a log is understood; return the mapping and the samples, with a verdict that a person may be asked for."""
+    found = show_samples(source, mapping, console)
+    if not (may_ask and lacks_only_verdicts(found)):
+        return mapping, found
+    mapping = with_verdict(mapping, _asked_verdict(found, source, console))
+    return mapping, show_samples(source, mapping, console)
+
+
+def _asked_verdict(found: Samples, source: Path, console: Console) -> bool:
     """Ask on the terminal whether all episodes of a log succeeded.
 
     Raises:
@@ -128,6 +138,34 @@ def _short(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
+def folder_for(source: Path) -> Path:
+    """Return the folder of this home for the transitions of a log."""
+    return settings().home / "logs" / source.resolve().stem
+
+
+def converted_logs(source: Path, success: bool | None, console: Console, *, may_ask: bool) -> Path:
+    """Return the folder of a log's transitions, which are converted there unless the log is such a folder.
+
+    Args:
+        source: File or folder of logs.
+        success: Outcome of all episodes; None: the one that the log says.
+        console: Where samples and progress go.
+        may_ask: A person is at a terminal to be asked for a missing verdict.
+
+    Raises:
+        DataError: the log is not understood.
+    """
+    if is_converted(source):
+        return source
+    mapping, found = understood(source, with_verdict(LogMapping(), success), console, may_ask=may_ask)
+    require_understood(found, source)
+    folder = folder_for(source)
+    converted = ingest_logs(source, mapping, folder, console)
+    require_understood(converted, source)
+    print_counts(converted, folder, console)
+    return folder
+
+
 def ingest_logs(source: Path, mapping: LogMapping, folder: Path, console: Console) -> Converted:
     """Convert a log, or resume its conversion; bad rows go to the quarantine table.
 
@@ -150,6 +188,13 @@ def ingest_logs(source: Path, mapping: LogMapping, folder: Path, console: Consol
 
 def print_converted(converted: Converted, folder: Path, console: Console) -> None:
     """Print how much was converted and quarantined, and what to do next."""
+    print_counts(converted, folder, console)
+    if converted.num_rows:
+        console.print(f"next: dreamgym run RECIPE --set ingest.path={folder}", markup=False, soft_wrap=True)
+
+
+def print_counts(converted: Converted, folder: Path, console: Console) -> None:
+    """Print how much was converted and quarantined."""
     console.print(f"{converted.num_rows:,} transitions of {converted.num_episodes:,} episodes are in {folder}")
     verdicts = ", ".join(converted.verdicts) or "nothing"
     console.print(f"{_named(converted.kinds)}; verdicts from {verdicts}", markup=False)
@@ -159,5 +204,3 @@ def print_converted(converted: Converted, folder: Path, console: Console) -> Non
         console.print("examples: dreamgym quarantine")
     for remark, count in converted.remarks.most_common():
         console.print(f"episodes with {remark}: {count:,}", markup=False)
-    if converted.num_rows:
-        console.print(f"next: dreamgym run RECIPE --set ingest.path={folder}", markup=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""From logs to a recipe: convert logs, draft their mapping, draft a recipe."""

@@ -1,0 +1,1 @@
+"""Judging without an environment: on logged episodes that are held out."""
