@@ -9,6 +9,7 @@ import typer
 
 from flows.commands import judging, logs, promoting, results, running, serving
 from flows.commands.application import app
+from infra.surroundings import read_text_as_utf8, settle
 from schemas.errors import DreamGymError
 
 COMMANDS = (running, logs, results, judging, promoting, serving)
@@ -19,6 +20,8 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; print known errors as one line and exit with their code."""
+    read_text_as_utf8()
+    settle()
     try:
         app()
     except DreamGymError as error:

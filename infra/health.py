@@ -17,6 +17,8 @@ from infra.files.durable_files import write_durably
 from infra.running.reachable import require_server
 from infra.settings import Settings
 from infra.storage.blobs import open_blobs, require_conditional_puts
+from infra.surroundings import changes
+from infra.tracking.embedded_mlflow import num_left_behind
 from schemas.errors import DreamGymError
 
 _PACKAGES = ("torch", "transformers", "prefect", "mlflow", "lancedb", "textworld")
@@ -76,6 +78,8 @@ def _objects(settings: Settings) -> str:
 
 def _mlflow(settings: Settings) -> str:
     require_server("MLflow", settings.tracking, "/health")
+    if not settings.tracking_uri.get_secret_value() and num_left_behind(settings):
+        return f"{settings.tracking_shown} was moved with its home: the next run moves the addresses of its artifacts"
     return f"{settings.tracking_shown} {_clock(settings.tracking, '/health')}"
 
 
@@ -106,6 +110,10 @@ def _clock(url: str, path: str) -> str:
     return "answers, clocks agree"
 
 
+def _surroundings(_settings: Settings) -> str:
+    return "; ".join(changes()) or "nothing in the way"
+
+
 def _gpu(_settings: Settings) -> str:
     if not (tool := shutil.which("nvidia-smi")):
         return "none; the CPU does"
@@ -119,6 +127,7 @@ def _stack(settings: Settings) -> str:
 
 
 _LOOKS: dict[str, Callable[[Settings], str]] = {
+    "surroundings": _surroundings,
     "home": _home,
     "disk": _disk,
     "secrets": _secrets,

@@ -15,7 +15,7 @@ STAGE_LABELS = {
     **{name: f"{label}, for real" for name, label in EVALUATION_LABELS.items()},
     **{f"{name} dream": f"{label}, in the dream" for name, label in EVALUATION_LABELS.items()},
     "replays": "replay dreams for real",
-    "logged actions": "replay logged actions in the dream",
+    "logged actions": "replay logged actions",
     "ingest": "logs",
     "annotate": "reasoning traces",
     "recall": "earlier real episodes",

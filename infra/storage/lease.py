@@ -34,16 +34,20 @@ class LeaseHolder:
     pid: int
     started: str
     id: str
+    pid_namespace: str = ""
+    """Namespace that the process id belongs to: containers on one machine may have equal ids for different processes."""
 
     @classmethod
     def me(cls) -> "LeaseHolder":
         """Return the identity of this process."""
-        return cls(socket.gethostname(), _boot(), os.getpid(), _started(os.getpid()), uuid4().hex)
+        own = os.getpid()
+        return cls(socket.gethostname(), _boot(), own, _started(own), uuid4().hex, _pid_namespace())
 
     @property
     def is_here(self) -> bool:
-        """True if the process was started on this machine since its last boot."""
-        return (self.host, self.boot) == (socket.gethostname(), _boot())
+        """True if the process was started on this machine since its last boot, and its id means the same here."""
+        own = (socket.gethostname(), _boot(), _pid_namespace())
+        return (self.host, self.boot, self.pid_namespace) == own
 
     @property
     def lives_here(self) -> bool:
@@ -151,6 +155,14 @@ def _boot() -> str:
     """Return the id of the machine's current boot; empty if the system does not report it."""
     path = Path("/proc/sys/kernel/random/boot_id")
     return path.read_text().strip() if path.exists() else ""
+
+
+def _pid_namespace() -> str:
+    """Return the id of this process's namespace of process ids; empty if the system does not report it."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
 
 
 def _started(pid: int) -> str:

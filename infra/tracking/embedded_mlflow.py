@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from filelock import FileLock
 
 from infra.settings import Settings
+from infra.tracking.names import EXPERIMENT
 
 _PLACES = (
     ("experiments", "artifact_location"),
@@ -29,6 +30,16 @@ def opened_alone(settings: Settings) -> Iterator[None]:
         return
     with FileLock(settings.home.absolute() / ".mlflow.lock"):
         yield
+
+
+def num_left_behind(settings: Settings) -> int:
+    """Return the number of experiments whose artifacts are looked for where the home was before it moved."""
+    file, place = settings.home.absolute() / "mlflow.db", (settings.home.absolute() / "artifacts").as_uri()
+    if not file.exists():
+        return 0
+    with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=60)) as database:
+        query = "SELECT count(*) FROM experiments WHERE name = ? AND artifact_location <> ?"
+        return database.execute(query, (EXPERIMENT, place)).fetchone()[0]
 
 
 def move_artifacts(settings: Settings, old: str, new: str) -> None:

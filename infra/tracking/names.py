@@ -1,9 +1,10 @@
-"""Names of metrics and parameters in a form that MLflow takes."""
+"""Names in MLflow: of our experiment, and of metrics and parameters in a form that it takes."""
 
 import hashlib
 import posixpath
 import re
 
+EXPERIMENT = "dreamgym"
 _REFUSED = re.compile(r"[^/\w.\- :]")
 _MAX_LENGTH = 250
 _DIGEST_LENGTH = 8

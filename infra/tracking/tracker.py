@@ -30,13 +30,12 @@ from infra.running.interrupts import deferred_interrupts
 from infra.running.reachable import require_server
 from infra.settings import Settings
 from infra.tracking.embedded_mlflow import move_artifacts, opened_alone
-from infra.tracking.names import tracked_name
+from infra.tracking.names import EXPERIMENT, tracked_name
 from infra.tracking.outbox import Outbox
 from infra.tracking.traces import trace_rollout
 from schemas.errors import StorageError
 from schemas.records import Reference, Trajectory
 
-EXPERIMENT = "dreamgym"
 _EXPERIMENT_TAGS = {
     "mlflow.experimentKind": "custom_model_development",  # the page opens on runs and metrics, not on traces
     "mlflow.note.content": "Runs of DreamGym recipes, each with its stages nested under it. `dreamgym runs` lists them, too.",

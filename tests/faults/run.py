@@ -6,7 +6,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from tests.faults import damage, endurance, episodes, kills, outages, promotions, storage
+from tests.faults import damage, endurance, episodes, kills, outages, promotions, starts, storage
 from tests.faults.outcome import Outcome
 
 FAULTS: dict[str, tuple[Callable[[int], Outcome], int, int]] = {
@@ -17,6 +17,7 @@ FAULTS: dict[str, tuple[Callable[[int], Outcome], int, int]] = {
     "episodes": (episodes.check, 20, 1000),
     "kills": (kills.check, 3, 200),
     "outages": (outages.check, 4, 40),
+    "starts": (starts.check, 3, 100),
     "cycles in a row": (endurance.check, 2, 20),
 }
 """Check that injects each fault, with its number of tries in the tests and in full."""

@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -49,6 +51,36 @@ def test_a_killed_holder_is_succeeded_at_once(tmp_path):
     with Lease(FolderBlobs(tmp_path / "store"), "cycle", said.append):
         assert time.monotonic() - began < leases.BEAT_EVERY_S
     holder.join()
+
+
+_IN_ANOTHER_NAMESPACE = """
+import sys, time
+from pathlib import Path
+from infra.storage.blobs import FolderBlobs
+from infra.storage.lease import Lease
+
+with Lease(FolderBlobs(Path(sys.argv[1])), "cycle", print):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_live_holder_in_another_namespace_of_process_ids_keeps_its_lease(tmp_path, monkeypatch):
+    monkeypatch.setattr(leases, "_DEAD_AFTER_S", 1.0)
+    inside = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if subprocess.run([*inside, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("a namespace of process ids needs root: run as root to test one")
+    command = [*inside, sys.executable, "-c", _IN_ANOTHER_NAMESPACE, str(tmp_path)]
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        assert leases.holder(FolderBlobs(tmp_path), "cycle", 1).pid < 10, "an id that is another process's here"
+        assert not leases.is_free(FolderBlobs(tmp_path), "cycle", 1)
+    finally:
+        holder.kill()
+        holder.wait()
+    with Lease(FolderBlobs(tmp_path), "cycle", lambda _: None):
+        assert leases.last_number(FolderBlobs(tmp_path), "cycle") == 2, "its silence frees it"
 
 
 def test_a_silent_holder_elsewhere_is_succeeded_and_stops_when_it_wakes(tmp_path, monkeypatch):

@@ -1,12 +1,30 @@
-"""Variables of the surroundings: proxies do not stand between a process and the servers that it starts."""
+"""Surroundings of a command: what would mislead it is changed, and said."""
 
 import os
+import subprocess
+import sys
+import tempfile
 
 import pytest
 
-from infra.surroundings import reach_loopback_directly
+from infra import surroundings
+from infra.surroundings import changes, reach_loopback_directly, settle
+from tests.command_line import COMMAND
 
 LOOPBACK = "localhost,127.0.0.1,::1"
+
+
+@pytest.fixture(autouse=True)
+def own_surroundings(monkeypatch):
+    """Let a test change variables and the umask, and begin with none of those that are looked at."""
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    monkeypatch.setattr(surroundings, "_changes", [])
+    for name in [*os.environ]:
+        if name.lower().endswith("_proxy") or name.startswith(("MLFLOW_", "PREFECT_")):
+            del os.environ[name]
+    umask = os.umask(0o022)
+    yield
+    os.umask(umask)
 
 
 @pytest.mark.parametrize(
@@ -18,14 +36,62 @@ LOOPBACK = "localhost,127.0.0.1,::1"
         ({"all_proxy": "socks5://p", "no_proxy": "*"}, "*"),
     ],
 )
-def test_loopback_is_exempt_from_proxies(monkeypatch, given, expected):
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(os, "environ", os.environ.copy())
+def test_loopback_is_exempt_from_proxies(given, expected):
+    os.environ.update(given)
     reach_loopback_directly()
     assert os.environ.get("no_proxy") == expected
     if expected != "*":
         assert os.environ.get("NO_PROXY") == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ({"MLFLOW_RUN_ID": "1", "MLFLOW_TRACKING_USERNAME": "ann"}, {"MLFLOW_TRACKING_USERNAME"}),
+        ({"PREFECT_HOME": "/proc", "PREFECT_API_KEY": "k", "PREFECT_LOGGING_LEVEL": "INFO"}, {"PREFECT_LOGGING_LEVEL"}),
+        ({"PREFECT_API_URL": "http://p/api", "PREFECT_API_KEY": "k"}, {"PREFECT_API_URL", "PREFECT_API_KEY"}),
+    ],
+)
+def test_variables_of_other_work_are_not_used(given, left):
+    os.environ.update(given)
+    settle()
+    assert {name for name in os.environ if name in given} == left
+    gone = sorted(given.keys() - left)
+    assert changes() == ([f"{', '.join(gone)} of other work are not used"] if gone else [])
+
+
+def test_a_folder_for_temporary_files_is_found(monkeypatch, tmp_path):
+    os.environ["TMPDIR"] = str(tmp_path)
+    settle()
+    assert (os.environ["TMPDIR"], changes()) == (str(tmp_path), [])
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    os.environ["TMPDIR"] = str(tmp_path / "gone")
+    settle()
+    assert os.path.isdir(os.environ["TMPDIR"])
+    assert "TMPDIR is no folder" in changes()[0]
+
+
+@pytest.mark.parametrize(("given", "used"), [(0o077, 0o077), (0o277, 0o077), (0o777, 0o077)])
+def test_files_can_be_read_by_who_wrote_them(given, used):
+    os.umask(given)
+    settle()
+    assert os.umask(0) == used
+    assert [one.startswith(f"the umask {given:03o}") for one in changes()] == [True] * (given != used)
+
+
+@pytest.mark.parametrize(
+    "locale", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"PYTHONIOENCODING": "ascii"}]
+)
+def test_text_is_utf8_in_any_locale(tmp_path, locale):
+    variables = {**os.environ, "DREAMGYM_HOME": str(tmp_path), **locale}
+    said = subprocess.run([COMMAND, "recipes"], env=variables, capture_output=True, check=True)
+    assert b"textworld-tiny" in said.stdout
+
+
+def test_a_locale_without_utf8_begins_the_command_anew_once(monkeypatch):
+    begun = []
+    monkeypatch.setattr(surroundings.locale, "getpreferredencoding", lambda do_setlocale: "ISO-8859-1")
+    monkeypatch.setattr(os, "execve", lambda *given: begun.append(given))
+    surroundings.read_text_as_utf8()
+    [(program, arguments, variables)] = begun
+    assert (program, arguments[1:], variables["PYTHONUTF8"]) == (sys.executable, sys.orig_argv[1:], "1")

@@ -101,8 +101,9 @@ def _notes(record: Record, name: str) -> Mapping[str, Any]:
 
 
 def _backbone(recipe: Recipe, record: Record) -> str:
+    name = "a network made of the logs" if recipe.backbone.scratch else recipe.backbone.model
     size = _notes(record, "backbone").get("num_parameters")
-    return f"{recipe.backbone.model}, {count(size)} parameters" if size else recipe.backbone.model
+    return f"{name}, {count(size)} parameters" if size else name
 
 
 def _data(record: Record) -> str:
