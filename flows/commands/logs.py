@@ -50,7 +50,7 @@ def ingest(
     mapping: Annotated[
         Path | None,
         typer.Option(
-            help="TOML: what the logs say where. Keys: format, paths, constants, success_from, state_line, states, messages."
+            help="TOML: what the logs say where. Keys: format, episodes_at, joined_by, file_is_episode, names, paths, constants, success_from, state_line, states, messages."
         ),
     ] = None,
     to: Annotated[Path | None, typer.Option(help="Folder for the transitions; empty: in this home.")] = None,

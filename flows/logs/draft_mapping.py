@@ -12,7 +12,11 @@ from tasks.logs.convert import Samples
 from tasks.logs.known_kinds import title_of
 from tasks.logs.verdicts import REWARDS
 
-_EXAMPLES = {"paths": {"trajectory_id": "meta.id"}, "constants": {"family": "logged"}}
+_EXAMPLES = {
+    "names": {"role": "speaker", "text": "utterance.text"},
+    "paths": {"trajectory_id": "meta.id"},
+    "constants": {"family": "logged"},
+}
 _WIDTH = 110
 
 
@@ -22,10 +26,10 @@ def drafted(found: Samples) -> str:
     known = ", ".join(map(title_of, kinds)) or "nothing that is known"
     read = {"format": kinds[0]} if len(kinds) == 1 else {}
     lines = [f"# Understood as: {known}. Lines after # are defaults or examples.", *_section(LogMapping(), read)]
-    for name in ("paths", "constants"):
+    for name, examples in _EXAMPLES.items():
         given = _verdict(verdicts[0]) if name == "paths" and len(verdicts) == 1 else {}
         description = LogMapping.model_fields[name].description
-        lines += ["", *_comment(description), f"[{name}]", *_lines(given, ""), *_lines(_EXAMPLES[name], "# ")]
+        lines += ["", *_comment(description), f"[{name}]", *_lines(given, ""), *_lines(examples, "# ")]
     return "\n".join([*lines, "", "[messages]", *_section(MessageMapping(), {}), ""])
 
 

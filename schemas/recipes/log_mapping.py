@@ -3,6 +3,11 @@ r"""Mapping from agent logs to transitions: a small TOML file that gives only wh
 Example:
     format = "chat"
     state_line = "saw"
+    episodes_at = "runs"
+
+    [names]
+    role = "speaker"
+    text = "utterance"
 
     [paths]
     trajectory_id = "item_id"
@@ -24,6 +29,8 @@ from pydantic import AfterValidator, Field
 from schemas.recipes.section import Section
 
 LogField = Literal["trajectory_id", "task_id", "instruction", "family", "source", "success", "reward", "truncated"]
+ItemField = Literal["role", "text", "call", "arguments", "observation", "action", "next_observation", "thought", "step"]
+"""Fields of a message, and of a step."""
 
 
 def _compiles(pattern: str) -> str:
@@ -62,6 +69,16 @@ class LogMapping(Section):
     format: str = ""
     """Kind of the log, by its name in tasks/logs/known_kinds.py; empty: detected per record. transitions: rows with the
     columns of schemas/tables.py. chat: conversations, as lists of messages."""
+    episodes_at: str = ""
+    """Dotted path of the list of episodes in a record, each of which also has the record's other fields; empty: their
+    usual names."""
+    joined_by: str = ""
+    """Dotted path of the id that the records of an episode share, each a message, or a step if the format says so."""
+    file_is_episode: bool = False
+    """All records of a file are one episode, each a message, or a step if the format says so."""
+    names: dict[ItemField, str] = Field(default={})
+    """Dotted path of each field in a message or a step, where it has no usual name. Fields of a message: role, text, call
+    (the name of a tool), arguments. Fields of a step: observation, action, next_observation, thought, step."""
     paths: dict[LogField, str] = Field(default={})
     """Dotted path of each field in a record, e.g. `meta.task.0.id`; default: its own name, or another usual one. Fields:
     trajectory_id, task_id, instruction, family, source, success, reward, truncated."""

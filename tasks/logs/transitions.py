@@ -17,12 +17,11 @@ from tasks.logs.known_kinds import CHAT, TRANSITIONS, kind_of_record, known_kind
 from tasks.logs.log_kind import NOT_UNDERSTOOD, WHOLE, Recorded
 from tasks.logs.messages import messages_in, value_at
 from tasks.logs.sources.gathered import GatheredParts, temporary_parts
+from tasks.logs.sources.rearranged import rearranged
 from tasks.logs.sources.records import RAW_CHARACTERS, Record, records_in
 from tasks.logs.verdicts import verdict_on
 
 _NAMES = ("id", "item_id", "instance_id", "conversation_id", "gen_ai.conversation.id")
-_EPISODES = ("samples", "simulations", "episodes", "traces", "data")
-"""Fields of a record that hold its episodes."""
 _INSTRUCTIONS = ("info.task.instruction", "goal", "info.goal", "confirmed_task")
 
 
@@ -53,7 +52,10 @@ def episodes_in(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Epis
     require_kind(mapping.format)
     with temporary_parts() as gathered:
         for name, file in files.items():
-            records = (one for record in records_in(file, name) for one in _inner(record))
+            records = (one for record in records_in(file, name) for one in rearranged(record, mapping))
+            if mapping.joined_by or mapping.file_is_episode:
+                yield from _joined(records, mapping, gathered, name)
+                continue
             for kind, some in groupby(records, partial(_kind, mapping=mapping)):
                 yield from _episodes(kind, some, partial(_gather, gathered, kind, name), mapping)
         for one in gathered.episodes():
@@ -61,15 +63,16 @@ def episodes_in(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Epis
             yield from _recorded(one.kind, where, one.parts, mapping, {"trajectory_id": one.name})
 
 
-def _inner(record: Record) -> list[Record]:
-    """Return the episodes inside a record, as the samples of an evaluation; the record itself if there are none."""
-    for name in _EPISODES:
-        inner = record.value.get(name)
-        if not isinstance(inner, list) or messages_in(record.value, "") is not None:
-            continue
-        if inner and all(isinstance(one, dict) for one in inner):
-            return [Record(f"{record.where}, {name} {number}", one) for number, one in enumerate(inner, 1)]
-    return [record]
+def _joined(records: Iterable[Record], mapping: LogMapping, gathered: GatheredParts, file: str) -> Iterator[Episode]:
+    """Keep records as messages or steps of the episodes that they belong to; yield those that name none."""
+    kind = mapping.format or CHAT
+    for one in records:
+        name = file if mapping.file_is_episode else value_at(one.value, mapping.joined_by)
+        if one.reason or name is None:
+            reason = one.reason or f"has nothing at {mapping.joined_by}, which joins the records of an episode"
+            yield Episode(one.where, reason=reason, raw=_raw(one), kind="" if one.reason else kind)
+        else:
+            gathered.add(kind, "", str(name), one.value, one.where)
 
 
 def _kind(record: Record, mapping: LogMapping) -> str:
@@ -134,7 +137,7 @@ def _recorded(
 ) -> Iterator[Episode]:
     """Yield the episodes of parts that are complete."""
     try:
-        found = list(known_kinds()[kind].recorded(parts))
+        found = list(_talk(parts) if kind == CHAT else known_kinds()[kind].recorded(parts))
     except NOT_UNDERSTOOD as error:
         yield Episode(where, reason=_reason(error), raw=_raw(Record(where, {"parts": parts})), kind=kind)
         return
@@ -143,6 +146,11 @@ def _recorded(
         fields = {**named, **{name: value for name, value in one.fields.items() if value is not None}}
         record = Record(place, {**fields, "messages": one.messages})
         yield _episode(Recorded(one.messages, fields, one.remarks), record, mapping, kind)
+
+
+def _talk(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
+    """Yield a conversation whose messages are records of their own; the last that has a field gives its value."""
+    yield Recorded(parts, {name: value for part in parts for name, value in part.items() if value is not None})
 
 
 def _episode(one: Recorded, record: Record, mapping: LogMapping, kind: str) -> Episode:
