@@ -86,13 +86,14 @@ def _started(port: int) -> "subprocess.Popen[bytes]":
 
 def _await_health(server: "subprocess.Popen[bytes]") -> None:
     deadline = time.monotonic() + _READY_WITHIN_S
-    while server.poll() is None and time.monotonic() < deadline:
-        try:
-            httpx.get(f"{os.environ['PREFECT_API_URL']}/health", timeout=5).raise_for_status()
-        except httpx.HTTPError:
-            time.sleep(0.1)
-        else:
-            return
+    with httpx.Client(base_url=os.environ["PREFECT_API_URL"], timeout=5) as client:
+        while server.poll() is None and time.monotonic() < deadline:
+            try:
+                client.get("/health").raise_for_status()
+            except httpx.HTTPError:
+                time.sleep(0.1)
+            else:
+                return
     raise StorageError("embedded Prefect does not start; run the same command again, or name a server: PREFECT_API_URL")
 
 

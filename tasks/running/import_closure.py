@@ -51,8 +51,11 @@ def closure_of(roots: Iterable[str], strangers: Iterable[str] = ()) -> Closure:
         strangers: Top-level packages outside the project whose files count as well.
     """
     ours, waiting, code, packages = {*_ROOMS, *strangers}, [*roots], dict[str, str](), set[str]()
+    looked_at = set[str]()
     while waiting:
-        for module, file in _files_of(waiting.pop()):
+        new = [one for one in _with_parents(waiting.pop()) if one not in looked_at]
+        looked_at.update(new)
+        for module, file in _files_of(new):
             if (path := _shown(file)) in code:
                 continue
             read = _read(file, module, file.stat().st_mtime_ns)
@@ -67,11 +70,15 @@ def digests_now(paths: Iterable[str]) -> dict[str, str]:
     return {path: _read(file, "", file.stat().st_mtime_ns).digest for path in paths if (file := ROOT / path).is_file()}
 
 
-def _files_of(module: str) -> list[tuple[str, Path]]:
-    """Return name and file of a module and of its parent packages. In `a.b.c`, c may be a name in a.b."""
+def _with_parents(module: str) -> list[str]:
+    """Return the names of a module and of its parent packages. In `a.b.c`, c may be a name in a.b."""
     parts = module.split(".")
-    names = [".".join(parts[: end + 1]) for end in range(len(parts))]
-    return [(name, file) for name in names if (file := _file_of(name))]
+    return [".".join(parts[: end + 1]) for end in range(len(parts))]
+
+
+def _files_of(modules: Iterable[str]) -> list[tuple[str, Path]]:
+    """Return name and file of each module that has one."""
+    return [(name, file) for name in modules if (file := _file_of(name))]
 
 
 def _file_of(module: str) -> Path | None:
