@@ -41,6 +41,8 @@ def _facts(summary: dict[str, Any] | None) -> dict[str, Any]:
         "run": summary,
         "base_model": recipe["backbone"]["model"] if recipe["backbone"]["revision"] else "",
         "measured": [(label, results[key]) for key, label in POLICY_LABELS.items() if key in results],
+        "unproven": summary.get("unproven"),
+        "dreamt": summary.get("dreamt", {}).get("dream"),
         "gain": with_interval(summary["gate"]["gain"]) if summary["gate"] else "",
         "lineage": _digests(summary["lineage"]),
         "recipe": json.dumps(recipe, indent=1),

@@ -79,6 +79,12 @@ def test_nothing_is_promoted_without_saying_that_it_is_unproven(home):
 
 
 @pytest.mark.e2e
+def test_the_card_of_a_policy_that_was_taken_out_says_that_it_is_not_proven(home, tmp_path):
+    assert dreamgym_here(home, "export", answer(home, "show")["run_id"], str(tmp_path / "agent")).returncode == 0
+    assert "Not proven in a real environment" in (tmp_path / "agent" / "README.md").read_text()
+
+
+@pytest.mark.e2e
 def test_the_dream_of_logs_is_played_from_their_first_states(home):
     with serving(home, "") as url, connected(f"{url}/ws") as playing:
         playing.send(json.dumps({"type": "reset", "data": {"seed": 0}}))
