@@ -1,7 +1,7 @@
 """Text of a new recipe: commented TOML with the fields that logs, environment and model call for."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ _READING, _FIT, _CLONING = (4, 20), (1, 8), (5, 20)
 """Fewest and most passes over logs; small logs are passed over more often."""
 _STEPS_OF_FEWEST = 4_000
 """Number of logged steps from which the fewest passes are enough."""
+_HELD_OUT = "Nothing is played for real: 1 of 5 logged tasks is held out for the report, 1 of 10 for calibration."
+_MADE_OF_LOGS = "A network of a million weights and its tokenizer, made of the logs. `dreamgym init --model` takes one that is there."
 _BESIDE_STATE = 512
 """Tokens of a prompt beside the present state: history, demonstrations, marks."""
 _LEAST_PROMPT = 4_096
@@ -36,6 +38,11 @@ class Asked:
     revision: str = ""
     """Commit of a hub model."""
 
+    @property
+    def is_logs_alone(self) -> bool:
+        """True if there is no environment to play."""
+        return self.environment == "logs"
+
 
 def drafted(asked: Asked, file: Path) -> str:
     """Return the text of a recipe that runs as it is written."""
@@ -45,116 +52,119 @@ def drafted(asked: Asked, file: Path) -> str:
 
 
 def _description(asked: Asked) -> str:
-    logged = f"{asked.sizes.num_episodes} logged episodes" if asked.sizes else "Episodes of its expert"
-    made = asked.model or "a small network made of them"
-    return f"{logged} of {'an environment that is not here' if asked.environment == 'logs' else asked.environment}; {made}."
+    logged = f"{asked.sizes.num_episodes} logged episodes" if asked.sizes else "episodes of its expert"
+    place = "an environment that is not here" if asked.is_logs_alone else asked.environment
+    return f"{place[0].upper()}{place[1:]}, from {logged}, with {asked.model or 'a small network made of them'}."
 
 
 def _lines(asked: Asked) -> Iterator[str]:
-    yield from _environment(asked)
-    yield from _network(asked)
-    yield from _experience(asked)
-    yield from _policy(asked)
-    yield from _training(asked)
+    """Yield the sections that have a field or need none, each with a comment before it and an empty line after it."""
+    yield from _section("environment", _environment(asked), _HELD_OUT if asked.is_logs_alone else "")
+    yield from _section(
+        "ingest", _ingest(asked), "Written by `dreamgym ingest`; new logs come there by the same command."
+    )
+    if asked.model:
+        yield from _section("backbone", _model(asked))
+        yield from _section("training", _adapters(), "Adapters: all else of the model stays as it is.")
+    else:
+        yield from _section("backbone.scratch", _scratch(asked), _MADE_OF_LOGS, needs_no_field=True)
+    yield from _section("experience", _experience(asked))
+    yield from _section("retrieval", _retrieval(asked))
+    yield from _section("policy", _policy(asked))
+    yield from _section("start", _start(asked))
+    yield from _section("curriculum", _curriculum(asked))
+    yield from _section("rl", [_set("groups_per_round", 16)])
+    yield from _section("dream", _dream(asked))
+
+
+def _section(name: str, fields: Iterable[str], comment: str = "", *, needs_no_field: bool = False) -> Iterator[str]:
+    lines = list(fields)
+    if lines or needs_no_field:
+        yield from (*([f"# {comment}"] if comment else []), f"[{name}]", *lines, "")
 
 
 def _environment(asked: Asked) -> Iterator[str]:
-    sizes = asked.sizes
-    only_logs = asked.environment == "logs"
-    if only_logs:
-        yield "# Nothing is played for real: 1 of 5 logged tasks is held out for the report, 1 of 10 for calibration."
-    yield "[environment]"
     yield _set("name", asked.environment)
-    if sizes:
-        yield _set("num_train_tasks", max(2, sizes.num_tasks * 7 // 10 if only_logs else sizes.num_tasks))
+    if sizes := asked.sizes:
+        num_learnt_from = max(2, sizes.num_tasks * 7 // 10) if asked.is_logs_alone else sizes.num_tasks
+        yield _set("num_train_tasks", num_learnt_from)
         yield _set(
             "max_steps", sizes.longest_episode + 2, f"the longest logged episode has {sizes.longest_episode} steps"
         )
-    yield ""
+
+
+def _ingest(asked: Asked) -> Iterator[str]:
     if asked.logs:
-        yield "# Written by `dreamgym ingest`; new logs come there by the same command."
-        yield "[ingest]"
         yield _set("path", str(asked.logs))
-        if not only_logs:
+        if not asked.is_logs_alone:
             yield _set(
                 "require_known_tasks", False, "true: quarantine episodes of tasks that the environment does not know"
             )
-        yield ""
 
 
-def _network(asked: Asked) -> Iterator[str]:
-    if not asked.model:
-        yield "# A network of a million weights and its tokenizer, made of the logs. `dreamgym init --model` takes one that is there."
-        yield "[backbone.scratch]"
-        if asked.sizes:
-            yield f"sft = {{ epochs = {_epochs(asked.sizes, _READING)}, learning_rate = 2e-3, tokens_per_update = 4_096 }}"
-    else:
-        yield "[backbone]"
-        yield _set("model", asked.model)
-        if asked.revision:
-            yield _set("revision", asked.revision)
-        yield ""
-        yield "# Adapters: all else of the model stays as it is."
-        yield "[training]"
-        yield _set("lora_rank", 16)
-        yield _set("tokens_per_batch", 4_096)
-        yield _set("gradient_checkpointing", True, "a third more time for far less memory")
-    yield ""
+def _model(asked: Asked) -> Iterator[str]:
+    yield _set("model", asked.model)
+    if asked.revision:
+        yield _set("revision", asked.revision)
+
+
+def _adapters() -> Iterator[str]:
+    yield _set("lora_rank", 16)
+    yield _set("tokens_per_batch", 4_096)
+    yield _set("gradient_checkpointing", True, "a third more time for far less memory")
+
+
+def _scratch(asked: Asked) -> Iterator[str]:
+    if asked.sizes:
+        epochs = _epochs(asked.sizes, _READING)
+        yield f"sft = {{ epochs = {epochs}, learning_rate = 2e-3, tokens_per_update = 4_096 }}"
 
 
 def _experience(asked: Asked) -> Iterator[str]:
-    sizes = asked.sizes
-    yield "[experience]"
-    if asked.environment == "logs":
+    if asked.is_logs_alone:
         yield _set("with_reasoning", False, 'true with [annotate] annotator = "teacher" and a teacher_model')
         yield _set("num_on_policy_episodes", 0, "they would be real")
     if asked.model:
         yield _set("template", "chat", "instructions in the model's own chat template")
         yield _set("demonstration_dropout", 0.1, "logs often hold the very answer, which a model learns to copy")
         yield _set("other_tasks_share", 0.3)
-    if sizes:
+    if sizes := asked.sizes:
         yield _set("sft.epochs", _epochs(sizes, _FIT), f"passes over {sizes.num_transitions:,} logged steps")
         yield _set("max_new_tokens", max(128, sizes.prediction_tokens), "the longest logged step, by its characters")
         yield _set("max_prompt_tokens", _prompt(sizes))
-    yield ""
+
+
+def _retrieval(asked: Asked) -> Iterator[str]:
     if asked.model:
-        yield "[retrieval]"
         yield _set("num_demonstrations", 3)
         yield _set("demonstrations", "whole")
-        yield ""
 
 
 def _policy(asked: Asked) -> Iterator[str]:
-    sizes = asked.sizes
-    yield "[policy]"
     if asked.model:
         yield _set("template", "chat")
-    if sizes:
+    if sizes := asked.sizes:
         yield _set("max_action_tokens", sizes.action_tokens, "the longest logged action, by its characters")
         yield _set("max_episode_tokens", _prompt(sizes) + sizes.action_tokens)
-    yield ""
-    if sizes:
-        yield "[start]"
-        if sizes.num_successes:
-            yield _set("sft.epochs", _epochs(sizes, _CLONING), "passes over the logged successes")
-        else:
-            yield _set("from", "base", "no logged episode succeeded, so none can be cloned")
-        yield ""
 
 
-def _training(asked: Asked) -> Iterator[str]:
-    yield "[curriculum]"
-    yield _set("generate", asked.environment != "logs", "variations of tasks, written by the experience model")
-    yield ""
-    yield "[rl]"
-    yield _set("groups_per_round", 16)
-    yield ""
-    yield "[dream]"
+def _start(asked: Asked) -> Iterator[str]:
+    if asked.sizes and asked.sizes.num_successes:
+        yield _set("sft.epochs", _epochs(asked.sizes, _CLONING), "passes over the logged successes")
+    elif asked.sizes:
+        yield _set("from", "base", "no logged episode succeeded, so none can be cloned")
+
+
+def _curriculum(asked: Asked) -> Iterator[str]:
+    if asked.is_logs_alone:
+        yield _set("generate", False, "true: the experience model also writes variations of the logged tasks")
+
+
+def _dream(asked: Asked) -> Iterator[str]:
     yield _set("num_rounds", 6)
     yield _set("calibrate_every", 3)
-    if asked.environment == "logs":
+    if asked.is_logs_alone:
         yield _set("consolidate_every", 0, "dreamt wins cannot be confirmed for real")
-    yield ""
 
 
 def _epochs(sizes: LogSizes, bounds: tuple[int, int]) -> int:

@@ -179,7 +179,7 @@ def _parquet(frame: pd.DataFrame) -> bytes:
 
 def _digest(files: Mapping[str, Path], mapping: LogMapping) -> str:
     known = [f"{file.resolve()} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files.values()]
-    return sha256("\n".join([*known, mapping.model_dump_json()]).encode()).hexdigest()
+    return sha256("\n".join([*known, mapping.model_dump_json(exclude_defaults=True)]).encode()).hexdigest()
 
 
 def _begun(folder: Path, digest: str) -> Converted:
