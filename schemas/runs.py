@@ -117,6 +117,9 @@ PolicyKey = Literal["start", "dream", "champion", "sim_to_real"]
 NOT_PROVEN = "not proven for real: no real environment was played, only dreams of held-out logged tasks"
 """First objection of a verdict without a real environment; `dreamgym promote --unproven` overrules it, and it alone."""
 
+BASELINES = {"unchanged": "a state that stays as it is", "neighbour": "the nearest logged transition"}
+"""Predictions of next states that need no model, by their name in measurements on held-out logs."""
+
 
 class Artifacts:
     """Data and models of a run, by reference. An artifact is an attribute once its step has run."""

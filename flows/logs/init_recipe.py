@@ -11,7 +11,7 @@ from flows.logs.draft_recipe import Asked, drafted
 from flows.logs.ingest_logs import converted_logs
 from flows.logs.log_sizes import sizes_of
 from flows.planning.load_recipe import SHIPPED, load_recipe
-from schemas.errors import DataError, InputError, RecipeError
+from schemas.errors import DataError, InputError
 from schemas.recipes.data import IngestRecipe
 from schemas.recipes.environments import BUILT_IN, entry_point
 from tasks.planning.logged import logged_episodes
@@ -103,10 +103,5 @@ def _drafted(
 
 def _shipped_for(environment: str) -> Path | None:
     """Return the shipped recipe of a small network for an environment; None if there is none."""
-    for path in sorted(SHIPPED.glob("*-tiny.toml")):
-        try:
-            if load_recipe(str(path)).environment.name == environment:
-                return path
-        except RecipeError:
-            continue
-    return None
+    small = sorted(SHIPPED.glob("*-tiny.toml"))
+    return next((path for path in small if load_recipe(str(path)).environment.name == environment), None)

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from infra.progress.stage_labels import stage_label
 from schemas.policies import POLICY_LABELS, REGISTERED_MODEL
+from schemas.runs import BASELINES
 
 
 def print_results(summary: dict[str, Any]) -> None:
@@ -77,10 +78,7 @@ def on_logs_lines(measured: Mapping[str, float]) -> list[str]:
     gains = [
         f"{measured[f'gain_over_{name}']:+z.2f} ({measured[f'gain_over_{name}_low']:+z.2f} to "
         f"{measured[f'gain_over_{name}_high']:+z.2f}) over {words}, {measured[f'{name}_f1']:.2f}"
-        for name, words in (
-            ("unchanged", "states that stay as they are"),
-            ("neighbour", "the nearest logged transition"),
-        )
+        for name, words in BASELINES.items()
     ]
     return [
         f"next states: word F1 {measured['next_state_f1']:.2f} on {measured['num_transitions']:,.0f} held-out logged steps, "

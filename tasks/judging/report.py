@@ -45,6 +45,7 @@ def contents(recipe: Recipe, record: Record, made: Any) -> dict[str, Any]:
         "record": record,
         "results": record["results"],
         "gate": record["gate"],
+        "unproven": record.get("unproven"),
         "lineage": _digests(record),
         "fields": flat_fields(recipe.model_dump(mode="json")),
         "fidelity": made.fidelity,

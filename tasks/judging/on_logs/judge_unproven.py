@@ -13,7 +13,7 @@ from models.measurement.intervals import Interval, paired_gain
 from schemas.recipes.digests import digest_of
 from schemas.recipes.judging import GateRecipe
 from schemas.records import Reference
-from schemas.runs import NOT_PROVEN
+from schemas.runs import BASELINES, NOT_PROVEN
 from tasks.running.versioned import versioned_task
 
 
@@ -60,7 +60,7 @@ def _objections(gain: Interval, on_logs: Mapping[str, float], recipe: GateRecipe
     """Yield what speaks against a policy even if a person accepts that nothing is proven."""
     if gain.low <= -recipe.margin and recipe.margin < 1:
         yield f"dreamt gain {gain.mean:+z.1%} may be as low as {gain.low:+z.1%}, which is not above {-recipe.margin:+z.1%}"
-    for name, words in (("unchanged", "a state that stays as it is"), ("neighbour", "the nearest logged transition")):
+    for name, words in BASELINES.items():
         if on_logs[f"gain_over_{name}_low"] <= 0:
             yield (
                 f"predicted next states are not shown to be better than {words}: word F1 {on_logs['next_state_f1']:.2f} beside "

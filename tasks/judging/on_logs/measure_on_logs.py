@@ -19,6 +19,7 @@ from models.text.prompts import TransitionQuery
 from schemas.ports import Encoder
 from schemas.recipes.recipe import PlayRecipe
 from schemas.records import Reference, Trajectory
+from schemas.runs import BASELINES
 from tasks.data.retrieval_index import encoder_of
 from tasks.data.rows import trajectory_id
 from tasks.playing.play import open_experience_model
@@ -68,7 +69,8 @@ def _one_step(
     wanted, named = [step.state for step in truth], [one.trajectory_id for one in situations]
     mine = scores([step.state for step in predicted], wanted)
     metrics["next_state_f1"] = sum(mine) / len(mine)
-    for name, states in (("unchanged", [one.state for one in situations]), ("neighbour", nearest)):
+    unchanged = [one.state for one in situations]
+    for name, states in zip(BASELINES, (unchanged, nearest), strict=True):
         its = scores(states, wanted)
         gain = gain_over(mine, its, named)
         metrics |= {f"{name}_f1": sum(its) / len(its), f"gain_over_{name}": gain.mean}

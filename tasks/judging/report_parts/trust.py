@@ -6,7 +6,7 @@ from typing import Any
 
 from infra.pages.wording import count, percent
 from schemas.policies import GATES, POLICY_LABELS
-from schemas.runs import Record
+from schemas.runs import BASELINES, Record
 from tasks.judging.report_parts.gain import Answer
 
 
@@ -59,10 +59,7 @@ def checks_on_logs(measured: Mapping[str, float], asked: Mapping[str, Any]) -> l
             measured[f"gain_over_{name}_low"] > 0,
             f"Word F1 of predicted next states, {measured['next_state_f1']:.2f}, beside {measured[f'{name}_f1']:.2f} of {words}.",
         )
-        for name, words in (
-            ("unchanged", "a state that stays as it is"),
-            ("neighbour", "the nearest logged transition"),
-        )
+        for name, words in BASELINES.items()
     ]
     agreement, least = measured["outcome_agreement"], asked["min_outcome_agreement"]
     meaning = "Share of held-out logged episodes whose actions end in the dream as they did in the log."
