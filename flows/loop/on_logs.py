@@ -23,18 +23,18 @@ def logs_to_learn_from(recipe: Recipe, made: Lineage) -> Reference:
     return by_split["train"]
 
 
-def measure_model_on_logs(recipe: Recipe, made: Lineage, held_out: Reference) -> dict[str, float]:
-    """Return measurements of the experience model on held-out logged episodes."""
+def measure_model_on_logs(recipe: Recipe, made: Lineage, held_out: Reference, stage: str) -> None:
+    """Measure the experience model on held-out logged episodes, and log it under a name."""
     artifacts = made.artifacts
     with run_context().display.one_line("one-step fidelity") as conclude:
-        measured: dict[str, float] = measure_on_logs(
+        made.fidelity = measured = measure_on_logs(
             artifacts.experience_model, artifacts.experience, held_out, recipe.play
         )
         conclude(
             f"word F1 of next states {measured['next_state_f1']:.2f}, unchanged {measured['unchanged_f1']:.2f}, "
             f"neighbour {measured['neighbour_f1']:.2f}"
         )
-    return measured
+    log(stage, measured)
 
 
 def calibrate_in_dreams(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> DreamtEvaluation:
@@ -70,8 +70,7 @@ def dreamt(
 def judge_in_dreams(recipe: Recipe, made: Lineage) -> None:
     """Judge the dream-trained policy as far as logs allow, and record the verdict, which says that nothing is proven."""
     artifacts, num_tasks = made.artifacts, recipe.environment.num_test_tasks
-    made.fidelity = measure_model_on_logs(recipe, made, artifacts.test_logs)
-    log("experience model on test logs", made.fidelity)
+    measure_model_on_logs(recipe, made, artifacts.test_logs, "experience model on test logs")
     for name in ("start", "dream"):
         policy = artifacts.policy(name)
         made.dreamt[name] = dreamt(recipe, made, f"evaluate {name}", policy, artifacts.test_logs, num_tasks)

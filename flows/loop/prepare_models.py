@@ -89,8 +89,7 @@ def measure_one_step(recipe: Recipe, made: Lineage) -> None:
     """Measure the experience model on real transitions that it was not fitted to."""
     artifacts = made.artifacts
     if not recipe.environment.can_be_played:
-        made.fidelity = measure_model_on_logs(recipe, made, artifacts.valid_logs)
-        log("experience model fidelity", made.fidelity)
+        measure_model_on_logs(recipe, made, artifacts.valid_logs, "experience model fidelity")
         return
     with run_context().display.one_line("one-step fidelity") as conclude:
         made.fidelity = measure_fidelity(

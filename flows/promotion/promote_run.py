@@ -14,6 +14,7 @@ from infra.storage.run_records import record_of, save_record
 from schemas.errors import GateRefused, InputError
 from schemas.plain import references_in, restored
 from schemas.policies import GATES, PolicyName
+from schemas.records import Reference
 from schemas.runs import NOT_PROVEN, Record
 from tasks.data.verify_rows import verify_rows
 from tasks.judging.promote import is_judged, objections, promote, roll_back
@@ -92,16 +93,11 @@ def promote_judged(judged: Record, name: PolicyName, by: str, *, again: bool = F
         GateRefused: the gate refused it, or it was rolled back before.
         ConflictError: the champion has changed since the judgement.
     """
-    candidate, report = restored(judged["lineage"][name.key]), restored(judged[GATES[name]]["report"])
-    new = promote(candidate, report, by, again=again)
-    save_record({**record_of(judged["run_id"]), "promoted": name.key})
+    outcome = _promoted(judged, name, restored(judged[GATES[name]]["report"]), by, again=again)
     if name is PolicyName.DREAM:
         # Also if it is champion already: the process that promoted it may have died before announcing it.
-        announce_promotion(judged["run_id"], candidate.sha256)
-    named = (
-        f"version {judged['versions'][name.key]} ({candidate.sha256[:12]}), the {name} policy of run {judged['run_id']}"
-    )
-    return f"champion is now {named}" if new else f"{named}, is champion already"
+        announce_promotion(judged["run_id"], restored(judged["lineage"][name.key]).sha256)
+    return outcome
 
 
 def promote_unproven(record: Record, by: str, *, again: bool, unproven: bool) -> str:
@@ -114,10 +110,20 @@ def promote_unproven(record: Record, by: str, *, again: bool, unproven: bool) ->
     verdict = restored(record["unproven"])
     if not unproven and verdict["reasons"] == [NOT_PROVEN]:
         raise GateRefused(f"{NOT_PROVEN}. To promote it all the same: dreamgym promote {record['run_id']} --unproven")
-    candidate = restored(record["lineage"]["dream"])
-    new = promote(candidate, verdict["report"], by, again=again, unproven=unproven)
-    save_record({**record_of(record["run_id"]), "promoted": "dream"})
-    named = f"version {record['versions']['dream']} ({candidate.sha256[:12]}), not proven for real, of run {record['run_id']}"
+    outcome = _promoted(record, PolicyName.DREAM, verdict["report"], by, again=again, unproven=unproven)
+    return f"{outcome}, not proven for real"
+
+
+def _promoted(
+    record: Record, name: PolicyName, report: Reference, by: str, *, again: bool, unproven: bool = False
+) -> str:
+    """Promote a policy on the report of its verdict, write that down in the run's record, and return the outcome."""
+    candidate = restored(record["lineage"][name.key])
+    new = promote(candidate, report, by, again=again, unproven=unproven)
+    save_record({**record_of(record["run_id"]), "promoted": name.key})
+    named = (
+        f"version {record['versions'][name.key]} ({candidate.sha256[:12]}), the {name} policy of run {record['run_id']}"
+    )
     return f"champion is now {named}" if new else f"{named}, is champion already"
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
+import numpy as np
+
 from infra.context import run_context
 from models.retrieval.encoders import HashingEncoder, SentenceEncoder
 from models.retrieval.replay_index import IndexedTransition, ReplayIndex, join
 from schemas.ports import Encoder
 from schemas.recipes.data import RetrievalRecipe
-from schemas.records import Reference, Trajectory
+from schemas.records import Reference, Trajectory, Turn
 from tasks.data.rows import trajectory_id
 from tasks.running.artifacts import get_trajectories
 
@@ -46,10 +48,16 @@ def _add(index: ReplayIndex, trajectories: Sequence[Trajectory], retrieval: Retr
     turns = [(name, t, turn) for name, t in whole for turn in t.turns]
     if not turns:
         return
-    vectors = join(
-        encoder_of(retrieval.encoder, retrieval.revision),
-        [t.task.instruction for _, t, _ in turns],
-        [u.state for _, _, u in turns],
-        [u.action for _, _, u in turns],
-    )
+    encoder = encoder_of(retrieval.encoder, retrieval.revision)
+    vectors = vectors_of([(t, turn) for _, t, turn in turns], encoder)
     index.add(vectors, [IndexedTransition.of(name, t, turn, retrieval.demonstrations) for name, t, turn in turns])
+
+
+def vectors_of(turns: Sequence[tuple[Trajectory, Turn]], encoder: Encoder) -> np.ndarray:
+    """Return the vectors of transitions, [N, 3 * encoder.num_dimensions]."""
+    return join(
+        encoder,
+        [one.task.instruction for one, _ in turns],
+        [turn.state for _, turn in turns],
+        [turn.action for _, turn in turns],
+    )

@@ -14,13 +14,13 @@ from models.measurement.agreement import Outcomes
 from models.measurement.calibration import failed, replay
 from models.measurement.fidelity import step_agreement
 from models.measurement.logged_steps import gain_over, scores
-from models.retrieval.replay_index import IndexedTransition, ReplayIndex, join
+from models.retrieval.replay_index import IndexedTransition, ReplayIndex
 from models.text.prompts import TransitionQuery
 from schemas.ports import Encoder
 from schemas.recipes.recipe import PlayRecipe
 from schemas.records import Reference, Trajectory
 from schemas.runs import BASELINES
-from tasks.data.retrieval_index import encoder_of
+from tasks.data.retrieval_index import encoder_of, vectors_of
 from tasks.data.rows import trajectory_id
 from tasks.playing.play import open_experience_model
 from tasks.running.artifacts import get_trajectories
@@ -82,13 +82,7 @@ def _nearest(situations: Sequence[TransitionQuery], experience: list[Reference],
     """Return the next state of the known transition that is nearest to each situation."""
     index = ReplayIndex(encoder)
     turns = [(one, turn) for one in get_trajectories(*experience) if not one.failure for turn in one.turns]
-    vectors = join(
-        encoder,
-        [one.task.instruction for one, _ in turns],
-        [turn.state for _, turn in turns],
-        [turn.action for _, turn in turns],
-    )
-    index.add(vectors, [IndexedTransition("", False, turn.step.state) for _, turn in turns])
+    index.add(vectors_of(turns, encoder), [IndexedTransition("", False, turn.step.state) for _, turn in turns])
     return [texts[0] if texts else "" for texts in index.retrieve(situations, 1)]
 
 
