@@ -18,6 +18,7 @@ from schemas.records import Reference
 from schemas.runs import Artifacts, Evaluation
 from tasks.data.pool_tasks import pool_tasks
 from tasks.judging.promote import is_in_force
+from tasks.learning.best_policy import BestPolicy
 from tasks.learning.round_policies import RoundPolicies
 from tasks.learning.train_policy import train_policy
 from tasks.running.pins import with_encoder_pinned
@@ -150,18 +151,18 @@ def train_for_real(
     recipe: Recipe, rl: RlRecipe, made: Lineage, first: Reference, num_rounds: int
 ) -> tuple[Reference, int]:
     """Train in the real environment; return the best policy on valid tasks and the total number of steps."""
-    training, best = RealTraining(recipe, rl, made, first), first
-    success = best_success = success_on_valid(recipe, made, first, 0) if num_rounds else 0.0
+    training = RealTraining(recipe, rl, made, first)
+    success = success_on_valid(recipe, made, first, 0) if num_rounds else 0.0
+    best = BestPolicy(first, success)
     for round in range(num_rounds):
         with run_context().display.round(round + 1, num_rounds, "real round") as conclude:
             metrics = training.run_round(round)
             if is_validated_after(round, num_rounds, recipe.dream.calibrate_every):
                 success = success_on_valid(recipe, made, training.policy, round + 1)
-                if success >= best_success:
-                    best, best_success = training.policy, success
-                training.policies.measured(training.policy, best)
+                best.compare(training.policy, success)
+                training.policies.measured(training.policy, best.policy)
             conclude(f"{success_of_round(metrics)}, real (valid) {success:.0%}")
-    return best, training.num_steps
+    return best.policy, training.num_steps
 
 
 def success_of_round(metrics: dict[str, Any]) -> str:

@@ -24,6 +24,7 @@ from tasks.curriculum.vary_tasks import vary_tasks
 from tasks.data.annotate import annotate
 from tasks.data.pool_tasks import pool_tasks
 from tasks.judging.measure_fidelity import measure_fidelity
+from tasks.learning.best_policy import BestPolicy
 from tasks.learning.round_policies import RoundPolicies
 from tasks.learning.train_generator import train_generator
 from tasks.learning.train_policy import train_policy
@@ -32,7 +33,7 @@ from tasks.running.engines import publish_weights
 
 
 def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
-    """Propose, dream and train in rounds, until the budget ends or the dream drifts from reality."""
+    """Propose, dream and train in rounds, until the budget ends, the policy has learnt, or the dream drifts from reality."""
     with Prefetcher[list[Reference]](concurrent=recipe.dream.max_staleness > 0) as dreams:
         train_on(dreams, recipe, made)
 
@@ -40,12 +41,12 @@ def train_in_the_dream(recipe: Recipe, made: Lineage) -> None:
 def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage) -> None:
     """Dream, train on the dreamt groups, and select the policy with the best success on valid tasks: real, or dreamt on logs alone."""
     experience = list(made.artifacts.experience)
-    reference = policy = best = made.artifacts.start
+    reference = policy = made.artifacts.start
     consolidation = Consolidation(recipe, made, "dream", recipe.dream.consolidate_every)
     state_values, policies = StateValues(recipe, made), RoundPolicies(1 + recipe.dream.max_staleness)
     publish_weights("policy", policy)
     pool, rounds = pool_tasks(experience), list[list[Reference]]()
-    best_success = _success(calibrate(recipe, made, policy, round=0))
+    best = BestPolicy(policy, _success(calibrate(recipe, made, policy, round=0)))
     for round in range(recipe.dream.num_rounds):
         with run_context().display.round(round + 1, recipe.dream.num_rounds) as conclude:
             begin(dreams, recipe, made, policy, pool, [*made.artifacts.experience, *chain(*rounds)], round)
@@ -69,13 +70,14 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
             conclude(result_of_round(made))
             if not calibration:
                 continue
-            if _success(calibration) >= best_success:
-                best, best_success = policy, _success(calibration)
-            policies.measured(policy, best)
+            best.compare(policy, _success(calibration))
+            policies.measured(policy, best.policy)
             has_parted = abs(calibration.get("dream_real_gap", 0)) > recipe.dream.max_gap
             if has_parted and ends_for_its_gap(recipe, made, policy, dreamt, calibration, round):
                 break
-    made.artifacts.dream, made.artifacts.pool, made.artifacts.dreams = best, pool, [*chain(*rounds)]
+            if has_learnt_enough(recipe.dream, best, calibration, round):
+                break
+    made.artifacts.dream, made.artifacts.pool, made.artifacts.dreams = best.policy, pool, [*chain(*rounds)]
 
 
 def trained_on(
@@ -152,6 +154,14 @@ def result_of_round(made: Lineage) -> str:
 def _success(calibration: Mapping[str, Any]) -> float:
     """Return real success on valid tasks, or dreamt success where there is no real environment."""
     return calibration["real_success"] if "real_success" in calibration else calibration["dream_success"]
+
+
+def has_learnt_enough(asked: DreamRecipe, best: BestPolicy, calibration: dict[str, Any], round: int) -> bool:
+    """Return whether further rounds are not worth their time, and say why."""
+    reason = best.reason_to_end(asked, calibration)
+    if reason and round + 1 < asked.num_rounds:
+        run_context().display.say(f"ended after round {round + 1} of {asked.num_rounds}: {reason}")
+    return bool(reason)
 
 
 def ends_for_its_gap(

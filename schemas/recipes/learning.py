@@ -180,6 +180,12 @@ class DreamRecipe(Section):
     """Number of rounds of propose, dream, train."""
     calibrate_every: int = Field(default=5, ge=1)
     """Rounds between two comparisons of dream and real success on valid tasks."""
+    target: float = Field(default=1, gt=0, le=1)
+    """Real success at which the policy has learnt: training ends once the lower bound of the 95% interval of success on
+    valid tasks, measured between rounds, is at least this. The bound of 80 wins in 80 tasks is 0.954. 1: no target,
+    since no bound reaches it."""
+    patience: int = Field(default=0, ge=0)
+    """Number of calibrations in a row without a new highest success, after which training ends. 0: unlimited."""
     max_staleness: int = Field(default=0, ge=0)
     """Number of rounds to dream in advance while the policy trains; 0: alternate. Episodes switch to the newer policy
     at their next turn, and no round is dreamt across a calibration."""

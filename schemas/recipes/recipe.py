@@ -105,6 +105,7 @@ class Recipe(Section):
             "experience.num_on_policy_episodes = 0": self.experience.num_on_policy_episodes > 0,
             'experience.with_reasoning = false, or annotate.annotator = "teacher"': self.annotate.annotator == "facts"
             and self.experience.with_reasoning,
+            "dream.target = 1, as it is real success": dream.target < 1,
             'dream.consolidate_every = 0, or dream.consolidated_wins = "dreamt"': dream.consolidate_every > 0
             and dream.consolidated_wins != "dreamt",
             'start.early_experience.executed_in = "dream" and proposed_by = "policy"': early.alternatives > 0

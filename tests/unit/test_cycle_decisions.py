@@ -25,7 +25,8 @@ def train(monkeypatch):
     def run(calibrations: dict[str, tuple[float, float]], **dream) -> tuple[flow.Lineage, MagicMock]:
         def evaluated(_recipe, _made, _name, who, _split, _num_tasks, _round):
             real, gap = calibrations[who.sha256]
-            return {"real_success": real, "dream_success": real + gap, "dream_real_gap": gap}
+            measured = {"real_success": real, "dream_success": real + gap, "dream_real_gap": gap}
+            return measured | {"interval_low": real - 0.05}
 
         def train_policy(trained, reference, _groups, _recipe, _training, _environment, _stage, round, *_):
             display.train(trained.sha256, reference.sha256)
@@ -89,6 +90,28 @@ def test_training_stops_where_dream_and_real_part_either_way(train, gap):
     assert made.artifacts.dream == policy("0")
     assert "stopped after round 1" in display.say.call_args.args[0]
     assert display.alarm.call_args.args[0]["dream_real_gap"] == gap
+
+
+def test_training_ends_once_the_lower_bound_of_real_success_reaches_the_target(train):
+    calibrations = {"0": (0.5, 0.0), "1": (0.94, 0.0), "2": (0.96, 0.0)}
+    made, display = train(calibrations, num_rounds=5, calibrate_every=1, target=0.9)
+    assert len(made.rounds) == 2
+    assert made.artifacts.dream == policy("2")
+    assert display.say.call_args.args[0].startswith("ended after round 2 of 5: real success is at least 91.0%")
+
+
+def test_training_ends_where_success_has_not_risen_for_as_many_calibrations_as_patience_allows(train):
+    falls_rises_stays = {"0": 0.5, "1": 0.4, "2": 0.6, "3": 0.6, "4": 0.6}
+    calibrations = {name: (real, 0.0) for name, real in falls_rises_stays.items()}
+    made, display = train(calibrations, num_rounds=9, calibrate_every=1, patience=2)
+    assert made.artifacts.dream == policy("4"), "of equals the later"
+    assert display.say.call_args.args[0].endswith("no rise of success on valid tasks in 2 calibrations")
+
+
+def test_a_policy_that_is_good_before_training_is_trained_until_the_first_calibration(train):
+    made, display = train({"0": (1.0, 0.0), "2": (1.0, 0.0)}, num_rounds=2, calibrate_every=2, target=0.9)
+    assert len(made.rounds) == 2
+    display.say.assert_not_called()  # all rounds were run
 
 
 def test_without_rounds_the_candidate_is_the_start(train):
