@@ -6,12 +6,13 @@ computes. With a single rank, nothing here changes anything.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MethodType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import torch
 from torch import Tensor, distributed, nn
-from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
-from torch.distributed.tensor import DTensor, distribute_tensor
+
+if TYPE_CHECKING:
+    from torch.distributed.tensor import DTensor
 
 Part = TypeVar("Part")
 _METHOD = "compute_gathered"
@@ -40,6 +41,8 @@ def shard_module(module: Any) -> None:
     """Shard a module's own weights over all ranks, in place, as one block."""
     if num_ranks() == 1:
         return
+    from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method  # importing it takes a second
+
     setattr(module, _METHOD, MethodType(_compute, module))
     sharded = fully_shard(module)
     sharded.set_gradient_divide_factor(1.0)  # a loss is the sum of the ranks' shares
@@ -91,11 +94,21 @@ def names_on_all_ranks(names: Iterable[str]) -> list[str]:
 
 def full_tensor(tensor: Tensor) -> Tensor:
     """Return the whole of a tensor that may be sharded; every rank must call this."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+    return tensor.full_tensor() if _is_sharded(tensor) else tensor
 
 
 def distribute_like(tensor: Tensor, like: Tensor) -> Tensor:
     """Return this rank's part of a tensor that every rank has, sharded like another tensor."""
-    if not isinstance(like, DTensor):
+    if not _is_sharded(like):
         return tensor
+    from torch.distributed.tensor import distribute_tensor
+
     return distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None)
+
+
+def _is_sharded(tensor: Tensor) -> TypeGuard["DTensor"]:
+    if num_ranks() == 1:
+        return False
+    from torch.distributed.tensor import DTensor
+
+    return isinstance(tensor, DTensor)

@@ -16,15 +16,20 @@ from torch.autograd import Function
 
 from models.network.transformer import Weights
 
-try:
-    from torch.nn.attention.varlen import varlen_attn
-except ImportError:  # torch before 2.10
-    varlen_attn = None
+
+@cache
+def _kernel() -> Any:
+    """Return the fused kernel, or None before torch 2.10; imported on a GPU only, as it takes half a second."""
+    try:
+        from torch.nn.attention.varlen import varlen_attn
+    except ImportError:
+        return None
+    return varlen_attn
 
 
 def can_attend(weights: Weights) -> bool:
     """Return whether the fused kernel takes tensors like these."""
-    if varlen_attn is None or weights.device.type != "cuda" or weights.head_size % 8 or weights.head_size > 256:
+    if weights.device.type != "cuda" or weights.head_size % 8 or weights.head_size > 256 or _kernel() is None:
         return False
     return weights.dtype == torch.bfloat16 and torch.cuda.get_device_capability(weights.device) >= (8, 0)
 
@@ -58,15 +63,14 @@ class VarlenGroups:
         queries, keys, values = (t[0].transpose(0, 1).contiguous() for t in (query, key, value))
         if self._seen_M is not None:
             keys, values = _Repeated.apply(keys, self._seen_M), _Repeated.apply(values, self._seen_M)
-        kernel: Any = varlen_attn
         edges = self._query_edges, self._key_edges
-        return kernel(queries, keys, values, *edges, *self._longest, **_causal()).flatten(1)
+        return _kernel()(queries, keys, values, *edges, *self._longest, **_causal()).flatten(1)
 
 
 @cache
 def _causal() -> dict[str, Any]:
     """Return the arguments for causal attention of fewer key-value heads, whose names differ between versions of torch."""
-    known = inspect.signature(varlen_attn).parameters if varlen_attn else {}
+    known = inspect.signature(_kernel()).parameters
     causal: dict[str, Any] = {"window_size": (-1, 0)} if "window_size" in known else {"is_causal": True}
     return causal | ({"enable_gqa": True} if "enable_gqa" in known else {})
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.feature_extraction.text import HashingVectorizer
 
 from schemas.errors import InputError
 
@@ -14,6 +13,8 @@ class HashingEncoder:
 
     def __init__(self, num_dimensions: int = 128) -> None:
         """Create an encoder into this many dimensions."""
+        from sklearn.feature_extraction.text import HashingVectorizer  # importing it takes a second
+
         self._num_dimensions = num_dimensions
         options: dict[str, Any] = {"analyzer": _features, "alternate_sign": True, "norm": "l2", "dtype": np.float32}
         self._vectorizer: Any = HashingVectorizer(n_features=num_dimensions, **options)
