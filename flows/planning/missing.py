@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-import torch
 from huggingface_hub import logging
 
+from flows.planning.check_services import missing_gpus
 from flows.runs.find_policy import find_policy
 from infra.engines.endpoint import require_endpoint
 from infra.environments.by_name import open_environment
@@ -22,16 +22,7 @@ from tasks.planning.logged import logged_episodes
 
 def missing(recipe: Recipe) -> list[str]:
     """Return a sentence for each requirement that is missing: GPU, environment, model, endpoint."""
-    return [sentence for found in (_gpus(recipe), _others(recipe)) for sentence in found]
-
-
-def _gpus(recipe: Recipe) -> Iterator[str]:
-    there = torch.cuda.device_count()
-    if there < recipe.gpus:
-        yield (
-            f"{recipe.gpus} GPU{'s' * (recipe.gpus > 1)}, and torch finds {there or 'none'} here: run it where they are, or "
-            "say --set gpus=0 to try it without"
-        )
+    return [*filter(None, [missing_gpus(recipe)]), *_others(recipe)]
 
 
 def _others(recipe: Recipe) -> Iterator[str]:

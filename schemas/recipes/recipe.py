@@ -43,7 +43,7 @@ class Recipe(Section):
     description: str = ""
     """One-sentence description."""
     gpus: int = Field(default=0, ge=0)
-    """Number of GPUs that the recipe was made for; `dreamgym check` refuses it where there are fewer."""
+    """Number of GPUs that the recipe was made for; `dreamgym check` and `run` refuse it where there are fewer."""
     duration: str = ""
     """Duration of a run, in words, on such hardware."""
     seed: int = Field(default=0, ge=0)

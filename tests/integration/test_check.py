@@ -40,6 +40,10 @@ def test_a_recipe_for_gpus_is_refused_without_one_and_says_what_to_do(tmp_path):
     assert "1 GPU, and torch finds none here" in done.stderr.replace("\n", " ")
     checked = json.loads(dreamgym_here(tmp_path, "check", "textworld-tiny", *changed("gpus=1"), "--json").stdout)
     assert len(checked["missing"]) == 1
+    run = dreamgym_here(tmp_path, "run", "textworld-tiny", *changed("gpus=1"))
+    assert run.returncode == 2, "what `check` refuses is not begun"
+    assert "1 GPU, and torch finds none here" in run.stderr.replace("\n", " ")
+    assert json.loads(dreamgym_here(tmp_path, "runs", "--json").stdout) == []
 
 
 def test_an_environment_without_its_data_is_missing(tmp_path, monkeypatch):
