@@ -10,6 +10,7 @@ from tasks.logs.conversations import THE_END, Conversation, conversation_of
 from tasks.logs.known_kinds import kind_of_record, known_kinds
 from tasks.logs.log_kind import UNREAD, Recorded
 from tasks.logs.tracers.calls import COMPACTED, OTHERS, Call, conversation_of_calls
+from tasks.logs.tracers.tool_spans import ACTED, ToolRun, with_tool_runs
 
 PLAIN = MessageMapping()
 RULES = {"role": "system", "content": "rules"}
@@ -244,6 +245,54 @@ def test_what_cannot_be_read_in_a_span_is_remarked_on_and_the_rest_is_taken():
     assert one.remarks == (UNREAD,)
     with pytest.raises(ValueError, match="holds messages that can be read"):
         list(found([export(span(1, gen_ai__input__messages="<cut off"))]))
+
+
+def executed(began: int, name: str, **others: object) -> dict:
+    """Return the span of a tool that was executed."""
+    more = {f"gen_ai__tool__call__{key}": value for key, value in others.items()}
+    return span(began, gen_ai__operation__name="execute_tool", gen_ai__tool__name=name, **more)
+
+
+def test_the_result_of_the_last_call_is_in_the_span_of_its_tool():
+    again = {"role": "assistant", "content": "", "tool_calls": BOOK["tool_calls"]}
+    spans = [
+        genai(1, [ASKED], [BOOK]),
+        executed(3, "book", arguments=ARGUMENTS, result="ok"),
+        genai(4, [ASKED, BOOK, OK], [again]),
+        executed(5, "book", arguments=ARGUMENTS, result="sold out"),
+    ]
+    ((_, one),) = found([export(*spans)])
+    assert conversation_of(one.messages, PLAIN).actions == ["book(days=2)", "book(days=2)"]
+    assert conversation_of(one.messages, PLAIN).seen == ["a trip", "ok", "sold out"]
+    assert one.remarks == ()
+    with_ids = [{**call, "id": id} for call, id in zip([*BOOK["tool_calls"]] * 2, ("c1", "c2"), strict=True)]
+    calls = [{"role": "assistant", "content": "", "tool_calls": [call]} for call in with_ids]
+    runs = [ToolRun("book", id, ARGUMENTS, id) for id in ("c7", "c2", "c1")]
+    messages, _ = with_tool_runs([ASKED, calls[0], OK, calls[1]], runs)
+    assert messages[-1] == {"role": "tool", "content": "c2"}, "ids tell runs apart, whatever their order"
+
+
+def test_other_tracers_name_their_tools_in_their_own_way():
+    tool = {"attributes": [attribute("openinference.span.kind", "TOOL"), attribute("tool.name", "book")]}
+    tool["attributes"] += [attribute("input.value", ARGUMENTS), attribute("output.value", "ok")]
+    ((_, one),) = found([export(genai(1, [ASKED], [BOOK]), {**span(2), **tool})])
+    assert conversation_of(one.messages, PLAIN).seen == ["a trip", "ok"]
+    observations = [
+        generation("2026-01-01T00:00:01Z", [ASKED], BOOK),
+        {"type": "TOOL", "name": "book", "input": {"days": 2}, "output": "ok", "startTime": "2026-01-01T00:00:02Z"},
+    ]
+    ((_, one),) = found([{"id": "t", "observations": observations}])
+    assert conversation_of(one.messages, PLAIN).seen == ["a trip", "ok"]
+
+
+def test_where_messages_hold_no_calls_the_spans_of_tools_are_the_actions():
+    asked_and_said = genai(1, [RULES, ASKED], [SAID])
+    ((_, one),) = found([export(asked_and_said, executed(2, "book", arguments=ARGUMENTS, result="ok"))])
+    assert conversation_of(one.messages, PLAIN) == TRIP
+    assert one.remarks == (ACTED,)
+    several = genai(3, [RULES, ASKED, SAID, {"role": "user", "content": "thanks"}], [SAID])
+    ((_, one),) = found([export(asked_and_said, executed(2, "book", result="ok"), several)])
+    assert conversation_of(one.messages, PLAIN).actions == ["booked", "booked"], "nobody knows between which"
 
 
 SEARCH = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "search", "arguments": "{}"}}]}

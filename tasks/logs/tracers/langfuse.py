@@ -6,6 +6,7 @@ from typing import Any
 from tasks.logs.log_kind import WHOLE, Part, Recorded
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
 from tasks.logs.tracers.requests import answered_in, sent_in
+from tasks.logs.tracers.tool_spans import ToolRun, with_tool_runs
 
 TITLE, SPANS_FILES = "Traces of Langfuse", False
 
@@ -34,9 +35,19 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     )
     if not messages:
         raise ValueError("no generation of the trace holds messages")
+    messages, acted = with_tool_runs(messages, _tool_runs(trace["observations"]))
     scores = {one["name"]: one.get("value") for one in trace.get("scores") or []}
     metadata = trace.get("metadata") or {}
-    yield Recorded(messages, {"trajectory_id": trace.get("id", ""), "metadata": metadata, **scores}, remarks)
+    yield Recorded(messages, {"trajectory_id": trace.get("id", ""), "metadata": metadata, **scores}, (*remarks, *acted))
+
+
+def _tool_runs(observations: list[Any]) -> list[ToolRun]:
+    """Return what tools were given and returned, in the order of time."""
+    tools = (one for one in observations if isinstance(one, dict) and one.get("type") == "TOOL" and one.get("name"))
+    return [
+        ToolRun(str(one["name"]), "", one.get("input"), one.get("output"))
+        for one in sorted(tools, key=lambda one: moment(one.get("startTime")))
+    ]
 
 
 def _is_generation(observation: Any) -> bool:

@@ -12,6 +12,7 @@ from tasks.logs.shapes.in_words import Message
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
 from tasks.logs.tracers.numbered_attributes import numbered_messages, without_messages
 from tasks.logs.tracers.otel_values import attributes_of, messages_with_parts
+from tasks.logs.tracers.tool_spans import ToolRun, tool_run, with_tool_runs
 
 TITLE, SPANS_FILES = "Traces of OpenTelemetry", True
 
@@ -42,7 +43,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     Raises:
         ValueError: no span holds messages.
     """
-    calls, fields, remarks = list[Call](), dict[str, Any](), list[str]()
+    calls, runs, fields, remarks = list[Call](), list[ToolRun](), dict[str, Any](), list[str]()
     for span in sorted(parts, key=_began):
         try:
             attributes = attributes_of(span.get("attributes"))
@@ -53,10 +54,13 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
         for given in (attributes, *events):
             calls.append(_call(given, _began(span), remarks))
             fields |= _rest(given)
+        if run := tool_run(attributes):
+            runs.append(run)
     messages, joined = conversation_of_calls(calls)
     if not messages:
         raise ValueError("no span of it holds messages" + (" that can be read" if remarks else ""))
-    yield Recorded(messages, fields, (*dict.fromkeys(remarks), *joined))
+    messages, acted = with_tool_runs(messages, runs)
+    yield Recorded(messages, fields, (*dict.fromkeys(remarks), *joined, *acted))
 
 
 def _spans(export: dict[str, Any]) -> Iterator[dict[str, Any]]:
