@@ -17,6 +17,7 @@ from schemas.errors import DataError
 from schemas.recipes.log_mapping import LogMapping
 from schemas.tables import LOGGED_TRANSITIONS
 from tasks.logs.episodes import names_in_use
+from tasks.logs.known_kinds import spans_files
 from tasks.logs.read_log import as_it_came, kind_of, quarantined
 from tasks.logs.rules import reasons_against
 from tasks.logs.sources.files import files_in
@@ -119,10 +120,21 @@ class Samples:
 
 
 def samples(source: Path, mapping: LogMapping, count: int) -> Samples:
-    """Return the first episodes of a log, file by file, up to this number of accepted ones."""
+    """Return the first episodes of a log, up to this number of accepted ones.
+
+    They are looked for file by file, and in all files together where no file alone has any: the verdicts of a trace may
+    be in another file.
+    """
+    files = files_in(source)
+    found = _looked_at(chain.from_iterable(episodes_in({name: files[name]}, mapping) for name in files), count)
+    if found.taken or len(files) == 1 or not (mapping.joined_by or any(map(spans_files, found.kinds))):
+        return found
+    return _looked_at(episodes_in(files, mapping), count)
+
+
+def _looked_at(episodes: Iterable[Episode], count: int) -> Samples:
     found = Samples()
-    files = ({name: file} for name, file in files_in(source).items())
-    for episode in islice(chain.from_iterable(episodes_in(one, mapping) for one in files), _LOOKED_AT):
+    for episode in islice(episodes, _LOOKED_AT):
         good, bad = _sifted([episode])
         found.taken += [good.to_dict("records")] if len(good) else []
         found.refused += bad[:1]

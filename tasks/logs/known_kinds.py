@@ -8,11 +8,12 @@ from schemas.errors import DataError
 from tasks.logs.log_kind import LogKind
 from tasks.logs.messages import messages_in
 from tasks.logs.recordings import atif, browser_use, claude_code, codex, mind2web, openhands, react, steps
-from tasks.logs.tracers import langfuse, langsmith, mlflow, openai_agents, otel_logs, otel_spans
+from tasks.logs.tracers import langfuse, langfuse_tables, langsmith, mlflow, openai_agents, otel_logs, otel_spans
 
 GROUP = "dreamgym.log_kinds"
 TRANSITIONS, CHAT = "transitions", "chat"
 _OURS: dict[str, LogKind] = {
+    "langfuse-tables": langfuse_tables,  # before spans, which are known by nothing but the name of their trace's id
     "otel": otel_spans,
     "otel-logs": otel_logs,
     "mlflow": mlflow,
@@ -58,6 +59,11 @@ def kind_of_record(record: dict[str, Any], messages_at: str) -> str:
 def title_of(kind: str) -> str:
     """Return the name of a kind in words."""
     return _TITLES.get(kind) or known_kinds()[kind].TITLE
+
+
+def spans_files(kind: str) -> bool:
+    """Return whether the parts of an episode of a kind may be in several files."""
+    return kind not in _TITLES and known_kinds()[kind].SPANS_FILES
 
 
 def require_kind(name: str) -> None:

@@ -13,7 +13,7 @@ from schemas.recipes.log_mapping import LogMapping
 from schemas.tables import LOG_SCHEMA_VERSION
 from tasks.logs.clean_text import CUT, clean, short_state
 from tasks.logs.conversations import Conversation, conversation_of, requests_of
-from tasks.logs.known_kinds import CHAT, TRANSITIONS, kind_of_record, known_kinds, require_kind
+from tasks.logs.known_kinds import CHAT, TRANSITIONS, kind_of_record, known_kinds, require_kind, spans_files
 from tasks.logs.log_kind import NOT_UNDERSTOOD, WHOLE, Recorded
 from tasks.logs.messages import messages_in, value_at
 from tasks.logs.sources.gathered import GatheredParts, temporary_parts
@@ -83,7 +83,7 @@ def _kind(record: Record, mapping: LogMapping) -> str:
 
 
 def _gather(gathered: GatheredParts, kind: str, file: str, name: str, part: dict[str, Any], where: str) -> None:
-    gathered.add(kind, "" if known_kinds()[kind].SPANS_FILES else file, name, part, where)
+    gathered.add(kind, "" if spans_files(kind) else file, name, part, where)
 
 
 def _episodes(

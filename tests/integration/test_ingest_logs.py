@@ -316,6 +316,30 @@ def test_a_dry_run_shows_samples_and_keeps_nothing(tmp_path):
     assert not (tmp_path / "home" / "logs").exists()
 
 
+def test_verdicts_of_traces_may_be_in_another_file_which_a_dry_run_knows_too(tmp_path):
+    asked, said = {"role": "user", "content": "a trip"}, {"role": "assistant", "content": "booked"}
+    generations = [
+        {
+            "trace_id": f"t{n}",
+            "type": "GENERATION",
+            "start_time": "2026-01-01 00:00:01",
+            "input": [asked],
+            "output": said,
+        }
+        for n in range(2)
+    ]
+    scores = [{"trace_id": f"t{n}", "name": "solved", "value": n, "data_type": "NUMERIC"} for n in range(2)]
+    for name, rows in {"observations": generations, "scores": scores}.items():
+        cells = pd.DataFrame(rows).map(lambda one: one if isinstance(one, str | int) else json.dumps(one))
+        cells.to_csv(tmp_path / f"{name}.csv", index=False)
+    for arguments in (["--dry-run"], []):
+        done = dreamgym_here(tmp_path / "home", "ingest", str(tmp_path), *arguments)
+        assert done.returncode == 0, done.stderr
+        assert "t0: 1 steps, failure" in done.stdout
+        assert "t1: 1 steps, success" in done.stdout
+    assert "2 transitions of 2 episodes" in done.stdout
+
+
 def test_the_command_says_what_is_next_and_quarantines_in_the_store(tmp_path):
     log = log_of(tmp_path / "mine.jsonl", [chat(0), "{broken"])
     home = tmp_path / "home"

@@ -254,5 +254,5 @@ def test_actions_that_are_named_are_taken_and_a_greeting_is_none(tmp_path):
 
 def test_a_format_that_nobody_knows_is_refused(tmp_path):
     (tmp_path / "a.jsonl").write_text("{}")
-    with pytest.raises(DataError, match="format 'csv' of the mapping is not known: there are transitions, chat, otel"):
+    with pytest.raises(DataError, match="format 'csv' of the mapping is not known: there are transitions, chat, langfuse-tables, otel"):
         list(episodes_in({"a.jsonl": tmp_path / "a.jsonl"}, LogMapping(format="csv")))

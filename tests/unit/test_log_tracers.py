@@ -141,6 +141,15 @@ LANGCHAIN = [
 ]
 GENERATED = {"generations": [[{"message": {"type": "ai", "content": "booked"}, "text": "booked"}]]}
 
+
+def observation(second: int, **others: object) -> dict:
+    """Return a row of Langfuse's observations, as its exports to blob storage have it."""
+    started = f"2026-01-01 00:00:0{second}.000000"
+    return {"id": "o", "trace_id": "t", "type": "GENERATION", "name": "chat", "start_time": started, **others}
+
+
+TRACE_ROW = {"id": "t", "timestamp": "2026-01-01 00:00:00", "bookmarked": False, "input": "a trip", "output": "booked"}
+
 TRACES: dict[str, list[dict]] = {
     "otel": [export(genai(2, SENT, [SAID], success=True)), export(genai(1, [ASKED], [BOOK]))],
     "otel, in a console": [console(genai(1, SENT, [SAID], success=True))],
@@ -187,6 +196,17 @@ TRACES: dict[str, list[dict]] = {
             "scores": [{"name": "success", "value": 1}],
         }
     ],
+    "langfuse-tables": [
+        observation(2, input=SENT, output=SAID),
+        observation(1, input=[ASKED], output=BOOK),
+        {"id": "s", "trace_id": "t", "name": "success", "value": 1, "data_type": "NUMERIC"},
+    ],
+    "langfuse-tables, CSV": [
+        observation(1, input=json.dumps([ASKED]), output=json.dumps(BOOK)),
+        observation(2, input=json.dumps(SENT), output=json.dumps(SAID)),
+        TRACE_ROW | {"scores": json.dumps({"success": [1]})},
+    ],
+    "langfuse-tables, of traces alone": [TRACE_ROW | {"input": json.dumps(SENT), "scores": {"success": ["true"]}}],
     "langsmith": [
         langsmith_run("t", "chain", feedback_stats={"success": {"n": 1, "avg": 1.0}}),
         langsmith_run("r1", "llm", parent_run_id="t", inputs={"messages": [LANGCHAIN]}, outputs=GENERATED),
