@@ -1,6 +1,6 @@
 """Prove a policy in the real environment: evaluate it on test tasks, judge it by the gate, offer it as champion."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from flows.loop.lineage import Lineage, evaluated, log
@@ -57,7 +57,7 @@ def evaluate_and_judge_fine_tuned(recipe: Recipe, made: Lineage, *, anew: bool =
     if champion:
         policies["champion"] = champion
     panel = panel_of(recipe, "sim_to_real", anew=anew)
-    evaluations = all_held_out(recipe, made, policies, panel)
+    evaluations = all_held_out(recipe, made, policies, panel, dreamt=("sim_to_real",))
     made.evaluations["sim_to_real"] = evaluations["sim_to_real"]
     made.real_gate = judged(recipe, made, "sim_to_real", "dream", evaluations, champion, panel)
     return made.real_gate
@@ -113,26 +113,43 @@ def has_fresh_panels(recipe: Recipe) -> bool:
 
 
 def all_held_out(
-    recipe: Recipe, made: Lineage, policies: dict[PolicyKey, Reference], panel: int
+    recipe: Recipe,
+    made: Lineage,
+    policies: dict[PolicyKey, Reference],
+    panel: int,
+    dreamt: Collection[PolicyKey] = ("start", "dream", "champion"),
 ) -> dict[PolicyKey, Evaluation]:
-    """Evaluate several policies on the same test tasks; a policy under two names is played once."""
+    """Evaluate several policies on the same test tasks; a policy under two names is played once.
+
+    Args:
+        recipe: Recipe of the run.
+        made: Lineage of the run.
+        policies: Policies by name.
+        panel: Number of the panel of test tasks.
+        dreamt: Names of the policies that dream these tasks, too. Others were measured in dreams on an earlier panel.
+    """
+    in_dreams = {policies[name].sha256 for name in dreamt if name in policies}
     measured: dict[str, Evaluation] = {}
     for name, policy in policies.items():
         if policy.sha256 not in measured:
-            measured[policy.sha256] = held_out(recipe, made, name, policy, panel)
+            is_dreamt = policy.sha256 in in_dreams
+            measured[policy.sha256] = held_out(recipe, made, name, policy, panel, is_dreamt=is_dreamt)
     return {name: measured[policy.sha256] for name, policy in policies.items()}
 
 
-def held_out(recipe: Recipe, made: Lineage, name: str, policy: Reference, panel: int) -> Evaluation:
-    """Evaluate a policy on a panel of test tasks, for real.
+def held_out(
+    recipe: Recipe, made: Lineage, name: str, policy: Reference, panel: int, *, is_dreamt: bool = True
+) -> Evaluation:
+    """Evaluate a policy on a panel of test tasks, for real and in dreams.
 
-    With fixed tasks, a greedy policy would only repeat itself, so every panel is the same evaluation.
+    With fixed tasks, a greedy policy would only repeat itself, so every panel is the same evaluation, dreams included.
     """
     fresh = has_fresh_panels(recipe)
     first = panel * _BETWEEN_PANELS if fresh else 0
     number = panel if fresh or recipe.evaluation.temperature > 0 else 0
+    asked = recipe if is_dreamt or number == 0 else recipe.without_dreams
     num_tasks = recipe.environment.num_test_tasks
-    return evaluated(recipe, made, f"evaluate {name}", policy, "test", num_tasks, number, first)
+    return evaluated(asked, made, f"evaluate {name}", policy, "test", num_tasks, number, first)
 
 
 def promote_if_allowed(recipe: Recipe, made: Lineage, name: PolicyKey, gate: Judgement) -> None:

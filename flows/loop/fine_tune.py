@@ -177,5 +177,6 @@ def success_on_valid(recipe: Recipe, made: Lineage, policy: Reference, round: in
 
 def on_valid(recipe: Recipe, made: Lineage, policy: Reference, round: int) -> Evaluation:
     """Evaluate a policy on valid tasks, without dreaming them."""
-    real = recipe.model_copy(update={"evaluation": recipe.evaluation.without_dreams})
-    return evaluated(real, made, "real validation", policy, "valid", recipe.environment.num_valid_tasks, round)
+    return evaluated(
+        recipe.without_dreams, made, "real validation", policy, "valid", recipe.environment.num_valid_tasks, round
+    )

@@ -127,6 +127,11 @@ class Recipe(Section):
         return self.rl.model_copy(update={"learning_rate": self.real.learning_rate})
 
     @property
+    def without_dreams(self) -> Self:
+        """This recipe with real evaluations only."""
+        return self.model_copy(update={"evaluation": self.evaluation.without_dreams})
+
+    @property
     def digest(self) -> str:
         """Sha256 of the whole recipe."""
         return digest_of(self)

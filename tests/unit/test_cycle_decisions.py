@@ -5,8 +5,9 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from flows.loop import consolidation, rounds
+from flows.loop import consolidation, evaluate_and_judge, rounds
 from flows.loop import train_in_the_dream as flow
+from flows.planning.load_recipe import load_recipe
 from schemas.recipes.learning import CurriculumRecipe, DreamRecipe, RlRecipe
 from schemas.recipes.methods import ReplayRecipe
 from schemas.recipes.recipe import Recipe
@@ -184,3 +185,26 @@ def test_only_a_recipe_that_replays_sees_the_groups_of_its_last_rounds_again():
     replaying = RlRecipe(replay=ReplayRecipe(name="self-imitation", rounds=2))
     assert [one.sha256 for one in rounds.earlier_rounds(replaying, played)] == ["b", "c", "d"]
     assert rounds.earlier_rounds(replaying, []) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "dreaming"), [([], ["sim_to_real"]), (["evaluation.panel=pinned"], ["dream", "sim_to_real"])]
+)
+def test_on_another_panel_only_the_fine_tuned_policy_dreams(monkeypatch, changes, dreaming):
+    asked: dict[str, int] = {}
+
+    def evaluated(recipe, _made, stage, *_) -> dict:
+        asked[stage.removeprefix("evaluate ")] = recipe.evaluation.max_dreamt_tasks
+        return {}
+
+    recipe = load_recipe("textworld-tiny", changes)
+    monkeypatch.setattr(evaluate_and_judge, "evaluated", evaluated)
+    monkeypatch.setattr(evaluate_and_judge, "champion_to_beat", lambda *_, **__: None)
+    monkeypatch.setattr(evaluate_and_judge, "judged", lambda *_: {})
+    monkeypatch.setattr(evaluate_and_judge, "take_panel", lambda *_: 1)
+    monkeypatch.setattr(evaluate_and_judge, "blobs", lambda: None)
+    monkeypatch.setattr(evaluate_and_judge, "run_context", lambda: SimpleNamespace(run_id="cycle-1"))
+    made = flow.Lineage(Artifacts(dream=policy("a"), sim_to_real=policy("b")))
+    evaluate_and_judge.evaluate_and_judge_fine_tuned(recipe, made)
+    assert [name for name, num_tasks in asked.items() if num_tasks] == dreaming
+    assert set(made.evaluations) == {"sim_to_real"}
