@@ -196,6 +196,15 @@ TRACES: dict[str, list[dict]] = {
             "scores": [{"name": "success", "value": 1}],
         }
     ],
+    "langfuse, downloaded": [
+        {
+            "trace": {"id": "t", "metadata": "{}", "scores": [{"name": "success", "value": 1}]},
+            "observations": [
+                generation("2026-01-01T00:00:02Z", json.dumps({"messages": SENT}), json.dumps(SAID)),
+                generation("2026-01-01T00:00:01Z", json.dumps([ASKED]), json.dumps(BOOK)),
+            ],
+        }
+    ],
     "langfuse-tables": [
         observation(2, input=SENT, output=SAID),
         observation(1, input=[ASKED], output=BOOK),

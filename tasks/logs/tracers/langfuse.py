@@ -1,11 +1,11 @@
-"""Traces of Langfuse with their observations, as its API returns them."""
+"""Traces of Langfuse with their observations, as its API returns them and as its pages download them."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from tasks.logs.log_kind import WHOLE, Part, Recorded
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
-from tasks.logs.tracers.requests import answered_in, sent_in
+from tasks.logs.tracers.requests import answered_in, decoded, sent_in
 from tasks.logs.tracers.tool_spans import ToolRun, with_tool_runs
 
 TITLE, SPANS_FILES = "Traces of Langfuse", False
@@ -18,8 +18,9 @@ def recognises(record: dict[str, Any]) -> bool:
 
 
 def parts_of(trace: dict[str, Any]) -> list[Part]:
-    """Return the trace, which is an episode."""
-    return [(WHOLE, trace)]
+    """Return the trace, which is an episode; a download has it beside its observations."""
+    beside = trace.get("trace")
+    return [(WHOLE, {**beside, **trace} if isinstance(beside, dict) else trace)]
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
@@ -30,14 +31,14 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """
     (trace,) = parts
     messages, remarks = conversation_of_calls(
-        Call(sent_in(one.get("input")), answered_in(one.get("output")), moment(one.get("startTime")))
+        Call(sent_in(decoded(one.get("input"))), answered_in(decoded(one.get("output"))), moment(one.get("startTime")))
         for one in filter(_is_generation, trace["observations"])
     )
     if not messages:
         raise ValueError("no generation of the trace holds messages")
     messages, acted = with_tool_runs(messages, _tool_runs(trace["observations"]))
     scores = {one["name"]: one.get("value") for one in trace.get("scores") or []}
-    metadata = trace.get("metadata") or {}
+    metadata = decoded(trace.get("metadata")) or {}
     yield Recorded(messages, {"trajectory_id": trace.get("id", ""), "metadata": metadata, **scores}, (*remarks, *acted))
 
 

@@ -3,13 +3,13 @@
 Names are in snake case or in camel case, and values of CSV are JSON in text. Rows of one trace may be in several files.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.tracers import langfuse
+from tasks.logs.tracers.requests import decoded
 
 TITLE, SPANS_FILES = "Tables of Langfuse", True
 
@@ -25,7 +25,7 @@ def recognises(record: dict[str, Any]) -> bool:
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
     """Return the row as a part of its trace."""
-    row = {name: _decoded(value) for name, value in _in_camel_case(record).items()}
+    row = {name: decoded(value) for name, value in _in_camel_case(record).items()}
     return [(str(row["id"] if _is_trace(row) else row["traceId"]), row)]
 
 
@@ -62,13 +62,3 @@ def _value_of(score: dict[str, Any]) -> Any:
 
 def _in_camel_case(record: dict[str, Any]) -> dict[str, Any]:
     return {re.sub(r"_([a-z])", lambda found: found[1].upper(), name): value for name, value in record.items()}
-
-
-def _decoded(value: Any) -> Any:
-    """Return the value that a text is JSON of; a text that is none stays as it is."""
-    if not isinstance(value, str) or value[:1] not in ("[", "{", '"'):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
