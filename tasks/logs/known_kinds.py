@@ -7,7 +7,18 @@ from typing import Any
 from schemas.errors import DataError
 from tasks.logs.log_kind import LogKind
 from tasks.logs.messages import messages_in
-from tasks.logs.recordings import atif, browser_use, claude_code, codex, mind2web, openhands, react, steps
+from tasks.logs.recordings import (
+    atif,
+    browser_use,
+    claude_code,
+    codex,
+    mind2web,
+    openhands,
+    react,
+    smolagents,
+    steps,
+    verl,
+)
 from tasks.logs.tracers import langfuse, langfuse_tables, langsmith, mlflow, openai_agents, otel_logs, otel_spans
 
 GROUP = "dreamgym.log_kinds"
@@ -26,6 +37,8 @@ _OURS: dict[str, LogKind] = {
     "atif": atif,
     "browser-use": browser_use,
     "mind2web": mind2web,
+    "smolagents": smolagents,
+    "verl": verl,
     "steps": steps,
     "react": react,
 }

@@ -20,9 +20,15 @@ _SUCCESSES = (
     "target",
     "scores",
 )
-REWARDS = ("reward", "final_reward", "total_reward", "rewards", "score", "reward_info.reward")
+REWARDS = (
+    *("reward", "final_reward", "total_reward", "cum_reward", "rewards", "score"),
+    *("reward_info.reward", "summary_info.cum_reward"),
+)
 """Fields that hold rewards."""
-_STOPS = ("truncated", "stop_condition", "stop_reason", "exit_status", "termination_reason")
+_STOPS = (
+    *("truncated", "stop_condition", "stop_reason", "exit_status", "termination_reason"),
+    "summary_info.truncated",
+)
 _OUT_OF_STEPS = ("max_steps", "max_turns", "max_iterations", "limitsexceeded", "step_limit", "too_many_steps")
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "c": True, "i": False}
 """Words for a verdict; C and I are the scores of inspect."""
@@ -87,27 +93,38 @@ def as_success(value: Any) -> bool | None:
     """Return a verdict: true or false, 0 or 1, a word for either, or the value of the only score; None if it is none."""
     if isinstance(value, Mapping) and len(value) == 1 and isinstance(score := next(iter(value.values())), Mapping):
         return as_success(score.get("value"))
-    if isinstance(value, str):
-        return _WORDS.get(value.strip().lower())
-    return bool(value) if isinstance(value, bool) or value in (0, 1) else None
+    if isinstance(value, bool):
+        return value
+    word = _WORDS.get(value.strip().lower()) if isinstance(value, str) else None
+    number = as_number(value)
+    return bool(number) if word is None and number in (0, 1) else word
 
 
 def as_rewards(value: Any, num_steps: int) -> list[float] | None:
     """Return the reward of each step: of a number for the last one, of a list for each, or of a record of one number."""
     if isinstance(value, Mapping):
-        numbers = [one for one in value.values() if _is_number(one)]
-        value = numbers[0] if len(numbers) == 1 else None
+        numbers = [one for one in map(as_number, value.values()) if one is not None]
+        return as_rewards(numbers[0], num_steps) if len(numbers) == 1 else None
     if isinstance(value, Sequence) and not isinstance(value, str):
-        if not value or not all(map(_is_number, value)):
+        rewards = [one for one in map(as_number, value) if one is not None]
+        if not rewards or len(rewards) < len(value):
             return None
-        return [float(one) for one in value] if len(value) == num_steps else as_rewards(value[-1], num_steps)
-    return [*[0.0] * (num_steps - 1), float(value)] if _is_number(value) else None
+        return rewards if len(rewards) == num_steps else as_rewards(rewards[-1], num_steps)
+    number = as_number(value)
+    return None if number is None else [*[0.0] * (num_steps - 1), number]
+
+
+def as_number(value: Any) -> float | None:
+    """Return a finite number, also of a text that is one, as in CSV; None of anything else, and of true and false."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def is_truncated(value: Any) -> bool:
     """Return whether an episode was stopped before its end, as when it ran out of steps."""
-    return value is True or (isinstance(value, str) and value.strip().lower() in _OUT_OF_STEPS)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return value is True or (isinstance(value, str) and value.strip().lower() in (*_OUT_OF_STEPS, "true"))

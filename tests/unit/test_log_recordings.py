@@ -77,6 +77,22 @@ ATIF = {
         {"step_id": 4, "source": "agent", "message": "It is on C4."},
     ],
 }
+SMOLAGENTS = {
+    "name": "s1",
+    "steps": [
+        {"task": "Find it."},
+        {"plan": "1. Look."},
+        {
+            "step_number": 1,
+            "model_output": "I look.",
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "find", "arguments": {"title": "Blue"}}}
+            ],
+            "observations": "shelf C4",
+        },
+        {"step_number": 2, "model_output": "It is on C4.", "tool_calls": None, "observations": ""},
+    ],
+}
 FOUND = ['find(title="Blue")', "It is on C4."]
 
 
@@ -102,6 +118,7 @@ def actions(one: Episode) -> list[str]:
         ([{"instance_id": "i1", "history": OPENHANDS}], "i1", "openhands"),
         ([{"instance_id": "i1", "history": [OPENHANDS[:2], OPENHANDS[2:4], OPENHANDS[4:]]}], "i1", "openhands"),
         ([ATIF], "s1", "atif"),
+        ([SMOLAGENTS | {"trajectory_id": "s1"}], "s1", "smolagents"),
     ],
 )
 def test_every_session_is_the_same_episode(tmp_path, records, name, kind):
@@ -112,6 +129,26 @@ def test_every_session_is_the_same_episode(tmp_path, records, name, kind):
     assert one.rows[0]["next_state"] == one.rows[1]["state"] == "- line 1: shelf C4"
     assert one.rows[0]["trajectory_id"] == name
     assert one.rows[-1]["instruction"] == "Find it."
+
+
+@pytest.mark.parametrize(
+    ("written", "generated"),
+    [
+        ("system\nrules\nuser\nFind it.\nassistant\n", "I look.\nuser\nshelf C4\nassistant\nIt is on C4."),
+        (
+            "<|im_start|>system\nrules<|im_end|>\n<|im_start|>user\nFind it.<|im_end|>\n<|im_start|>assistant\n",
+            "I look.<|im_end|>\n<|im_start|>user\nshelf C4<|im_end|>\n<|im_start|>assistant\nIt is on C4.<|im_end|>",
+        ),
+    ],
+)
+def test_generations_of_verl_are_turns_with_a_score(tmp_path, written, generated):
+    (one,) = episodes(tmp_path, [{"input": written, "output": generated, "score": 0.5, "gts": "C4", "step": 3}])
+    assert one.kind == "verl"
+    assert actions(one) == ["I look.", "It is on C4."]
+    assert [row["reward"] for row in one.rows] == [0.0, 0.5]
+    assert one.rows[-1]["instruction"] == "Find it."
+    (plain,) = episodes(tmp_path, [{"input": "2 + 2 =", "output": "4", "score": 1, "step": 3}])
+    assert (actions(plain), plain.rows[-1]["success"]) == (["4"], True)
 
 
 def test_a_message_without_a_parent_follows_the_line_before_it(tmp_path):
@@ -168,6 +205,34 @@ def test_steps_may_be_in_one_record_with_what_follows_and_calls(tmp_path):
     assert actions(one) == ["open(door=1)", "look"]
     assert (one.rows[0]["thought"], one.rows[-1]["next_state"]) == ("in", "- line 1: a lamp")
     assert (one.rows[0]["instruction"], one.rows[0]["trajectory_id"]) == ("get in", "e1")
+
+
+def test_a_table_in_text_has_numbers_and_truth_in_words(tmp_path):
+    table = "episode,step,obs,action,reward,done\n0,10,door 10,wait,1,True\n0,9,door 9,go 9,0,False\n1,0,door 0,go 0,0,False\n"
+    won, stopped = episodes(tmp_path, table, "a.csv")
+    assert actions(won) == ["go 9", "wait"], "10 comes after 9"
+    assert [row["reward"] for row in won.rows] == [0.0, 1.0]
+    assert (won.rows[-1]["success"], stopped.rows[-1]["truncated"]) == (True, True)
+
+
+def test_states_and_actions_may_be_lists_beside_each_other(tmp_path):
+    lists = {"goal": "buy", "states": ["page 1", "page 2", "bought"], "actions": ["search[kettle]", "click[buy]"]}
+    (one,) = episodes(tmp_path, [lists | {"reward": 1.0}])
+    assert actions(one) == ["search[kettle]", "click[buy]"]
+    assert one.rows[-1]["next_state"] == "- line 1: bought"
+    (without_end,) = episodes(tmp_path, [lists | {"states": lists["states"][:2], "success": True}])
+    assert actions(without_end) == actions(one)
+    (uneven,) = episodes(tmp_path, [lists | {"states": ["page 1"], "success": True}])
+    assert "no log of a known format" in uneven.reason
+
+
+def test_a_trajectory_of_agent_reward_bench_has_its_reward_in_a_summary(tmp_path):
+    steps = [{"num": n, "axtree": f"page {n}", "action": f"click('{n}')", "reasoning": "on"} for n in range(2)]
+    summary = {"cum_reward": 1.0, "terminated": True, "truncated": False}
+    (one,) = episodes(tmp_path, [{"benchmark": "webarena", "goal": "buy", "steps": steps, "summary_info": summary}])
+    assert actions(one) == ["click('0')", "click('1')"]
+    last = one.rows[-1]
+    assert (last["instruction"], last["success"], last["truncated"]) == ("buy", True, False)
 
 
 def step(name: str, done: object, **result: object) -> dict:
@@ -254,5 +319,7 @@ def test_actions_that_are_named_are_taken_and_a_greeting_is_none(tmp_path):
 
 def test_a_format_that_nobody_knows_is_refused(tmp_path):
     (tmp_path / "a.jsonl").write_text("{}")
-    with pytest.raises(DataError, match="format 'csv' of the mapping is not known: there are transitions, chat, langfuse-tables, otel"):
+    with pytest.raises(
+        DataError, match="format 'csv' of the mapping is not known: there are transitions, chat, langfuse-tables, otel"
+    ):
         list(episodes_in({"a.jsonl": tmp_path / "a.jsonl"}, LogMapping(format="csv")))

@@ -4,17 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasks.logs.log_kind import WHOLE, Part, Recorded
-from tasks.logs.shapes.in_words import Message, as_text, call_of
+from tasks.logs.shapes.in_words import Message, as_text
+from tasks.logs.verdicts import as_number, as_success
 
 TITLE, SPANS_FILES = "Steps of reinforcement learning", False
 
-_SEEN = ("observation", "obs", "state", "observations")
+_SEEN = ("observation", "obs", "state", "observations", "axtree", "axtree_txt")
 _NEXT = ("next_observation", "next_obs", "next_state")
 _DONE = ("action", "act", "tool_calls", "model_output")
 _THOUGHT = ("thought", "reasoning", "think")
 _EPISODE = ("episode_id", "episode", "trajectory_id", "traj_id", "rollout_id", "task_id")
 _NUMBER = ("step", "step_id", "step_number", "timestep", "t", "turn")
 _ENDED = ("terminated", "done", "is_done")
+_SEEN_LISTS = ("states", "observations", "obs")
 _LISTS = ("steps", "trajectory", "transitions", "history", "traj")
 
 
@@ -36,11 +38,10 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     ended, about = _first(last, _ENDED), {**first, **(parts[0] if name else {})}
     fields = {key: one for key, one in about.items() if key not in (name, *_SEEN, *_DONE, "reward", "truncated")}
     verdict = {key: last[key] for key in ("success", "is_success", "truncated") if last.get(key) is not None}
-    rewards = (
-        {"reward": [one["reward"] for one in steps]} if all(_is_number(one.get("reward")) for one in steps) else {}
-    )
-    stopped = {"truncated": True} if ended is False else {}
-    given = {"reward": parts[0]["reward"]} if name and _is_number(parts[0].get("reward")) else {}
+    each = [one for step in steps if (one := as_number(step.get("reward"))) is not None]
+    rewards = {"reward": each} if len(each) == len(steps) else {}
+    stopped = {"truncated": True} if as_success(ended) is False else {}
+    given = {"reward": parts[0]["reward"]} if name and as_number(parts[0].get("reward")) is not None else {}
     yield Recorded(list(_messages(steps)), {**fields, **verdict, **stopped, **rewards, **given})
 
 
@@ -55,11 +56,8 @@ def _messages(steps: Sequence[Mapping[str, Any]]) -> Iterator[Message]:
 def _said(action: Any) -> dict[str, Any]:
     """Return an action as calls if it is one, or a list of some; else in words."""
     calls = action if isinstance(action, list) else [action]
-    if calls and all(isinstance(one, dict) and "name" in one for one in calls):
-        return {
-            "content": "",
-            "tool_calls": [call_of(one["name"], one.get("arguments", one.get("args"))) for one in calls],
-        }
+    if calls and all(isinstance(one, dict) and {"name", "function"} & one.keys() for one in calls):
+        return {"content": "", "tool_calls": calls}
     return {"content": as_text(action)}
 
 
@@ -69,7 +67,17 @@ def _steps_in(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]] | N
         found = record.get(name)
         if isinstance(found, list) and found and all(map(_is_step, found)):
             return name, found
-    return None
+    return _steps_of_lists(record)
+
+
+def _steps_of_lists(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]] | None:
+    """Return the steps of a list of states and one of actions beside it, which may have one state less."""
+    done, name = record.get("actions"), next((one for one in _SEEN_LISTS if isinstance(record.get(one), list)), "")
+    if not name or not isinstance(done, list) or len(record[name]) - len(done) not in (0, 1) or not done:
+        return None
+    steps = [{"observation": seen, "action": action} for seen, action in zip(record[name], done, strict=False)]
+    after = {"next_observation": record[name][-1]} if len(record[name]) > len(done) else {}
+    return name, [*steps[:-1], steps[-1] | after]
 
 
 def _is_step(value: Any) -> bool:
@@ -77,16 +85,15 @@ def _is_step(value: Any) -> bool:
 
 
 def _in_order(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(steps, key=lambda one: _first(one, _NUMBER)) if all(map(_numbered, steps)) else steps
+    numbers = [one for one in map(_number, steps) if one is not None]
+    if len(numbers) < len(steps):
+        return steps
+    return [one for _, one in sorted(zip(numbers, steps, strict=True), key=lambda pair: pair[0])]
 
 
-def _numbered(step: Mapping[str, Any]) -> bool:
-    return _is_number(_first(step, _NUMBER))
+def _number(step: Mapping[str, Any]) -> float | None:
+    return as_number(_first(step, _NUMBER))
 
 
 def _first(record: Mapping[str, Any], names: Sequence[str]) -> Any:
     return next((record[name] for name in names if record.get(name) is not None), None)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
