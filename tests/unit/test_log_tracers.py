@@ -163,6 +163,25 @@ TRACES: dict[str, list[dict]] = {
         ]
         for by, told in ((by, {**told, "success": True}) for by, told in NUMBERED.items())
     },
+    "otel, table of Phoenix": [
+        {
+            "context.trace_id": "t",
+            "start_time": "2026-01-01T00:00:01Z",
+            "attributes.success": True,
+            "attributes.llm.model_name": None,
+            "attributes.llm.input_messages": [
+                {"message.role": "user", "message.content": "a trip", "message.tool_calls": None},
+                {
+                    "message.role": "assistant",
+                    "message.tool_calls": [
+                        {"tool_call.function.name": "book", "tool_call.function.arguments": ARGUMENTS}
+                    ],
+                },
+                {"message.role": "tool", "message.content": "ok"},
+            ],
+            "attributes.llm.output_messages": [{"message.role": "assistant", "message.content": "booked"}],
+        }
+    ],
     "otel, evaluated": [
         export(
             {

@@ -1,11 +1,13 @@
 """Messages whose fields are attributes of a span with numbered names: OpenInference's, and OpenLLMetry's (Traceloop).
 
+Tables of Phoenix have lists of messages in place of the numbers.
+
 Example:
     llm.input_messages.0.message.content = "Reserve the book."
     gen_ai.completion.0.tool_calls.0.name = "reserve"
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasks.logs.shapes.in_words import Message
@@ -18,12 +20,23 @@ _WRAPPERS = ("message", "tool_call", "message_content")
 
 def numbered_messages(attributes: Mapping[str, Any]) -> list[Message]:
     """Return the messages of a span in OpenAI's shape, those sent before those answered; empty if it has none."""
-    return [_message(one) for name in _LISTS for one in _in_order(_tree(attributes, name))]
+    numbered = dict(one for name, value in attributes.items() for one in _numbered(name, value))
+    return [_message(one) for name in _LISTS for one in _in_order(_tree(numbered, name))]
 
 
 def without_messages(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes that are no part of a message."""
-    return {name: value for name, value in attributes.items() if not name.startswith(_LISTS)}
+    return {name: value for name, value in attributes.items() if not f"{name}.".startswith(_LISTS)}
+
+
+def _numbered(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield an attribute; a list of records as attributes with numbers, without the fields that a table only padded."""
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        yield name, value
+        return
+    for number, one in enumerate(value):
+        for key, inner in one.items():
+            yield from _numbered(f"{name}.{number}.{key}", inner) if inner is not None else ()
 
 
 def _tree(attributes: Mapping[str, Any], beginning: str) -> dict[str, Any]:

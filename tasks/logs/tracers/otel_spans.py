@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry: exports as OTLP in JSON, and spans as its console writes them.
+"""Spans of OpenTelemetry: exports as OTLP in JSON, spans as its console writes them, and rows of Phoenix's tables of spans.
 
 The messages of a model call are attributes of its span or of an event of it: of the GenAI conventions, of pydantic-ai, or
 numbered ones.
@@ -20,6 +20,8 @@ _SYSTEM, _SENT, _ANSWERED = "gen_ai.system_instructions", "gen_ai.input.messages
 _ALL = "pydantic_ai.all_messages"
 _COMPACTED = "gen_ai.conversation.compacted"
 _MESSAGES = (_SYSTEM, _SENT, _ANSWERED, _ALL)
+_IN_A_TABLE = ("context.", "attributes.")
+"""Beginnings of the names of columns."""
 _JUDGED = "gen_ai.evaluation."
 
 
@@ -46,7 +48,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     calls, runs, fields, remarks = list[Call](), list[ToolRun](), dict[str, Any](), list[str]()
     for span in sorted(parts, key=_began):
         try:
-            attributes = attributes_of(span.get("attributes"))
+            attributes = _attributes(span)
             events = [attributes_of(one.get("attributes")) for one in span.get("events") or []]
         except NOT_UNDERSTOOD:
             remarks.append(UNREAD)
@@ -71,7 +73,17 @@ def _spans(export: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _trace_id(span: dict[str, Any]) -> Any:
     context = span.get("context")
-    return span.get("traceId", context.get("trace_id") if isinstance(context, dict) else None)
+    known = context.get("trace_id") if isinstance(context, dict) else span.get(f"{_IN_A_TABLE[0]}trace_id")
+    return span.get("traceId", known)
+
+
+def _attributes(span: dict[str, Any]) -> dict[str, Any]:
+    """Return a span's attributes; in a table each is a column, which is empty in most rows."""
+    if "attributes" in span:
+        return attributes_of(span["attributes"])
+    beginning = _IN_A_TABLE[1]
+    columns = {name.removeprefix(beginning): one for name, one in span.items() if name.startswith(beginning)}
+    return {name: value for name, value in columns.items() if value is not None}
 
 
 def _named(span: dict[str, Any]) -> str:
