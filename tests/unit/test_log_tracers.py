@@ -333,6 +333,62 @@ def test_other_tracers_name_their_tools_in_their_own_way():
     assert conversation_of(one.messages, PLAIN).seen == ["a trip", "ok"]
 
 
+def generations(*pairs: tuple[object, object]) -> list[dict]:
+    """Return a trace of Langfuse with these inputs and outputs, written as JSON."""
+    texts = [[one if isinstance(one, str) else json.dumps(one) for one in pair] for pair in pairs]
+    made = [generation(f"2026-01-01T00:00:0{number}Z", *pair) for number, pair in enumerate(texts)]
+    return [{"id": "t", "observations": made}]
+
+
+GENAI = {"role": "user", "parts": [{"type": "text", "content": "a trip"}]}
+GEMINI = [
+    {"role": "user", "parts": [{"text": "a trip"}]},
+    {"role": "model", "parts": [{"function_call": {"name": "book", "args": {"days": 2}}}]},
+    {"role": "user", "parts": [{"function_response": {"name": "book", "response": "ok"}}]},
+]
+LANGCHAIN_CALL = {"role": "assistant", "content": "", "additional_kwargs": {"tool_calls": BOOK["tool_calls"]}}
+DEFINITION = {"role": "tool", "content": {"type": "function", "function": {"name": "book"}}}
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [
+            (
+                {"contents": GEMINI, "model": "m"},
+                {"candidates": [{"content": {"role": "model", "parts": [{"text": "booked"}]}}]},
+            )
+        ],
+        [
+            (
+                {"contents": GEMINI},
+                {"content": {"role": "model", "parts": [{"text": "booked"}]}, "finish_reason": "STOP"},
+            )
+        ],
+        [([GENAI], [with_parts(BOOK)]), ([with_parts(OK)], [with_parts(SAID)])],
+        [([ASKED, LANGCHAIN_CALL, {"role": "book", "content": "ok"}, DEFINITION], {"index": 0, "message": SAID})],
+        [
+            ({"prompt": "a trip"}, [{"toolCallId": "c", "toolName": "book", "input": ARGUMENTS}]),
+            ([OK], SAID),
+        ],
+        [({"args": ["a trip"]}, BOOK), ([OK], "booked")],
+        [([ASKED], BOOK), ({"content": "role"}, OK), ({"content": "role"}, SAID)],  # what was sent is not recorded
+    ],
+    ids=["Gemini", "its agents", "GenAI", "LangChain", "Vercel", "a text", "answers alone"],
+)
+def test_generations_are_recorded_as_each_client_sends_and_answers(pairs):
+    ((_, one),) = found(generations(*pairs))
+    assert conversation_of(one.messages, PLAIN) == TRIP
+
+
+def test_a_trace_most_of_which_cannot_be_read_is_refused():
+    unreadable = ({"messages": ["role='user' content='a trip'", "role='assistant'"]}, SAID)
+    ((_, one),) = found(generations(unreadable, ([ASKED], BOOK), (SENT, SAID)))
+    assert (conversation_of(one.messages, PLAIN), one.remarks) == (TRIP, (UNREAD,))
+    with pytest.raises(ValueError, match="1 of its 2 generations cannot be read"):
+        list(found(generations(unreadable, ("user: a trip", "booked"))))
+
+
 def test_where_messages_hold_no_calls_the_spans_of_tools_are_the_actions():
     asked_and_said = genai(1, [RULES, ASKED], [SAID])
     ((_, one),) = found([export(asked_and_said, executed(2, "book", arguments=ARGUMENTS, result="ok"))])

@@ -17,9 +17,9 @@ def shaped(message: Message) -> list[Message] | None:
 def _split(role: str, parts: list[dict[str, Any]]) -> Iterator[Message]:
     texts, calls = list[str](), list[dict[str, Any]]()
     for part in parts:
-        if answer := part.get("functionResponse"):
+        if answer := part.get("functionResponse", part.get("function_response")):
             yield {"role": "tool", "content": as_text(answer.get("response"))}
-        elif call := part.get("functionCall"):
+        elif call := part.get("functionCall", part.get("function_call")):
             calls.append(call_of(call["name"], call.get("args")))
         elif "text" in part:
             texts.append(part["text"])

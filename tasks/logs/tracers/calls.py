@@ -1,7 +1,7 @@
 """Join the model calls of a trace to the agent's conversation.
 
-Calls come in time. Each call was sent either all messages so far, only what is new, a window of the last ones, or a summary
-in place of older ones; and a trace may hold the calls of judges, of sub-agents, and of answers that were asked for again.
+Calls come in time. Each call was sent either all messages so far, only what is new, a window of the last ones, a summary in
+place of older ones, or what nobody recorded; and a trace may hold the calls of judges, of sub-agents, and of answers that were asked for again.
 """
 
 import json
@@ -113,7 +113,9 @@ def _take(call: Call, chains: list[_Chain]) -> None:
         if known is not None:
             chain.said += [*sent[known:], *answered]
             return
-    if sent or answered:
+    if answered and not sent and chains:  # nobody knows what it was sent: it goes on where the last call ended
+        chains[-1].said += answered
+    elif sent or answered:
         chains.append(_Chain(system, [*sent, *answered]))
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.logs.log_kind import WHOLE, Part, Recorded
+from tasks.logs.log_kind import NOT_UNDERSTOOD, UNREAD, WHOLE, Part, Recorded
+from tasks.logs.message_content import calls_in
+from tasks.logs.shapes.in_words import Message
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
 from tasks.logs.tracers.requests import answered_in, decoded, sent_in
 from tasks.logs.tracers.tool_spans import ToolRun, with_tool_runs
@@ -27,19 +29,54 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """Yield the agent's conversation, with the trace's metadata, and its scores by name.
 
     Raises:
-        ValueError: no generation holds messages.
+        ValueError: no generation holds messages, or most cannot be read.
     """
     (trace,) = parts
-    messages, remarks = conversation_of_calls(
-        Call(sent_in(decoded(one.get("input"))), answered_in(decoded(one.get("output"))), moment(one.get("startTime")))
-        for one in filter(_is_generation, trace["observations"])
-    )
+    calls, num_unread = _calls(trace["observations"])
+    if num_unread and num_unread >= len(calls):
+        raise ValueError(f"{num_unread} of its {num_unread + len(calls)} generations cannot be read")
+    messages, joined = conversation_of_calls(calls)
     if not messages:
         raise ValueError("no generation of the trace holds messages")
     messages, acted = with_tool_runs(messages, _tool_runs(trace["observations"]))
     scores = {one["name"]: one.get("value") for one in trace.get("scores") or []}
     metadata = decoded(trace.get("metadata")) or {}
-    yield Recorded(messages, {"trajectory_id": trace.get("id", ""), "metadata": metadata, **scores}, (*remarks, *acted))
+    fields = {"trajectory_id": trace.get("id", ""), "metadata": metadata, **scores}
+    yield Recorded(messages, fields, (*((UNREAD,) if num_unread else ()), *joined, *acted))
+
+
+def _calls(observations: list[Any]) -> tuple[list[Call], int]:
+    """Return the calls of models, and the number of those that cannot be read."""
+    calls, num_unread = list[Call](), 0
+    for one in filter(_is_generation, observations):
+        try:
+            sent, answered = sent_in(decoded(one.get("input"))), answered_in(decoded(one.get("output")))
+            calls.append(Call(_as_sent(sent), _as_sent(answered), moment(one.get("startTime"))))
+        except NOT_UNDERSTOOD:
+            num_unread += 1
+    return calls, num_unread
+
+
+def _as_sent(messages: list[Message]) -> list[Message]:
+    """Return messages as they were before Langfuse's callback for LangChain recorded them.
+
+    It adds definitions of tools as messages of tools, keeps calls beside the content, and gives an answer the name of its
+    tool as its role.
+    """
+    kept = [_with_calls(one) for one in messages if not _defines_tool(one)]
+    names = {call["name"] for one in kept for call in calls_in(one)}
+    return [{**one, "role": "tool"} if one.get("role") in names else one for one in kept]
+
+
+def _defines_tool(message: Message) -> bool:
+    content = message.get("content")
+    return message.get("role") == "tool" and isinstance(content, dict) and content.get("type") == "function"
+
+
+def _with_calls(message: Message) -> Message:
+    beside = message.get("additional_kwargs")
+    calls = beside.get("tool_calls") if isinstance(beside, dict) else None
+    return {**message, "tool_calls": calls} if calls and not message.get("tool_calls") else message
 
 
 def _tool_runs(observations: list[Any]) -> list[ToolRun]:

@@ -3,31 +3,74 @@
 import json
 from typing import Any
 
-from tasks.logs.shapes.in_words import Message, as_text
+from tasks.logs.shapes.in_words import Message, as_text, call_of
+from tasks.logs.tracers.otel_values import messages_with_parts
+
+_SENT = ("messages", "input", "contents", "prompt", "args")
+"""Names under which clients send what a model is asked."""
 
 
 def sent_in(value: Any) -> list[Message]:
-    """Return the messages of a request: listed, under `messages` or `input`, in a batch of one, or a text of the user."""
+    """Return the messages of a request: listed, under a usual name, in a batch of one, or a text of the user.
+
+    Raises:
+        KeyError, TypeError, AttributeError, ValueError: they are malformed.
+    """
     if isinstance(value, dict):
-        inner = value.get("messages", value.get("input"))
+        inner = next((value[name] for name in _SENT if value.get(name)), None)
         return [value] if inner is None and "role" in value else sent_in(inner)
     if isinstance(value, list):
-        return value[0] if len(value) == 1 and isinstance(value[0], list) else value
+        listed = value[0] if len(value) == 1 and isinstance(value[0], list) else value
+        return sent_in(listed[0]) if len(listed) == 1 and isinstance(listed[0], str) else _with_parts(listed)
     return [{"role": "user", "content": as_text(value)}] if value else []
 
 
 def answered_in(value: Any) -> list[Message]:
-    """Return the messages of a response: of its first choice or generation, listed, one, or a text of the agent."""
-    if isinstance(value, list):
-        return answered_in(value[0]) if len(value) == 1 and isinstance(value[0], list) else value
-    if not isinstance(value, dict):
+    """Return the messages of a response: of its first choice, candidate or generation, listed, one, or a text of the agent.
+
+    Raises:
+        KeyError, TypeError, AttributeError, ValueError: they are malformed.
+    """
+    if isinstance(value, dict):
+        return _of_response(value)
+    if not isinstance(value, list):
         return [{"role": "assistant", "content": as_text(value)}] if value else []
-    if value.get("choices"):
-        return [value["choices"][0]["message"]]
-    if value.get("generations"):
-        return _of_generation(value["generations"][0])
-    inner = next((value[name] for name in ("messages", "output") if name in value), None)
-    return answered_in(inner) if inner is not None else [value] if {"role", "type", "lc"} & value.keys() else []
+    if value and all(isinstance(one, dict) and "toolName" in one for one in value):
+        return [{"role": "assistant", "content": "", "tool_calls": [*map(_named_call, value)]}]
+    return answered_in(value[0]) if len(value) == 1 and isinstance(value[0], list) else _with_parts(value)
+
+
+def _of_response(response: dict[str, Any]) -> list[Message]:
+    """Return the messages of a response: of its first alternative, under a usual name, or itself."""
+    if response.get("choices"):
+        return [response["choices"][0]["message"]]
+    if response.get("candidates"):
+        return [response["candidates"][0]["content"]]
+    if response.get("generations"):
+        return _of_generation(response["generations"][0])
+    inner = next((response[name] for name in ("messages", "output", "message") if name in response), None)
+    if inner is None and isinstance(response.get("content"), dict):
+        inner = response["content"]  # as Gemini's agents answer
+    if inner is None:
+        return [response] if {"role", "type", "lc"} & response.keys() else []
+    return [inner] if isinstance(inner, dict) and "role" in inner else answered_in(inner)
+
+
+def _with_parts(messages: list[Any]) -> list[Message]:
+    """Return messages, those with the parts of OpenTelemetry's GenAI conventions in OpenAI's shape."""
+    return [
+        one for message in messages for one in (messages_with_parts([message]) if _has_parts(message) else [message])
+    ]
+
+
+def _has_parts(message: Any) -> bool:
+    parts = message.get("parts")
+    return isinstance(parts, list) and any("type" in part for part in parts)
+
+
+def _named_call(call: dict[str, Any]) -> dict[str, Any]:
+    """Return a call as the AI SDK of Vercel records it in OpenAI's shape."""
+    return call_of(call["toolName"], call.get("input", call.get("args")))
 
 
 def _of_generation(generation: Any) -> list[Message]:
