@@ -1,6 +1,7 @@
 """Text of a log without what no store or model takes: colours, control characters, template tokens, and what is too long."""
 
 import re
+from collections.abc import Callable
 
 from schemas.state_text import state_of
 from schemas.tables import MAX_TEXT_BYTES, without_template
@@ -31,9 +32,18 @@ def short_state(text: str, line: str) -> tuple[str, bool]:
         text: What was seen.
         line: Name of the single line that it becomes; empty: its lines become numbered lines.
     """
-    state, kept, is_cut = state_of(text, line), text, False
-    while (size := len(state.encode())) > MAX_TEXT_BYTES:
+    return _short(text, lambda kept: state_of(kept, line))
+
+
+def short_text(text: str) -> tuple[str, bool]:
+    """Return a text that tables take, and whether its middle had to be left out."""
+    return _short(text, str)
+
+
+def _short(text: str, written: Callable[[str], str]) -> tuple[str, bool]:
+    found, kept, is_cut = written(text), text, False
+    while (size := len(found.encode())) > MAX_TEXT_BYTES:
         length = int(len(kept) * 0.95 * MAX_TEXT_BYTES / size) // 2
         kept, is_cut = f"{kept[:length]}{_LEFT_OUT}{kept[-length:]}", True
-        state = state_of(kept, line)
-    return state, is_cut
+        found = written(kept)
+    return found, is_cut

@@ -11,7 +11,7 @@ from typing import Any
 
 from schemas.recipes.log_mapping import LogMapping
 from schemas.tables import LOG_SCHEMA_VERSION
-from tasks.logs.clean_text import CUT, clean, short_state
+from tasks.logs.clean_text import CUT, clean, short_state, short_text
 from tasks.logs.conversations import Conversation, conversation_of, requests_of
 from tasks.logs.known_kinds import CHAT, TRANSITIONS, kind_of_record, known_kinds, require_kind, spans_files
 from tasks.logs.log_kind import NOT_UNDERSTOOD, WHOLE, Recorded
@@ -175,7 +175,8 @@ def _raw(record: Record) -> str:
 
 
 def _rows(one: Recorded, talk: Conversation, mapping: LogMapping, where: str, kind: str) -> Episode:
-    said, last = _said_of_all(one.fields, talk, mapping, where), len(talk.actions) - 1
+    instruction, is_long = short_text(_instruction(one.fields, talk, mapping))
+    said, last = _said_of_all(one.fields, instruction, mapping, where), len(talk.actions) - 1
     verdict = verdict_on(partial(_field, one.fields, mapping), mapping, len(talk.actions))
     states = [short_state(text, mapping.state_line) for text in talk.seen]
     rows = [
@@ -190,7 +191,7 @@ def _rows(one: Recorded, talk: Conversation, mapping: LogMapping, where: str, ki
         }
         for turn, action in enumerate(talk.actions)
     ]
-    cut = (CUT,) if any(is_cut for _, is_cut in states) else ()
+    cut = (CUT,) if is_long or any(is_cut for _, is_cut in states) else ()
     remarks = (*one.remarks, *talk.remarks, *verdict.remarks, *cut)
     return Episode(where, rows, remarks=remarks, kind=kind, verdict_at=verdict.found_at)
 
@@ -203,12 +204,15 @@ def _field(record: dict[str, Any], mapping: LogMapping, name: Any, *other_names:
     return next((found for found in (value_at(record, path) for path in paths) if found is not None), None)
 
 
-def _said_of_all(record: dict[str, Any], talk: Conversation, mapping: LogMapping, where: str) -> dict[str, Any]:
+def _instruction(record: dict[str, Any], talk: Conversation, mapping: LogMapping) -> str:
+    said = partial(_field, record, mapping)
+    named = said("instruction", *_INSTRUCTIONS) or _worded(said("task"))
+    return clean(str(named or talk.asked or talk.seen[0]))[0]
+
+
+def _said_of_all(record: dict[str, Any], instruction: str, mapping: LogMapping, where: str) -> dict[str, Any]:
     """Return the fields that are the same in all rows of an episode."""
     said = partial(_field, record, mapping)
-    instruction, _ = clean(
-        str(said("instruction", *_INSTRUCTIONS) or _worded(said("task")) or talk.asked or talk.seen[0])
-    )
     digest = hashlib.sha256(instruction.encode()).hexdigest()
     task_id = said("task_id")
     return {

@@ -253,6 +253,10 @@ def test_a_page_that_is_too_long_loses_its_middle_and_is_counted(tmp_path):
     assert state.startswith("- saw: begins row of a page ")
     assert state.endswith(" row of a page ends")
     assert " [...] " in state
+    asked = {"messages": [{"role": "user", "content": "go " * 20_000}, *chat(0)["messages"][1:]], "success": True}
+    done, refused = converted(log_of(tmp_path / "b.jsonl", [asked]), tmp_path / "asked")
+    assert (done.num_episodes, refused, done.remarks) == (1, [], {CUT: 1})
+    assert "\n[...]\n" in read_log(tmp_path / "asked").trajectories[0].task.instruction
 
 
 def test_ids_may_begin_anew_in_each_file_and_the_same_episode_counts_once(tmp_path):

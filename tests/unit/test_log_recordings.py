@@ -157,6 +157,13 @@ def test_a_message_without_a_parent_follows_the_line_before_it(tmp_path):
     assert actions(one) == FOUND
 
 
+def test_a_thought_of_openhands_is_a_tool_of_its_own(tmp_path):
+    thought = {"id": 2, "source": "agent", "action": "think", "args": {"thought": "I look."}}
+    logged = {"id": 3, "source": "agent", "observation": "think", "content": "It was logged."}
+    (one,) = episodes(tmp_path, [*OPENHANDS[:2], thought, logged, *OPENHANDS[2:]], success=True)
+    assert actions(one) == ['think(thought="I look.")', *FOUND]
+
+
 def test_two_sessions_may_be_in_one_file_and_a_report_is_a_verdict(tmp_path):
     other = [{**one, "sessionId": "s2"} for one in CLAUDE_CODE if "sessionId" in one]
     both = [one for pair in zip(CLAUDE_CODE[1:], other, strict=True) for one in pair]

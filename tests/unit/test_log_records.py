@@ -3,14 +3,17 @@
 import bz2
 import gzip
 import json
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.logs.sources import opened, records
-from tasks.logs.sources.records import records_in
+from schemas.recipes.log_mapping import LogMapping
+from tasks.logs.sources import eval_logs, opened, records
+from tasks.logs.sources.rearranged import rearranged
+from tasks.logs.sources.records import Record, records_in
 
 ONE, TWO = {"id": 1, "text": "café\r\nline"}, {"id": 2, "text": "z"}
 LINES = f"{json.dumps(ONE, ensure_ascii=False)}\n\n   \n{json.dumps(TWO)}\n"
@@ -69,6 +72,26 @@ def test_tables_of_arrow_and_parquet_give_rows_without_the_nulls_that_pad_them(t
     for name in ("a.arrow", "a.parquet"):
         found = [one.value for one in records_in(tmp_path / name, name)]
         assert found == [{"id": 1, "call": {"a": 1}}, {"id": None, "call": {"b": [{"d": 2}]}}]
+
+
+def test_a_log_of_inspect_is_an_archive_of_samples_with_attachments(tmp_path, monkeypatch):
+    messages = [{"role": "user", "content": "attachment://a1"}, {"role": "assistant", "content": "attachment://gone"}]
+    sample = {"id": 1, "messages": messages, "attachments": {"a1": "long"}, "events": [{"event": "model"}] * 9}
+    files = {
+        "header.json": "{}",
+        "samples/1.json": json.dumps(sample),
+        "samples/2.json": "{broken",
+        "samples/3.json": "1",
+    }
+    monkeypatch.setattr(eval_logs, "MAX_CHARACTERS", 500)
+    with ZipFile(tmp_path / "a.eval", "w", ZIP_DEFLATED) as archive:
+        for name, content in {**files, "samples/4.json": json.dumps({"long": "x" * 500})}.items():
+            archive.writestr(name, content)
+    first, *bad = read(tmp_path, "a.eval", (tmp_path / "a.eval").read_bytes())
+    (whole,) = rearranged(Record("a", first), LogMapping())
+    assert whole.value == {"id": 1, "messages": [messages[0] | {"content": "long"}, messages[1]]}
+    assert bad == ["is no JSON", "is no JSON object", "is longer than 500 characters"]
+    assert read(tmp_path, "b.eval", b"no archive") == ["cannot be read as a log of inspect"]
 
 
 def test_an_array_of_messages_is_one_record_and_an_array_of_such_arrays_is_several(tmp_path):

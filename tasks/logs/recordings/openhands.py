@@ -56,8 +56,12 @@ def _messages(event: dict[str, Any]) -> Iterator[Message]:
         yield {"role": "user" if is_user and action == "message" else "system", "content": arguments.get("content", "")}
     elif action in _ENDS:
         yield {"role": "assistant", "content": arguments.get(_ENDS[action]) or arguments.get("content") or ""}
-    elif action == "think":
-        yield {"role": "assistant", "content": "", "reasoning": arguments.get("thought", "")}
+    elif action == "think":  # a tool of its own, which answers
+        yield {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [call_of(action, {"thought": arguments.get("thought")})],
+        }
     else:
         yield {"role": "assistant", "content": arguments.get("thought") or "", "tool_calls": [_call(action, arguments)]}
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from schemas.recipes.log_mapping import ItemField, LogMapping
 from tasks.logs.messages import messages_in, value_at
+from tasks.logs.sources.eval_logs import with_attachments
 from tasks.logs.sources.records import Record
 
 _EPISODES = ("samples", "simulations", "episodes", "traces", "data")
@@ -20,6 +21,7 @@ def rearranged(record: Record, mapping: LogMapping) -> list[Record]:
     if record.reason:
         return [record]
     inner = _named_episodes(record, mapping.episodes_at) if mapping.episodes_at else _usual_episodes(record)
+    inner = [replace(one, value=with_attachments(one.value)) for one in inner]
     return [replace(one, value=_renamed(one.value, mapping.names)) for one in inner] if mapping.names else inner
 
 

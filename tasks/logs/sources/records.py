@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import ijson
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from tasks.logs.sources.eval_logs import samples_in
 from tasks.logs.sources.opened import MAX_CHARACTERS, first_sign, format_of, lines_in, open_text, open_utf8
 
 _LINES = (".jsonl", ".ndjson")
@@ -57,7 +59,7 @@ def records_in(file: Path, name: str) -> Iterator[Record]:
         return
     try:
         yield from read(file, name)
-    except (OSError, EOFError, pa.ArrowException, csv.Error) as error:
+    except (OSError, EOFError, pa.ArrowException, csv.Error, BadZipFile) as error:
         yield Record(name, {}, f"cannot be read as {_TITLES.get(format_of(file), format_of(file)[1:])}", str(error))
 
 
@@ -243,6 +245,12 @@ def _rows_of_csv(file: Path, name: str) -> Iterator[Record]:
             yield _record(f"{name} row {number}", {key: one for key, one in row.items() if key and one is not None})
 
 
+def _samples(file: Path, name: str) -> Iterator[Record]:
+    for sample, content in samples_in(file):
+        where = f"{name} {sample}"
+        yield Record(where, {}, content) if isinstance(content, str) else _record(where, content)
+
+
 def _record(where: str, value: Any) -> Record:
     try:
         json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not valid text, and no store accepts it
@@ -255,9 +263,9 @@ def _record(where: str, value: Any) -> Record:
     )
 
 
-_TITLES = {".parquet": "Parquet", ".arrow": "Arrow", ".csv": "CSV"}
+_TITLES = {".parquet": "Parquet", ".arrow": "Arrow", ".csv": "CSV", ".eval": "a log of inspect"}
 _READERS: dict[str, Callable[[Path, str], Iterator[Record]]] = {
     **dict.fromkeys((".jsonl", ".ndjson", ".json", ".traj"), _texts),
     ".txt": _words,
-    **{".parquet": _rows_of_parquet, ".arrow": _rows_of_arrow, ".csv": _rows_of_csv},
+    **{".parquet": _rows_of_parquet, ".arrow": _rows_of_arrow, ".csv": _rows_of_csv, ".eval": _samples},
 }
