@@ -163,6 +163,17 @@ TRACES: dict[str, list[dict]] = {
         ]
         for by, told in ((by, {**told, "success": True}) for by, told in NUMBERED.items())
     },
+    "otel, in plain text": [
+        span(3, gen_ai__operation__name="chat", gen_ai__completion="booked", success=True),
+        span(2, gen_ai__operation__name="execute_tool", gen_ai__tool__name="book", gen_ai__tool__message="ok"),
+        span(
+            1,
+            gen_ai__operation__name="chat",
+            gen_ai__prompt="a trip",
+            gen_ai__tool__name="book",
+            gen_ai__tool__call__arguments=ARGUMENTS,
+        ),
+    ],
     "otel, table of Phoenix": [
         {
             "context.trace_id": "t",

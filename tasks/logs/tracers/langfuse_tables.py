@@ -15,10 +15,14 @@ TITLE, SPANS_FILES = "Tables of Langfuse", True
 
 _TYPES = "SPAN EVENT GENERATION AGENT TOOL CHAIN RETRIEVER EVALUATOR EMBEDDING GUARDRAIL".split()
 _OF_A_TRACE = ("bookmarked", "timestamp", "input", "output")
+_SIGNS = {"traceId", "trace_id", _OF_A_TRACE[0]}
+"""Fields of which every row has one."""
 
 
 def recognises(record: dict[str, Any]) -> bool:
     """Return whether a record is a row of a table; a trace with its observations is not."""
+    if not _SIGNS & record.keys():
+        return False
     row = _in_camel_case(record)
     return "observations" not in row and (_is_observation(row) or _is_score(row) or _is_trace(row))
 

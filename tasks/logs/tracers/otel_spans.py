@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasks.logs.log_kind import NOT_UNDERSTOOD, UNREAD, Part, Recorded
-from tasks.logs.shapes.in_words import Message
+from tasks.logs.shapes.in_words import Message, call_of
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
 from tasks.logs.tracers.numbered_attributes import numbered_messages, without_messages
 from tasks.logs.tracers.otel_values import attributes_of, messages_with_parts
@@ -102,7 +102,19 @@ def _call(attributes: dict[str, Any], began: int, remarks: list[str]) -> Call:
     if sent or answered:
         system = [{"role": "system", "content": str(attributes[_SYSTEM])}] if _SYSTEM in attributes else []
         return Call([*system, *sent], answered, began, attributes.get(_COMPACTED) is True)
-    return Call(_read(attributes.get(_ALL), remarks) or numbered_messages(attributes), [], began)
+    if whole := _read(attributes.get(_ALL), remarks) or numbered_messages(attributes):
+        return Call(whole, [], began)
+    return Call(*_in_plain_text(attributes), began)
+
+
+def _in_plain_text(attributes: dict[str, Any]) -> tuple[list[Message], list[Message]]:
+    """Return what a model was asked and answered, where a span has each as a text, and a call of a tool beside it."""
+    asked, said = (attributes.get(f"gen_ai.{name}") for name in ("prompt", "completion"))
+    sent = [{"role": "user", "content": asked}] if isinstance(asked, str) and asked else []
+    name, arguments = (attributes.get(f"gen_ai.tool.{one}") for one in ("name", "call.arguments"))
+    calls = [call_of(name, arguments)] if name and attributes.get("gen_ai.operation.name") == "chat" else []
+    words = said if isinstance(said, str) else ""
+    return sent, [{"role": "assistant", "content": words, "tool_calls": calls}] if calls or words else []
 
 
 def _read(messages: Any, remarks: list[str]) -> list[Message]:

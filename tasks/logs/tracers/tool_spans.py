@@ -13,17 +13,16 @@ from tasks.logs.shapes.in_words import Message, as_text, call_of
 
 ACTED = "actions that only the spans of tools know"
 _ANSWERS, _AGENT = ("tool", "function"), ("assistant",)
-_CALL = "gen_ai.tool.call"
+_GENAI = "gen_ai.tool."
 _CONVENTIONS = (
     (
-        "gen_ai.operation.name",
-        "execute_tool",
-        "gen_ai.tool.name",
-        f"{_CALL}.id",
-        f"{_CALL}.arguments",
-        f"{_CALL}.result",
+        ("gen_ai.operation.name", "execute_tool"),
+        (f"{_GENAI}name",),
+        (f"{_GENAI}call.id",),
+        (f"{_GENAI}call.arguments", f"{_GENAI}input"),
+        (f"{_GENAI}call.result", f"{_GENAI}output", f"{_GENAI}message"),
     ),
-    ("openinference.span.kind", "TOOL", "tool.name", "tool.id", "input.value", "output.value"),
+    (("openinference.span.kind", "TOOL"), ("tool.name",), ("tool.id",), ("input.value",), ("output.value",)),
 )
 """Attribute that makes a span one of a tool, with its value; attributes of name, id, arguments and result."""
 
@@ -46,8 +45,9 @@ class ToolRun:
 
 def tool_run(attributes: dict[str, Any]) -> ToolRun | None:
     """Return the execution that a span's attributes tell of: of the GenAI conventions, or of OpenInference's."""
-    for kind, value, *names in _CONVENTIONS:
-        name, id, arguments, result = (attributes.get(one) for one in names)
+    for (kind, value), *fields in _CONVENTIONS:
+        found = (next((attributes[name] for name in names if name in attributes), None) for names in fields)
+        name, id, arguments, result = found
         if attributes.get(kind) == value and name:
             return ToolRun(str(name), str(id or ""), arguments, result)
     return None
