@@ -26,7 +26,7 @@ def in_its_place(folder: Path, kind: str) -> tuple[str, ...]:
     LanguageModel(network, tokenizer, PromptFormat(tokenizer)).save(folder / kind)
     model = (f"backbone.model={folder / kind}", "backbone.random_init=true", "engine.name=torch")
     short = ("experience.max_new_tokens=48", "policy.max_thought_tokens=24", "policy.max_action_tokens=24")
-    return (*TOY, *LENIENT_GATE, *model, *short, "rl.group_size=4")
+    return (*TOY, *LENIENT_GATE, *model, *short, "rl.group_size=4", "gpus=0")
 
 
 @pytest.mark.e2e
