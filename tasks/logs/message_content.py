@@ -8,8 +8,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from schemas.recipes.log_mapping import MessageMapping
+
 SYSTEM_ROLES = ("system", "developer")
 """Roles of messages that set an agent up, and are no part of its episode."""
+AGENT_ROLES = MessageMapping().agent
+ANSWER_ROLES = ("tool", "function")
+"""Roles of messages that answer a call of a tool."""
 _REASONING = ("reasoning_content", "reasoning")
 """Fields of a message in which servers of reasoning models say what was thought."""
 USUAL_ACTION = r"(?is)\baction\s*:\s*(.+)"

@@ -10,15 +10,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from schemas.recipes.log_mapping import MessageMapping
-from tasks.logs.message_content import SYSTEM_ROLES, calls_in, role_of, said_and_done, text_in
+from tasks.logs.message_content import (
+    AGENT_ROLES,
+    ANSWER_ROLES,
+    SYSTEM_ROLES,
+    calls_in,
+    role_of,
+    said_and_done,
+    text_in,
+)
 from tasks.logs.shapes.in_words import Message
 from tasks.logs.shapes.openai_shape import in_openai_shape
 
 OTHERS = "other conversations in their trace, as of a judge or a sub-agent, which were left out"
 COMPACTED = "a summary in place of messages, as the agent saw it"
-_AGENT = MessageMapping().agent
-_ANSWERS = ("tool", "function")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +79,9 @@ class _Chain:
             return None
         if overlap := _overlap(self.said, sent[same:]):
             return same + overlap
-        if same == 0 and role_of(sent[0].message) in _ANSWERS and calls_in(self.said[-1].message):
+        if same == 0 and role_of(sent[0].message) in ANSWER_ROLES and calls_in(self.said[-1].message):
             return 0
-        is_summary = is_compacted or (same > 0 and role_of(sent[same].message) not in (*_AGENT, *_ANSWERS))
+        is_summary = is_compacted or (same > 0 and role_of(sent[same].message) not in (*AGENT_ROLES, *ANSWER_ROLES))
         if is_summary and system == self.system:
             self.is_compacted = True
             return same
@@ -122,7 +127,7 @@ def _take(call: Call, chains: list[_Chain]) -> None:
 def _key(message: Message) -> str:
     """Return what a message says, without ids and the like."""
     try:
-        if role_of(message) in _AGENT:
+        if role_of(message) in AGENT_ROLES:
             return "\n".join(("agent", said_and_done({**message, "reasoning": None}, "", "")[1]))
         return f"{role_of(message)}\n{text_in(message).strip()}"
     except (ValueError, KeyError, TypeError, AttributeError):

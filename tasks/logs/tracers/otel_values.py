@@ -37,10 +37,10 @@ def messages_with_parts(messages: Any) -> list[Message]:
 
 
 def _as_openai(message: dict[str, Any]) -> Iterator[Message]:
-    if "parts" not in message:
+    parts = message.get("parts")
+    if parts is None or (parts and not any("type" in part for part in parts)):  # the latter as Gemini writes them
         yield message
         return
-    parts = message["parts"]
     answers = [part for part in parts if part.get("type") == "tool_call_response"]
     for part in answers:
         yield {"role": "tool", "content": as_text(part.get("response", part.get("result")))}

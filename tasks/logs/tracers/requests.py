@@ -21,7 +21,7 @@ def sent_in(value: Any) -> list[Message]:
         return [value] if inner is None and "role" in value else sent_in(inner)
     if isinstance(value, list):
         listed = value[0] if len(value) == 1 and isinstance(value[0], list) else value
-        return sent_in(listed[0]) if len(listed) == 1 and isinstance(listed[0], str) else _with_parts(listed)
+        return sent_in(listed[0]) if len(listed) == 1 and isinstance(listed[0], str) else messages_with_parts(listed)
     return [{"role": "user", "content": as_text(value)}] if value else []
 
 
@@ -37,7 +37,7 @@ def answered_in(value: Any) -> list[Message]:
         return [{"role": "assistant", "content": as_text(value)}] if value else []
     if value and all(isinstance(one, dict) and "toolName" in one for one in value):
         return [{"role": "assistant", "content": "", "tool_calls": [*map(_named_call, value)]}]
-    return answered_in(value[0]) if len(value) == 1 and isinstance(value[0], list) else _with_parts(value)
+    return answered_in(value[0]) if len(value) == 1 and isinstance(value[0], list) else messages_with_parts(value)
 
 
 def _of_response(response: dict[str, Any]) -> list[Message]:
@@ -54,18 +54,6 @@ def _of_response(response: dict[str, Any]) -> list[Message]:
     if inner is None:
         return [response] if {"role", "type", "lc"} & response.keys() else []
     return [inner] if isinstance(inner, dict) and "role" in inner else answered_in(inner)
-
-
-def _with_parts(messages: list[Any]) -> list[Message]:
-    """Return messages, those with the parts of OpenTelemetry's GenAI conventions in OpenAI's shape."""
-    return [
-        one for message in messages for one in (messages_with_parts([message]) if _has_parts(message) else [message])
-    ]
-
-
-def _has_parts(message: Any) -> bool:
-    parts = message.get("parts")
-    return isinstance(parts, list) and any("type" in part for part in parts)
 
 
 def _named_call(call: dict[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.logs.message_content import calls_in, role_of
+from tasks.logs.message_content import AGENT_ROLES, ANSWER_ROLES, calls_in, role_of
 from tasks.logs.shapes.in_words import Message, as_text, call_of
 
 ACTED = "actions that only the spans of tools know"
-_ANSWERS, _AGENT = ("tool", "function"), ("assistant",)
 _GENAI = "gen_ai.tool."
 _CONVENTIONS = (
     (
@@ -40,7 +39,7 @@ class ToolRun:
     @property
     def answer(self) -> Message:
         """Message with the result."""
-        return {"role": _ANSWERS[0], "content": as_text(self.result)}
+        return {"role": "tool", "content": as_text(self.result)}
 
 
 def tool_run(attributes: dict[str, Any]) -> ToolRun | None:
@@ -62,7 +61,7 @@ def with_tool_runs(messages: list[Message], runs: Sequence[ToolRun]) -> tuple[li
     """
     if any(map(calls_in, messages)):
         return [*_with_results(messages, [one for one in runs if one.result is not None])], ()
-    said_by_agent = [one for one in messages if role_of(one) in _AGENT]
+    said_by_agent = [one for one in messages if role_of(one) in AGENT_ROLES]
     known = [one for one in runs if one.arguments is not None or one.result is not None]
     if not known or not messages or len(said_by_agent) > 1:
         return messages, ()
@@ -72,7 +71,7 @@ def with_tool_runs(messages: list[Message], runs: Sequence[ToolRun]) -> tuple[li
 
 
 def _call(run: ToolRun) -> Message:
-    return {"role": _AGENT[0], "content": "", "tool_calls": [call_of(run.name, run.arguments)]}
+    return {"role": "assistant", "content": "", "tool_calls": [call_of(run.name, run.arguments)]}
 
 
 def _with_results(messages: list[Message], runs: list[ToolRun]) -> Iterator[Message]:
@@ -82,17 +81,16 @@ def _with_results(messages: list[Message], runs: list[ToolRun]) -> Iterator[Mess
     """
     for message, following in zip(messages, [*messages[1:], {}], strict=True):
         yield message
-        taken = [run for call in message.get("tool_calls") or [] if (run := _taken(call, runs))]
-        if role_of(following) not in _ANSWERS:
+        calls = zip(message.get("tool_calls") or [], calls_in(message), strict=False)
+        taken = [run for call, function in calls if (run := _taken(call.get("id"), function, runs))]
+        if role_of(following) not in ANSWER_ROLES:
             yield from (run.answer for run in taken)
 
 
-def _taken(call: dict[str, Any], runs: list[ToolRun]) -> ToolRun | None:
+def _taken(call_id: Any, function: dict[str, Any], runs: list[ToolRun]) -> ToolRun | None:
     """Remove the run of a call from the list, and return it."""
-    function = call.get("function")
-    inside = function if isinstance(function, dict) else {}
-    id, name = call.get("id") or inside.get("id"), inside.get("name", call.get("name"))
-    fits = (one for one in runs if (one.id == id if id and one.id else one.name == name))
+    id = call_id or function.get("id")
+    fits = (one for one in runs if (one.id == id if id and one.id else one.name == function["name"]))
     if run := next(fits, None):
         runs.remove(run)
     return run
