@@ -3,6 +3,7 @@
 from flows.loop.early_experience import cloned
 from flows.loop.lineage import Lineage, log
 from infra.context import run_context
+from schemas.recipes.learning import DreamRecipe, RealRecipe
 from schemas.recipes.recipe import Recipe
 from schemas.records import Reference
 from schemas.runs import PolicyKey
@@ -22,16 +23,16 @@ class Consolidation:
     Differs: the paper trains by RL alone.
     """
 
-    def __init__(self, recipe: Recipe, made: Lineage, trained: PolicyKey, every: int) -> None:
+    def __init__(self, recipe: Recipe, made: Lineage, trained: PolicyKey, asked: DreamRecipe | RealRecipe) -> None:
         """Create it without episodes.
 
         Args:
             recipe: Recipe of the run.
             made: Lineage of the run; wins, and real steps of replays, are added.
             trained: Policy that is trained, for which these steps count.
-            every: Rounds between two consolidations; 0: none.
+            asked: Section that says how often the policy is consolidated, and in how many epochs.
         """
-        self._recipe, self._made, self._trained, self._every = recipe, made, trained, every
+        self._recipe, self._made, self._trained, self._asked = recipe, made, trained, asked
         self._played: list[Reference] = []
 
     def after(
@@ -46,7 +47,7 @@ class Consolidation:
             reference: Reference policy in the round.
         """
         self._played += groups
-        if not is_due(self._every, round):
+        if not is_due(self._asked.consolidate_every, round):
             return policy, reference
         with run_context().display.one_line("consolidate") as conclude:
             anew = self._cloned() if self._found_wins(round) else reference
@@ -72,4 +73,13 @@ class Consolidation:
     def _cloned(self) -> Reference:
         """Return a policy cloned from demonstrations and wins; annotated logs come first in experience."""
         artifacts = self._made.artifacts
-        return cloned(self._recipe, self._made, artifacts.experience[:1], [artifacts.wins])
+        recipe = with_epochs(self._recipe, self._asked.consolidation_epochs)
+        return cloned(recipe, self._made, artifacts.experience[:1], [artifacts.wins])
+
+
+def with_epochs(recipe: Recipe, epochs: float | None) -> Recipe:
+    """Return the recipe with this number of epochs of cloning; None: its own."""
+    if epochs is None:
+        return recipe
+    sft = recipe.start.sft.model_copy(update={"epochs": epochs})
+    return recipe.model_copy(update={"start": recipe.start.model_copy(update={"sft": sft})})

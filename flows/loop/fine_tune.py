@@ -116,7 +116,7 @@ class RealTraining:
         self.policy = self._reference = first
         self.num_episodes = self.num_steps = 0
         self.policies, self._rounds = RoundPolicies(), list[list[Reference]]()
-        self._consolidation = Consolidation(recipe, made, "sim_to_real", recipe.real.consolidate_every)
+        self._consolidation = Consolidation(recipe, made, "sim_to_real", recipe.real)
 
     def run_round(self, round: int) -> dict[str, Any]:
         """Play and train for one round; return its metrics."""

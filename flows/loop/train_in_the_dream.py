@@ -42,7 +42,7 @@ def train_on(dreams: Prefetcher[list[Reference]], recipe: Recipe, made: Lineage)
     """Dream, train on the dreamt groups, and select the policy with the best success on valid tasks: real, or dreamt on logs alone."""
     experience = list(made.artifacts.experience)
     reference = policy = made.artifacts.start
-    consolidation = Consolidation(recipe, made, "dream", recipe.dream.consolidate_every)
+    consolidation = Consolidation(recipe, made, "dream", recipe.dream)
     state_values, policies = StateValues(recipe, made), RoundPolicies(1 + recipe.dream.max_staleness)
     publish_weights("policy", policy)
     pool, rounds = pool_tasks(experience), list[list[Reference]]()

@@ -43,15 +43,15 @@ def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> di
     learnt = _FORWARD + (_BACKWARD if recipe.training.lora_rank == 0 else _BACKWARD / 2)
     updated = learnt + _FORWARD * (2 if open_loss(recipe.rl.loss).needs_reference else 1)
     demonstrations = start.num_demonstrations or recipe.environment.num_train_tasks
-    cloned = (1 + start.renamed_copies) * start.sft.epochs
-    consolidated = plan["consolidations"] * recipe.environment.num_train_tasks
+    namings = 1 + start.renamed_copies
+    consolidated = _consolidation_epochs(recipe) * recipe.environment.num_train_tasks
     fitted_to = plan["logged_episodes"] * (1 + recipe.backbone.learn_transitions) + plan["own_episodes"]
     fitted = fitted_to * (1 + experience.entity_renaming) * experience.sft.epochs
     trained_on = plan["dreamt_episodes"] + plan["real_training_episodes"]
     evaluated = plan["real_evaluation_episodes"]
     tokens = {
-        "start policy": demonstrations * cloned * policy * learnt,
-        "consolidation": consolidated * cloned * policy * learnt,
+        "start policy": demonstrations * start.sft.epochs * namings * policy * learnt,
+        "consolidation": consolidated * namings * policy * learnt,
         "on-policy episodes": plan["own_episodes"] * policy * _FORWARD,
         "experience model": fitted * model * learnt * (not experience.endpoint_model),
         "dream": plan["dreamt_episodes"] * (policy + model) * _FORWARD,
@@ -59,6 +59,15 @@ def _operations(recipe: Recipe, plan: Mapping[str, int], longest: Lengths) -> di
         "evaluate": evaluated * (2 * policy + model) * _FORWARD,
     }
     return {stage: steps * operations for stage, operations in tokens.items()}
+
+
+def _consolidation_epochs(recipe: Recipe) -> float:
+    """Return the number of passes that all consolidations of a run take together."""
+    return sum(
+        one.num_rounds // one.consolidate_every * (one.consolidation_epochs or recipe.start.sft.epochs)
+        for one in (recipe.dream, recipe.real)
+        if one.consolidate_every
+    )
 
 
 @torch.inference_mode()

@@ -167,6 +167,13 @@ def test_training_continues_from_the_consolidated_policy_which_losses_then_refer
     assert made.real_interactions == {"dream": 20}
 
 
+@pytest.mark.parametrize(("epochs", "cloned_in"), [(None, 5), (1.5, 1.5)])
+def test_a_consolidation_takes_its_own_epochs_or_those_of_the_start(train, clone, epochs, cloned_in):
+    cloned = clone("wins", "more wins")
+    train(CONSOLIDATED, num_rounds=4, calibrate_every=2, consolidate_every=2, consolidation_epochs=epochs)
+    assert [call.args[0].start.sft.epochs for call in cloned.call_args_list] == [cloned_in, cloned_in]
+
+
 def test_without_new_wins_training_continues_as_it_was(train, clone):
     cloned = clone("wins", "wins")
     made, _ = train(CONSOLIDATED, num_rounds=4, calibrate_every=2, consolidate_every=2)

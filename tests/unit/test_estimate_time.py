@@ -44,6 +44,15 @@ def test_two_operations_forwards_and_four_backwards(monkeypatch):
     assert found["experience model"] == pytest.approx((800 + 400) * 1.3 * 5 * 328 * 6)
 
 
+def test_a_consolidation_has_the_epochs_that_its_rounds_say(monkeypatch):
+    dream = {"num_rounds": 4, "consolidate_every": 2, "consolidation_epochs": 2}
+    found = seconds(
+        monkeypatch, environment={"max_steps": 5}, dream=dream, real={"num_rounds": 1, "consolidate_every": 1}
+    )
+    # 200 tasks and three renamed copies of each: twice in 2 epochs, once in those of the start
+    assert found["consolidation"] == 200 * 4 * (2 * 2 + 5) * 5 * 100 * 6
+
+
 def test_adapters_go_half_the_way_back_and_an_endpoint_fits_nothing(monkeypatch):
     full = seconds(monkeypatch)
     less = seconds(

@@ -3,7 +3,7 @@
 TextWorld's generator has three hot spots: it parses its knowledge base anew for every game, it compiles a z-machine
 twice only to record a walkthrough, which is unused here, and it searches its grammar for mistakes, which it would only
 print. All are patched out during a call. Games are cached in memory, not on disk, because generating one costs less
-than reading one.
+than reading one. An evaluation needs each of its games three times: for its task, its episode and its replay.
 """
 
 import threading
@@ -21,9 +21,11 @@ from textworld.generator.text_grammar import Grammar
 
 _load_knowledge = lru_cache(maxsize=4)(KnowledgeBase.load)
 _one_at_a_time = threading.Lock()
+_NUM_CACHED = 2_048
+"""Maximum number of games in memory, 0.1 to 0.2 MB each: all train and valid tasks of a recipe, and two panels of test tasks."""
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=_NUM_CACHED)
 def make_game(split: str, seed: int, settings: tuple[tuple[str, int | bool], ...]) -> Game:
     """Return the cooking game of a seed.
 
