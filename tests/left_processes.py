@@ -14,3 +14,8 @@ def processes_on(home: Path) -> list[list[str]]:
             if process.environ().get("DREAMGYM_HOME") == str(home):
                 found.append(process.cmdline())
     return found
+
+
+def workers_of(pid: int) -> list[psutil.Process]:
+    """Return the processes that answer calls of a process."""
+    return [one for one in psutil.Process(pid).children() if "infra.running.processes" in one.cmdline()]

@@ -94,7 +94,8 @@ def _answers(checked: Checked) -> Iterator[tuple[str, str]]:
     if isinstance(estimate, Estimate):
         stage = max(estimate.stages, key=lambda name: estimate.stages[name].total)
         servers = f", {gib(estimate.servers)} of it for vLLM's servers" if estimate.servers else ""
-        yield "memory", f"{gib(estimate.needed)} of {gib(estimate.available)} at most ({stage}){servers}"
+        workers = f", {gib(estimate.workers)} of it for processes side by side" if estimate.workers else ""
+        yield "memory", f"{gib(estimate.needed)} of {gib(estimate.available)} at most ({stage}){servers}{workers}"
         free = "" if estimate.disk_free is None else f", {gib(estimate.disk_free)} are free"
         yield "disk", f"{gib(estimate.disk)} of models and optimiser states{free}"
     else:

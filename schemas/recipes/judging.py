@@ -29,6 +29,10 @@ class EvaluationRecipe(Section):
     episodes_per_task: int = Field(default=1, ge=1)
     """Episodes per task; their mean is the task's success. More episodes help for a sampled policy: half of the
     difference between two policies on a task may be luck. At temperature 0 all would be the same."""
+    num_shards: int = Field(default=1, ge=1)
+    """Number of parts that the episodes are split into, each with its own seed; at temperature 0 the outcomes are the
+    same. They are played in sequence, or side by side: on a CPU in as many processes as there are threads, or on the
+    workers of a Ray cluster."""
 
 
 class GateRecipe(Section):

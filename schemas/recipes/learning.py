@@ -190,8 +190,9 @@ class DreamRecipe(Section):
     """Number of rounds to dream in advance while the policy trains; 0: alternate. Episodes switch to the newer policy
     at their next turn, and no round is dreamt across a calibration."""
     num_shards: int = Field(default=1, ge=1)
-    """Number of parts that a round's groups are split into, each with its own seed. They run in sequence, or in
-    parallel on the workers of a Ray cluster, where a part stays with the policy that the round began with."""
+    """Number of parts that a round's groups are split into, each with its own seed. They are dreamt in sequence, or side
+    by side: on a CPU in as many processes as there are threads, or on the workers of a Ray cluster, where a part stays
+    with the policy that the round began with."""
     max_gap: float = Field(default=0.2, ge=0, le=1)
     """Maximum absolute difference of dream and real success on valid tasks."""
     when_gap_exceeded: Literal["stop", "refit"] = "stop"

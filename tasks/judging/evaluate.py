@@ -19,7 +19,7 @@ from schemas.records import Failure, Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.rows import Provenance
 from tasks.judging.replayed_samples import replayed_samples
-from tasks.playing.play import dream_environment, play, play_real
+from tasks.playing.play_parts import dream_in_parts, play_real_in_parts
 from tasks.running.artifacts import put_trajectories
 from tasks.running.device import use_threads
 from tasks.running.versioned import versioned_task
@@ -50,7 +50,7 @@ def evaluate(
         experience_model: Experience model that the policy dreams in; None: nothing is dreamt.
         experience: Trajectories that the experience model may retrieve.
         recipe: Settings of the environment, the engine and the episodes.
-        measured: Episodes per task, sampling temperature, number of dreamt tasks and bound on failed episodes.
+        measured: Episodes per task, sampling temperature, numbers of dreamt tasks and of parts, bound on failed episodes.
         split: valid during training, test for the report.
         num_tasks: Number of tasks of the split.
         round: Training round that came before; on test tasks, the number of their panel.
@@ -65,7 +65,7 @@ def evaluate(
         held_out = environment.tasks(split, num_tasks, first_task)
     repeated = [task for task in held_out for _ in range(measured.episodes_per_task)]
     seed = recipe.seed + (round * _BETWEEN_PANELS if split == "test" else 0)
-    played = play_real(name, policy, recipe, repeated, measured.temperature, seed)
+    played = play_real_in_parts(name, policy, recipe, repeated, measured.temperature, seed, measured.num_shards)
     real = _with_outcome(played, measured.max_failed_share)
     dreamt_tasks = {task.task_id for task in held_out[: measured.max_dreamt_tasks]}
     awake = [one for one in real if one.task.task_id in dreamt_tasks]
@@ -97,9 +97,10 @@ def _dreamt(
     """Return one dream for each of the given real episodes, from the state in which it began."""
     if experience_model is None or not awake:
         return []
-    imagined = dream_environment(experience_model, experience, recipe, recipe.seed)
-    tasks = [one.task_as_it_began for one in awake]
-    return play(f"{name} dream", policy, imagined, "dream", tasks, recipe, measured.temperature, recipe.seed)
+    tasks, temperature = [one.task_as_it_began for one in awake], measured.temperature
+    return dream_in_parts(
+        f"{name} dream", policy, experience_model, experience, recipe, tasks, temperature, measured.num_shards
+    )
 
 
 def _with_outcome(played: list[Trajectory], max_failed_share: float) -> list[Trajectory]:

@@ -21,6 +21,7 @@ from tasks.backbones.find_backbone import backbone_folder
 from tasks.planning.estimate_time import least_seconds
 from tasks.planning.token_lengths import Lengths, lengths
 from tasks.running.device import device
+from tasks.running.workers import num_processes
 
 _POLICY_UPDATE = "train policy"
 _NUM_KEPT = 3
@@ -55,12 +56,14 @@ class Estimate:
     """Bytes that are free in the folder of the object store; None: it is a bucket."""
     servers: int = 0
     """Bytes of the device that vLLM's servers take."""
+    workers: int = 0
+    """Bytes of the processes that play parts of an evaluation or a round."""
 
     @property
     def needed(self) -> int:
         """Bytes needed in the stage that needs most."""
         largest = max(stage.total for stage in self.stages.values())
-        return self.servers + self.kept.total + round(largest * (_GAPS if self.device == "cpu" else 1))
+        return self.servers + self.workers + self.kept.total + round(largest * (_GAPS if self.device == "cpu" else 1))
 
     @property
     def fits(self) -> bool:
@@ -103,6 +106,7 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
         disk_of(trained, recipe, plan),
         _disk_free(),
         _servers(recipe, where, available),
+        _workers(recipe, stages["dream"].total + 2 * own) if "dream" in stages else 0,
     )
 
 
@@ -145,6 +149,12 @@ def _servers(recipe: Recipe, where: str, available: int) -> int:
     if recipe.engine.name != "vllm" or not where.startswith("cuda"):
         return 0
     return round(_NUM_SERVERS * settings().vllm_gpu_share * available)
+
+
+def _workers(recipe: Recipe, each: int) -> int:
+    """Return the bytes of the processes that play parts side by side, each with a policy and the experience model."""
+    number = num_processes(recipe.engine, max(recipe.evaluation.num_shards, recipe.dream.num_shards))
+    return number * (_PROCESS + each) if number > 1 else 0
 
 
 def reviewed_tokens(recipe: Recipe) -> int:

@@ -55,7 +55,7 @@ def dream(
         (tasks, policy, experience_model, experience, recipe, rollouts, round, part, num_shards, follow, shard)
         for shard in range(num_shards)
     ]
-    shards = by_workers("dream", dream_shard, calls)
+    shards = by_workers("dream", dream_shard, calls, None if follow else recipe.engine)
     dreamt = shards[0] if num_shards == 1 else put_trajectories(get_trajectories(*shards))
     tag = pin_rows(name_of_part(f"dream-{round}", part))
     return replace(dreamt, notes=dreamt.notes | _measured(get_trajectories(dreamt), recipe, tag))

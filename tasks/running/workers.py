@@ -1,4 +1,4 @@
-"""Run parts of a task by workers: here one after the other, or in parallel on a Ray cluster, as the settings say.
+"""Run parts of a task by workers: here one after the other, in processes of this machine, or on a Ray cluster.
 
 A worker opens the same stores with its own settings. It gets references and recipe sections, and returns a reference.
 """
@@ -9,17 +9,22 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, cast, get_type_hints
 
+import torch
 from pydantic import TypeAdapter
+from rich.console import Console
 
 from infra.context import RunContext, run_context, set_run_context
 from infra.progress.progress import Display
+from infra.running.processes import in_processes
 from infra.running.ray_cluster import on_ray
 from infra.settings import settings
 from infra.tracking.tracker import Tracker
 from infra.tracking.worker_metrics import Notes
 from schemas.errors import InputError
 from schemas.recipes.digests import digest_of
+from schemas.recipes.networks import EngineRecipe
 from schemas.records import Reference
+from tasks.running.device import device
 from tasks.running.import_closure import closure_of
 
 
@@ -51,23 +56,39 @@ class _Answer:
 _CALL, _ANSWER = TypeAdapter(_Call), TypeAdapter(_Answer)
 
 
-def by_workers(stage: str, function: Callable[..., Reference], calls: Sequence[Sequence[Any]]) -> list[Reference]:
+def by_workers(
+    stage: str,
+    function: Callable[..., Reference],
+    calls: Sequence[Sequence[Any]],
+    engine: EngineRecipe | None = None,
+) -> list[Reference]:
     """Call a function with the arguments of each call, and return its results in order.
 
     Args:
-        stage: Name of the stage shown while a cluster works.
+        stage: Name of the stage shown while workers work.
         function: Top-level function of a module, with declared types: references, recipe sections, plain values.
         calls: Arguments of each call, in order.
+        engine: Engine that the function samples with, if it may run in processes of this machine; None: it may not.
 
     Raises:
         InputError: a node of the cluster has other code.
     """
-    if not settings().ray_address:
+    if settings().ray_address:
+        run, where = on_ray, "on Ray"
+    elif engine and num_processes(engine, len(calls)) > 1:
+        run, where = in_processes, "in processes"
+    else:
         return [function(*arguments) for arguments in calls]
     with run_context().display.stage(stage) as report:
         payloads = [_CALL.dump_json(_call(function, arguments)) for arguments in calls]
-        answers = on_ray(settings(), work, payloads, lambda done: report(done, len(calls), "shards", "on Ray"))
+        answers = run(settings(), work, payloads, lambda done: report(done, len(calls), "shards", where))
     return [_received(_ANSWER.validate_json(answer)) for answer in answers]
+
+
+def num_processes(engine: EngineRecipe, num_calls: int) -> int:
+    """Return the number of processes of this machine for calls that sample: 1 where a GPU or an engine's servers do."""
+    share_cores = engine.name == "torch" and torch.device(device()).type == "cpu"
+    return min(settings().num_threads, num_calls) if share_cores else 1
 
 
 def _call(function: Callable[..., Reference], arguments: Sequence[Any]) -> _Call:
@@ -99,7 +120,7 @@ def work(payload: bytes) -> bytes:
     call = _CALL.validate_json(payload)
     if call.code != _code_digest(call.module):
         raise InputError("a node of the Ray cluster has other code of dreamgym than this one: install the same on all")
-    notes, display = Notes(), Display()
+    notes, display = Notes(), Display(Console(quiet=True))
     set_run_context(
         RunContext(call.run_id, call.recipe_digest, cast(Tracker, notes), display)
     )  # parts of tasks only log metrics
