@@ -73,13 +73,13 @@ class Consolidation:
     def _cloned(self) -> Reference:
         """Return a policy cloned from demonstrations and wins; annotated logs come first in experience."""
         artifacts = self._made.artifacts
-        recipe = with_epochs(self._recipe, self._asked.consolidation_epochs)
+        recipe = _with_epochs(self._recipe, self._asked.consolidation_epochs)
         return cloned(recipe, self._made, artifacts.experience[:1], [artifacts.wins])
 
 
-def with_epochs(recipe: Recipe, epochs: float | None) -> Recipe:
-    """Return the recipe with this number of epochs of cloning; None: its own."""
-    if epochs is None:
+def _with_epochs(recipe: Recipe, epochs: float) -> Recipe:
+    """Return the recipe with this number of epochs of cloning; 0: its own."""
+    if not epochs:
         return recipe
     sft = recipe.start.sft.model_copy(update={"epochs": epochs})
     return recipe.model_copy(update={"start": recipe.start.model_copy(update={"sft": sft})})

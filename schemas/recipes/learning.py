@@ -203,9 +203,9 @@ class DreamRecipe(Section):
     consolidate_every: int = Field(default=0, ge=0)
     """Rounds between two consolidations: the policy is cloned anew from the demonstrations and the shortest win of each
     task that it ever won, and training continues from there, also as the reference of KL terms. 0: none."""
-    consolidation_epochs: float | None = Field(default=None, gt=0)
-    """Number of passes over demonstrations and wins in a consolidation. None: those of start.sft. There are more
-    examples than at the start, and so the loss settles in fewer passes."""
+    consolidation_epochs: float = Field(default=0, ge=0)
+    """Number of passes over demonstrations and wins in a consolidation, where the loss settles in fewer than at the
+    start, since there are more examples. 0: as many as at the start (start.sft.epochs)."""
     consolidated_wins: Literal["replayed", "dreamt"] = "replayed"
     """replayed: wins whose actions also won in the real environment, one real episode per task, which counts as real
     training. dreamt: all dreamt wins as they are. Real wins, such as those of on-policy episodes, always count."""
@@ -220,7 +220,7 @@ class RealRecipe(Section):
     """Learning rate, instead of rl.learning_rate: about the value that its decay in the dream ends with."""
     consolidate_every: int = Field(default=0, ge=0)
     """Rounds between two consolidations, as in the dream; 0: none."""
-    consolidation_epochs: float | None = Field(default=None, gt=0)
-    """Number of passes over demonstrations and wins in a consolidation, as in the dream."""
+    consolidation_epochs: float = Field(default=0, ge=0)
+    """Number of passes in a consolidation, as in the dream; 0: as many as at the start."""
     unpromoted: bool = False
     """Continue also from a policy that the gate refused. For experiments: the result cannot become champion."""

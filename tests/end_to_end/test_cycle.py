@@ -42,6 +42,7 @@ SMALL = [
     "rl.groups_per_round=16",
     "real.num_rounds=1",
     "evaluation.panel=pinned",
+    "evaluation.num_shards=1",
     "gate.margin=0.1",
 ]
 

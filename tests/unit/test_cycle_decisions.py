@@ -167,7 +167,7 @@ def test_training_continues_from_the_consolidated_policy_which_losses_then_refer
     assert made.real_interactions == {"dream": 20}
 
 
-@pytest.mark.parametrize(("epochs", "cloned_in"), [(None, 5), (1.5, 1.5)])
+@pytest.mark.parametrize(("epochs", "cloned_in"), [(0, 5), (1.5, 1.5)])
 def test_a_consolidation_takes_its_own_epochs_or_those_of_the_start(train, clone, epochs, cloned_in):
     cloned = clone("wins", "more wins")
     train(CONSOLIDATED, num_rounds=4, calibrate_every=2, consolidate_every=2, consolidation_epochs=epochs)
