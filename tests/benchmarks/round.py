@@ -28,8 +28,8 @@ NUM_TASKS, GROUP, NUM_TURNS = 4, 8, 5
 TASK, STATE, ACTION, WRITTEN = 30, 120, 8, 40
 NUM_STORED = 20_000
 _REPEATS, _KL = 3, 0.01
-_SURENESS = 100
-"""Factor of the policy's logits, with which 40 of 160 situations differ.
+_SURE, _UNSURE = 100, 1
+"""Factors of the policy's logits: with the first 40 of 160 situations differ, with the second all of them.
 
 In a round of the default recipe 200 to 240 of 1,500 do.
 """
@@ -54,7 +54,16 @@ def stored() -> tuple[np.ndarray, list[str]]:
 
 
 def ours() -> list[float]:
-    """Measure our rollout, experience model, index and trainer."""
+    """Measure our rollout, experience model, index and trainer; many situations are alike."""
+    return _ours(_SURE)
+
+
+def ours_apart() -> list[float]:
+    """Measure them where no two situations are alike."""
+    return _ours(_UNSURE)
+
+
+def _ours(sureness: float) -> list[float]:
     from models.experience.experience_model import ExperienceModel
     from models.experience.plain_experience import PlainExperience
     from models.experience.predictors import LocalPredictor
@@ -65,7 +74,7 @@ def ours() -> list[float]:
     from tests.rollouts import plain_policy, rollout_options
     from tests.training import rl, scoring, trainer_of
 
-    policy, reference, model = network(_SURENESS), network(_SURENESS), network()
+    policy, reference, model = network(sureness), network(sureness), network()
     format, options = endless_format(), rl(loss={"kl_coefficient": _KL}, updates_per_round=1, learning_rate=4e-4)
     index = ReplayIndex(HashingEncoder())
     vectors, demonstrations = stored()
@@ -119,14 +128,19 @@ class _Dream:
 
 def glued() -> list[float]:
     """Measure TRL, transformers and LanceDB with minimal glue, in float32 or bfloat16, whichever is faster."""
-    return max((_glued(torch.float32), _glued(torch.bfloat16)), key=statistics.median)
+    return max((_glued(dtype, _SURE) for dtype in (torch.float32, torch.bfloat16)), key=statistics.median)
 
 
-def _glued(dtype: torch.dtype) -> list[float]:
+def glued_apart() -> list[float]:
+    """Measure them where no two situations are alike."""
+    return max((_glued(dtype, _UNSURE) for dtype in (torch.float32, torch.bfloat16)), key=statistics.median)
+
+
+def _glued(dtype: torch.dtype, sureness: float) -> list[float]:
     from tests.benchmarks.update import padded_batch, trl_step, trl_trainer
 
     played, format, model = tasks(), endless_format(), network().to(dtype)
-    trainer, remember = trl_trainer(_from_disk(), NUM_TURNS * len(played), beta=_KL), _memory()
+    trainer, remember = trl_trainer(_from_disk(sureness), NUM_TURNS * len(played), beta=_KL), _memory()
 
     def work() -> None:
         policy, prompts, completions = deepcopy(trainer.model).to(dtype).eval(), [], []
@@ -178,12 +192,12 @@ def written(policy: Any, prompts: Sequence[list[int]], num_tokens: int, *, greed
     return generate(policy, ids, mask, num_tokens, greedy=greedy).tolist()
 
 
-def _from_disk() -> Any:
+def _from_disk(sureness: float) -> Any:
     """Return the network loaded from a folder, where TRL looks for the reference of the KL term."""
     from transformers import AutoModelForCausalLM
 
     folder = tempfile.mkdtemp()
-    network(_SURENESS).save_pretrained(folder)
+    network(sureness).save_pretrained(folder)
     return AutoModelForCausalLM.from_pretrained(folder)
 
 
