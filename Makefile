@@ -12,7 +12,7 @@ run: .venv/installed
 	$(BIN)/dreamgym run $(RECIPE)
 
 test: .venv/installed-dev lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """Setup of every test process: interrupts are delivered, networks use one thread, and no example has a deadline.
 
-Two test processes share the cores with each other and with the servers of tests, so an example may take any time. A
+Test processes share the cores with each other and with the servers of tests, so an example may take any time. A
 test run that was started in the background inherits that interrupts are ignored, and some tests send them.
 """
 

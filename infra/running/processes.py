@@ -12,7 +12,8 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -80,19 +81,19 @@ class _Worker:
         self.asked: list[int] = []
         """Places of the payloads that are not answered yet."""
 
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
     def ask(self, place: int, payload: bytes) -> None:
-        self.connection.send_bytes(payload)
+        with self._death_explained():
+            self.connection.send_bytes(payload)
         self.asked.append(place)
 
     def answer(self) -> tuple[int, bytes]:
         """Return the place of the next answer, and the answer."""
-        try:
+        with self._death_explained():
             said = self.connection.recv_bytes()
-        except (EOFError, OSError) as error:
-            raise EngineError(
-                f"a process that played a part of a stage died ({self._end()}): if memory was short, set "
-                f"{PREFIX}NUM_THREADS=1 for one process. Run the same command again; finished steps are not repeated"
-            ) from error
         if said[:1] == _FAILED:
             raise _error_of(**json.loads(said[1:]))
         return self.asked.pop(0), said[1:]
@@ -102,8 +103,15 @@ class _Worker:
         self._process.kill()
         self._process.wait()
 
-    def _end(self) -> str:
-        return f"exit code {self._process.wait()}"
+    @contextmanager
+    def _death_explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, OSError) as error:
+            raise EngineError(
+                f"a process that worked on a part of a stage died (exit code {self._process.wait()}): if memory was short, "
+                f"{PREFIX}NUM_THREADS=1 does without. Run the same command again; finished steps are not repeated"
+            ) from error
 
 
 _running: dict[tuple[str, ...], list[_Worker]] = {}
@@ -119,9 +127,9 @@ def _workers(settings: Settings, function: Callable[[bytes], bytes], number: int
     if key not in _running:
         end_processes()
         _running[key] = []
-    found = _running[key]
-    found += [_Worker(command, environment) for _ in range(number - len(found))]
-    return found
+    alive = [worker for worker in _running[key] if worker.is_alive]
+    _running[key] = alive + [_Worker(command, environment) for _ in range(number - len(alive))]
+    return _running[key]
 
 
 def _next_answers(workers: Sequence[_Worker]) -> dict[int, bytes]:

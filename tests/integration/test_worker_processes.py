@@ -58,6 +58,14 @@ def test_a_process_that_dies_is_an_error_that_says_what_to_do():
         asked("a", "die")
 
 
+def test_one_that_died_meanwhile_is_replaced():
+    (_, one), (_, other) = asked("a", "b")
+    psutil.Process(int(one)).kill()
+    psutil.wait_procs([psutil.Process(int(one))], timeout=10)
+    assert {said for said, _ in asked("c", "d")} == {"c", "d"}
+    assert other in {pid for _, pid in asked("e", "f")}
+
+
 def test_an_interrupt_ends_them_all(tmp_path):
     begun = tmp_path / "begun"
 
