@@ -6,12 +6,15 @@ CYCLE ?= cycle
 ROWS ?=
 RUN ?=
 
-.PHONY: run test lint bench throughput evidence ablations methods backbone faults nights power up engines
+.PHONY: run test suite lint bench throughput evidence ablations methods backbone faults nights power up engines
 
 run: .venv/installed
 	$(BIN)/dreamgym run $(RECIPE)
 
-test: .venv/installed-dev lint
+test: .venv/installed-dev
+	$(MAKE) --no-print-directory --jobs 2 lint suite
+
+suite: .venv/installed-dev
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed-dev

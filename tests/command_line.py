@@ -26,7 +26,6 @@ TOY = (
     "start.sft.epochs=2",
     "dream.num_rounds=2",
     "dream.calibrate_every=1",
-    "dream.num_shards=1",
     "evaluation.num_shards=1",
     "rl.groups_per_round=4",
     "rl.group_size=4",

@@ -19,9 +19,12 @@ settings.register_profile("search", deadline=None, max_examples=2000)
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 
-_LONGEST = "test_vllm.py"
+_LONGEST = (
+    *("test_cycle.py", "test_vllm.py", "test_methods.py", "test_scheduled_nights.py", "test_stack.py", "test_ray.py"),
+    *("test_miniwob.py", "test_nights.py", "test_tiny_recipes.py", "test_large_recipes.py"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the file that takes longest first, so that no process ends with it alone."""
-    items.sort(key=lambda item: item.path.name != _LONGEST)
+    """Begin with the files that take longest, so that no process ends with one alone."""
+    items.sort(key=lambda item: _LONGEST.index(item.path.name) if item.path.name in _LONGEST else len(_LONGEST))
