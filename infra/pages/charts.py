@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
@@ -241,10 +242,13 @@ def long_bars(title: str, lengths: Mapping[str, float], axis: str) -> Markup:
         lengths: Length by name.
         axis: Title of the axis, with its unit.
     """
-    with _canvas(title, 0.7 + 0.26 * len(lengths)) as (axes, chart):
-        axes.barh(range(len(lengths)), list(lengths.values()), 0.7, color=REAL.colour)
-        axes.set_yticks(range(len(lengths)), [textwrap.fill(name, 22) for name in lengths])
-        axes.set_ylim(len(lengths) - 0.4, -0.6)
+    labels = [textwrap.fill(name, 22) for name in lengths]
+    rooms = [1 + 0.5 * label.count("\n") for label in labels]  # so that labels of two lines do not overlap
+    middles = [end - room / 2 for end, room in zip(accumulate(rooms), rooms, strict=True)]
+    with _canvas(title, 0.7 + 0.26 * sum(rooms)) as (axes, chart):
+        axes.barh(middles, list(lengths.values()), 0.7, color=REAL.colour)
+        axes.set_yticks(middles, labels)
+        axes.set_ylim(sum(rooms) + 0.1, -0.1)
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(axis)
