@@ -51,6 +51,20 @@ class _Answer:
     stage_failures: dict[str, dict[str, int]]
     stage_limits: dict[str, dict[str, int]]
     endpoint_costs: dict[str, dict[str, int]]
+    said: list[str]
+    """Messages, for the display of the run."""
+
+
+class _Listener(Display):
+    """Display of a worker: it shows nothing, and keeps messages."""
+
+    def __init__(self) -> None:
+        super().__init__(Console(quiet=True))
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Keep a message."""
+        self.said.append(text)
 
 
 _CALL, _ANSWER = TypeAdapter(_Call), TypeAdapter(_Answer)
@@ -86,7 +100,7 @@ def by_workers(
 
 
 def num_processes(engine: EngineRecipe, num_calls: int) -> int:
-    """Return the number of processes of this machine for calls that sample: 1 where a GPU or an engine's servers do."""
+    """Return how many processes of this machine share calls that sample; 1 where a GPU or an engine's servers sample."""
     share_cores = engine.name == "torch" and torch.device(device()).type == "cpu"
     return min(settings().num_threads, num_calls) if share_cores else 1
 
@@ -112,6 +126,8 @@ def _received(answer: _Answer) -> Reference:
         run_context().display.time.met(stage, limits)
     for model, cost in answer.endpoint_costs.items():
         run_context().display.time.asked(model, cost)
+    for text in answer.said:
+        run_context().display.say(text)
     return answer.made
 
 
@@ -120,7 +136,7 @@ def work(payload: bytes) -> bytes:
     call = _CALL.validate_json(payload)
     if call.code != _code_digest(call.module):
         raise InputError("a node of the Ray cluster has other code of dreamgym than this one: install the same on all")
-    notes, display = Notes(), Display(Console(quiet=True))
+    notes, display = Notes(), _Listener()
     set_run_context(
         RunContext(call.run_id, call.recipe_digest, cast(Tracker, notes), display)
     )  # parts of tasks only log metrics
@@ -129,7 +145,7 @@ def work(payload: bytes) -> bytes:
     made = function(*arguments)
     spent = display.time
     counts = spent.stage_tokens, spent.stage_failures, spent.stage_limits, spent.endpoint_costs
-    return _ANSWER.dump_json(_Answer(made, notes, *counts))
+    return _ANSWER.dump_json(_Answer(made, notes, *counts, display.said))
 
 
 def _kinds(function: Callable[..., Any]) -> list[TypeAdapter[Any]]:

@@ -1,10 +1,16 @@
 """Where the parts of a task run."""
 
-import pytest
+from unittest.mock import MagicMock
 
+import pytest
+from rich.console import Console
+
+from infra.context import RunContext, run_context, set_run_context
+from infra.progress.progress import Display
 from infra.settings import Settings
 from schemas.recipes.networks import EngineRecipe
 from schemas.recipes.recipe import Recipe
+from schemas.records import Reference
 from tasks.planning import estimate
 from tasks.running import workers
 
@@ -40,3 +46,20 @@ def test_their_memory_is_counted_where_there_are_several(here):
     parted = Recipe.model_validate({"name": "parted", "evaluation": {"num_shards": 3}, "dream": {"num_shards": 2}})
     assert estimate._workers(parted, 10) == 3 * (2**30 + 10)
     assert estimate._workers(Recipe(name="whole"), 10) == 0
+
+
+def speaking(text: str) -> Reference:
+    """Say a text, as a task does whose environment failed."""
+    run_context().display.say(text)
+    return Reference("", text, "model", {})
+
+
+def test_what_is_said_elsewhere_is_said_here():
+    here = Display(Console(quiet=True))
+    here.log = MagicMock()
+    running = RunContext("run", "recipe", MagicMock(), here)
+    set_run_context(running)
+    answer = workers.work(workers._CALL.dump_json(workers._call(speaking, ["it failed"])))
+    set_run_context(running)
+    assert workers._received(workers._ANSWER.validate_json(answer)).sha256 == "it failed"
+    here.log.assert_called_once_with("it failed")
