@@ -36,7 +36,6 @@ SMALL = [
     "environment.num_test_tasks=80",
     "ingest.episodes_per_task=3",
     "experience.num_on_policy_episodes=40",
-    "start.sft.epochs=3",
     "dream.num_rounds=4",
     "dream.calibrate_every=4",
     "dream.consolidate_every=0",  # RL alone must learn
