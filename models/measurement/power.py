@@ -60,7 +60,7 @@ def power(
     over_start = (gain + asked.margin) / error - norm.isf(0.025)
     over_champion = gain / error - luck * sqrt(num_tasks / (num_tasks - luck**2))  # sign flips use the variance about 0
     covariance: Any = [[1, shared / variance], [shared / variance, 1]]
-    return float(multivariate_normal.cdf([over_start, over_champion], cov=covariance))
+    return float(multivariate_normal.cdf([over_start, over_champion], cov=covariance, allow_singular=True))
 
 
 def _variances(start_success: float, gain: float) -> tuple[float, float, float]:

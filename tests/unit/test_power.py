@@ -63,3 +63,8 @@ def test_nothing_to_gain_is_said_to_be_so():
         power(100, 1, 0.4, 0.95, 0.1, ASKED)
     assert power(100, 1, 0.4, 0.9, 0.1, ASKED) > 0
     assert power(5, 1, 0.4, 0.4, 0.3, ASKED) == 0, "five tasks can never be rarer than 1 in 32"
+
+
+def test_a_start_that_wins_nothing_is_judged_by_its_gain_alone():
+    limit = power(80, 1, 0.0, 1e-4, 0.1, GateRecipe())
+    assert power(80, 1, 0.0, 0.0, 0.1, GateRecipe()) == pytest.approx(limit, abs=0.01)
