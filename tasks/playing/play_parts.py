@@ -61,9 +61,10 @@ def dream_in_parts(
         temperature: Sampling temperature of the policy.
         num_parts: Number of parts.
     """
-    dreamt_by = (stage, policy, experience_model, experience, recipe, temperature)
     if num_parts == 1:
-        return _dreamt(*dreamt_by, recipe.seed, tasks)
+        environment = dream_environment(experience_model, experience, recipe, recipe.seed)
+        return play(stage, policy, environment, "dream", tasks, recipe, temperature, recipe.seed)
+    dreamt_by = (stage, policy, experience_model, experience, recipe, temperature)
     parts = _stored(tasks, num_parts)
     calls = [(*dreamt_by, recipe.seed + i * _BETWEEN_PARTS, one) for i, one in enumerate(parts)]
     return get_trajectories(*by_workers(stage, dreamt_part, calls, recipe.engine))
@@ -81,22 +82,8 @@ def dreamt_part(
 ) -> Reference:
     """Dream one episode per task of a part, and store the episodes."""
     use_threads()
-    dreamt_by = (stage, policy, experience_model, experience, recipe, temperature)
-    return put_trajectories(_dreamt(*dreamt_by, seed, get_tasks(tasks)))
-
-
-def _dreamt(
-    stage: str,
-    policy: Reference,
-    experience_model: Reference,
-    experience: list[Reference],
-    recipe: PlayRecipe,
-    temperature: float,
-    seed: int,
-    tasks: Sequence[AgentTask],
-) -> list[Trajectory]:
     environment = dream_environment(experience_model, experience, recipe, seed)
-    return play(stage, policy, environment, "dream", tasks, recipe, temperature, seed)
+    return put_trajectories(play(stage, policy, environment, "dream", get_tasks(tasks), recipe, temperature, seed))
 
 
 def _stored(tasks: Sequence[AgentTask], num_parts: int) -> list[Reference]:
