@@ -19,7 +19,7 @@ from schemas.records import Failure, Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.rows import Provenance
 from tasks.judging.replayed_samples import replayed_samples
-from tasks.playing.play_parts import dream_in_parts, play_real_in_parts
+from tasks.playing.play_shards import dream_in_shards, play_real_in_shards
 from tasks.running.artifacts import put_trajectories
 from tasks.running.device import use_threads
 from tasks.running.versioned import versioned_task
@@ -65,7 +65,7 @@ def evaluate(
         held_out = environment.tasks(split, num_tasks, first_task)
     repeated = [task for task in held_out for _ in range(measured.episodes_per_task)]
     seed = recipe.seed + (round * _BETWEEN_PANELS if split == "test" else 0)
-    played = play_real_in_parts(name, policy, recipe, repeated, measured.temperature, seed, measured.num_shards)
+    played = play_real_in_shards(name, policy, recipe, repeated, measured.temperature, seed, measured.num_shards)
     real = _with_outcome(played, measured.max_failed_share)
     dreamt_tasks = {task.task_id for task in held_out[: measured.max_dreamt_tasks]}
     awake = [one for one in real if one.task.task_id in dreamt_tasks]
@@ -98,7 +98,7 @@ def _dreamt(
     if experience_model is None or not awake:
         return []
     tasks, temperature = [one.task_as_it_began for one in awake], measured.temperature
-    return dream_in_parts(
+    return dream_in_shards(
         f"{name} dream", policy, experience_model, experience, recipe, tasks, temperature, measured.num_shards
     )
 

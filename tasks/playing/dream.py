@@ -12,15 +12,19 @@ from schemas.records import Reference, Trajectory
 from tasks.data.provenance import made_here
 from tasks.data.store_rows import pin_rows, store_shard
 from tasks.playing.entity_renaming import draw_entity_renamings
-from tasks.playing.groups import name_of_part, named_groups, refused_share, seed_of_round
+from tasks.playing.groups import (
+    edges_of_shards,
+    name_of_part,
+    named_groups,
+    refused_share,
+    seed_of_round,
+    seed_of_shard,
+)
 from tasks.playing.play import dream_environment, play
 from tasks.running.artifacts import get_tasks, get_trajectories, put_trajectories
 from tasks.running.device import use_threads
 from tasks.running.versioned import versioned_task
 from tasks.running.workers import by_workers
-
-_BETWEEN_SHARDS = 10_000_019
-"""Seed offset between two shards."""
 
 
 @versioned_task
@@ -76,10 +80,10 @@ def dream_shard(
 ) -> Reference:
     """Play one of num_shards equal parts of the groups, all neighbours, and store their rows."""
     use_threads()
-    seed = seed_of_round(recipe.seed, round, part) + shard * _BETWEEN_SHARDS
+    seed = seed_of_shard(seed_of_round(recipe.seed, round, part), shard)
     environment = dream_environment(experience_model, experience, recipe, seed)
     drawn = get_tasks(tasks)
-    first, end = (len(drawn) * edge // num_shards for edge in (shard, shard + 1))
+    first, end = edges_of_shards(len(drawn), num_shards)[shard]
     repeated = [task for task in drawn[first:end] for _ in range(rollouts.group_size)]
     renamings = draw_entity_renamings(drawn[first:end], rollouts.entity_renaming, policy, recipe.environment, seed)
     episodes = play(

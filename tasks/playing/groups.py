@@ -1,20 +1,39 @@
-"""Groups of a round: their seeds and names, and the share of their refused actions."""
+"""Groups of a round: their seeds, shards and names, and the share of their refused actions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from infra.environments.by_name import admissible_actions_of
 from schemas.recipes.recipe import EnvironmentRecipe
 from schemas.records import Trajectory
 
 _BETWEEN_SEEDS = 1_000_003
+_BETWEEN_ATTEMPTS = 3_333_337
+_BETWEEN_SHARDS = 10_000_019
 _BETWEEN_PARTS = 100_000_007
-"""Seed offsets between two recipe seeds, and between two parts of a round."""
+"""Seed offsets between two recipe seeds, attempts at an episode, shards, and parts of a round."""
 
 
 def seed_of_round(seed: int, round: int, part: int = 0) -> int:
     """Return the seed of a part of a round, given the recipe's seed."""
     return seed * _BETWEEN_SEEDS + round + part * _BETWEEN_PARTS
+
+
+def seed_of_shard(seed: int, shard: int) -> int:
+    """Return the seed of a shard, given that of the first one."""
+    return seed + shard * _BETWEEN_SHARDS
+
+
+def seed_of_attempt(seed: int, attempt: int) -> int:
+    """Return the seed of a further attempt at episodes that failed, given that of the first one."""
+    return seed + attempt * _BETWEEN_ATTEMPTS
+
+
+def edges_of_shards(num_items: int, num_shards: int) -> list[tuple[int, int]]:
+    """Return where each shard of equal size begins and ends: neighbours stay together."""
+    edges = [num_items * shard // num_shards for shard in range(num_shards + 1)]
+    return list(pairwise(edges))
 
 
 def name_of_part(name: str, part: int, separator: str = "-") -> str:

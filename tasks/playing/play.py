@@ -15,13 +15,12 @@ from schemas.ports import Environment
 from schemas.recipes.recipe import PlayRecipe, RealPlayRecipe
 from schemas.records import AgentTask, Failure, Origin, Reference, Trajectory
 from tasks.data.retrieval_index import index_over
+from tasks.playing.groups import seed_of_attempt
 from tasks.playing.open_actor import open_actor
 from tasks.running.predictors import open_predictor
 
 _NUM_ATTEMPTS = 3
 """Maximum number of attempts at a real episode."""
-_ANOTHER_ATTEMPT = 10_000_019
-"""Seed offset between two attempts."""
 
 
 def dream_environment(experience_model: Reference, experience: list[Reference], recipe: PlayRecipe, seed: int) -> Dream:
@@ -101,7 +100,7 @@ def play_real(
         run_context().display.say(
             f"{stage}: the environment failed in {len(failed)} of {len(tasks)} episodes ({why}); retrying them"
         )
-        again = played([tasks[i] for i in failed], seed + attempt * _ANOTHER_ATTEMPT)
+        again = played([tasks[i] for i in failed], seed_of_attempt(seed, attempt))
         for i, episode in zip(failed, again, strict=True):
             episodes[i] = episode
     return episodes
