@@ -16,7 +16,7 @@ from torch import nn
 
 from models.network.foreign.requirements import require_faithful, require_shape, require_trainable
 from models.network.foreign.weights import foreign_weights_of
-from models.network.lora import has_adapters, restore_adapters
+from models.network.lora import forget_origin, has_adapters, restore_adapters
 from models.network.transformer import is_foreign
 from models.text.prompts import PromptFormat
 from schemas.errors import InputError
@@ -161,8 +161,10 @@ def _network(folder_or_id: str | Path, random_init: bool, arguments: dict[str, A
     is_narrow = network.dtype == torch.bfloat16
     if not is_narrow or is_foreign(network):
         network = network.float()
-    if is_narrow and has_adapters(network) and Path(folder_or_id).is_dir():
-        restore_adapters(network, Path(folder_or_id))
+    if has_adapters(network):
+        forget_origin(network)
+        if is_narrow and Path(folder_or_id).is_dir():
+            restore_adapters(network, Path(folder_or_id))
     return network
 
 

@@ -24,7 +24,7 @@ _EXPERTS = {"gate_proj", "up_proj", "down_proj", "w1", "w2", "w3"}
 """Linear maps of MLPs, whose names peft takes for those of experts where a layer's experts are one tensor."""
 _NAME = "default"
 """Name that peft gives adapters."""
-_FILE, _PREFIX = "adapter_model.safetensors", "base_model.model."
+ADAPTERS, _PREFIX = "adapter_model.safetensors", "base_model.model."
 """Name of peft's file, and what it puts before the names of weights."""
 _NOTES = ("_hf_peft_config_loaded", "peft_config", "_weight_conversions")
 """Attributes in which a transformers network records its adapters, and by which it saves its weights."""
@@ -66,17 +66,39 @@ def add_adapters(network: Any, rank: int, alpha: int, seed: int) -> None:
         raise InputError(
             f"{kind} takes no adapters: set training.lora_rank = 0, which trains all weights ({reason})"
         ) from error
+    forget_origin(network)
     for name, weight in network.named_parameters():
         if is_adapter(name):
             weight.data = weight.data.float()
 
 
+def forget_origin(network: Any) -> None:
+    """Remove from the configuration of a network's adapters in which folder its weights were, and whether they were loaded.
+
+    The files of equal adapters are then equal, wherever and however they were made.
+    """
+    configuration = network.peft_config[_NAME]
+    configuration.base_model_name_or_path, configuration.inference_mode = None, True
+
+
 def restore_adapters(network: Any, folder: Path) -> None:
     """Give the adapters of a loaded network the weights of their file: a loader casts them to the network's dtype."""
-    stored = load_file(folder / _FILE)
+    stored = adapters_in(folder, network)
     for name, weight in network.named_parameters():
         if is_adapter(name):
-            weight.data = stored[_PREFIX + name.replace(f".{_NAME}.", ".")].to(weight.device)
+            weight.data = stored[name].to(weight.device)
+
+
+def adapters_in(folder: Path, network: Any) -> dict[str, Tensor]:
+    """Return the weights of the adapters in a folder by their names in a network.
+
+    Where the folder holds none they are zero, which changes nothing.
+    """
+    adapters = {name: weight for name, weight in network.named_parameters() if is_adapter(name)}
+    if not (folder / ADAPTERS).exists():
+        return {name: torch.zeros(weight.shape) for name, weight in adapters.items()}
+    stored = load_file(folder / ADAPTERS)
+    return {name: stored[_PREFIX + name.replace(f".{_NAME}.", ".")] for name in adapters}
 
 
 def _adapted(network: Any) -> str:

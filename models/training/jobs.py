@@ -11,6 +11,7 @@ from torch import Tensor
 from models.methods.losses import open_loss
 from models.methods.streams import TrainingGroup
 from models.network.precision import matmul_dtype
+from models.training.adapted_reference import AdaptedReference
 from models.training.checkpoints import Checkpoints, load_optimizer
 from models.training.policy_trainer import PolicyTrainer
 from models.training.sft import Example, SftProgress, fit, repeated
@@ -57,13 +58,13 @@ class PolicyUpdateJob:
     tokens_per_batch: int
 
     def run(
-        self, network: Any, reference: Any, optimizer_state: dict[str, Tensor]
+        self, network: Any, reference: Any | AdaptedReference, optimizer_state: dict[str, Tensor]
     ) -> tuple[dict[str, float], PolicyTrainer]:
         """Train in place.
 
         Args:
             network: Policy.
-            reference: Reference policy.
+            reference: Reference policy: a network, or other adapters of the policy.
             optimizer_state: State to continue from; empty to start afresh.
 
         Returns:

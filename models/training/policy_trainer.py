@@ -24,6 +24,7 @@ from models.network.sharding import (
     with_full_parameters,
 )
 from models.network.transformer import weights_of
+from models.training.adapted_reference import AdaptedReference
 from models.training.own_network import own_network_of
 from models.training.trained_logprobs import logprobs_and_hidden
 from models.training.trained_tokens import TrainedTokens, num_marked
@@ -57,7 +58,7 @@ class PolicyTrainer:
     def __init__(
         self,
         network: Any,
-        reference: Any | None,
+        reference: Any | AdaptedReference | None,
         loss: Loss,
         options: RlRecipe,
         tokens_per_batch: int,
@@ -67,7 +68,7 @@ class PolicyTrainer:
 
         Args:
             network: Policy.
-            reference: Reference policy; None if the loss does not need it.
+            reference: Reference policy, a network or other adapters of the policy; None if the loss does not need it.
             loss: Loss to minimise.
             options: Number of updates, learning rate and its warm-up, and sampling temperature.
             tokens_per_batch: Maximum number of tokens computed at a time.
@@ -212,7 +213,12 @@ class PolicyTrainer:
 
     @torch.no_grad()
     def _reference_logprobs(self, groups: list[TrainingGroup]) -> Tensor | None:
-        return None if self._reference is None else self._computed(self._reference, groups)[0]
+        if self._reference is None:
+            return None
+        if not isinstance(self._reference, AdaptedReference):
+            return self._computed(self._reference, groups)[0]
+        with self._reference.in_place() as network:
+            return self._computed(network, groups)[0]
 
 
 def _mean_of_finite(values: Sequence[float]) -> float:

@@ -21,9 +21,11 @@ from torch.distributed.elastic.multiprocessing.errors import record
 
 from models.network.foreign.requirements import require_trainable
 from models.network.language_model import load_model
+from models.network.lora import adapters_in
 from models.network.sharding import num_ranks, rank, shard
 from models.network.trained_parameters import make_trainable
 from models.network.transformer import is_foreign
+from models.training.adapted_reference import AdaptedReference
 from models.training.checkpoints import Checkpoints, state_of
 from models.training.jobs import Job, PolicyUpdateJob, SftJob
 from models.training.policy_trainer import PolicyTrainer
@@ -31,6 +33,7 @@ from models.training.sft import SftProgress
 from schemas.recipes.networks import TrainingRecipe
 
 JOB, MODEL, REFERENCE, OPTIMIZER = "job.json", "model", "reference", "optimizer.safetensors"
+_CONFIG = "config.json"
 CHECKPOINTS, TRAINED = "checkpoints", "trained.safetensors"
 METRICS = "metrics"
 """Key of the metrics in the metadata of the trained weights."""
@@ -77,10 +80,17 @@ def _loaded(folder: Path, training: TrainingRecipe) -> Any:
 
 
 def _updated(work: PolicyUpdateJob, network: Any, folder: Path) -> tuple[dict[str, float], PolicyTrainer]:
-    reference = load_model(folder / REFERENCE).network.requires_grad_(False)
-    shard(reference)
     earlier = folder / OPTIMIZER
-    return work.run(network, reference, load_file(earlier) if earlier.exists() else {})
+    return work.run(network, _reference(folder / REFERENCE, network), load_file(earlier) if earlier.exists() else {})
+
+
+def _reference(folder: Path, network: Any) -> Any | AdaptedReference:
+    """Return the reference policy: a network of its own, or other adapters where the folder holds no more."""
+    if not (folder / _CONFIG).exists():
+        return AdaptedReference(network, adapters_in(folder, network))
+    reference = load_model(folder).network.requires_grad_(False)
+    shard(reference)
+    return reference
 
 
 def _tell(progress: SftProgress) -> None:

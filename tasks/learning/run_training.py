@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from models.training.sft import Example, SftProgress
 from schemas.recipes.networks import SftRecipe, TrainingRecipe
 from schemas.records import Reference
 from tasks.learning.report_training import SftReport
-from tasks.running.artifacts import fetch_model, get_frozen_model, get_model, get_optimizer_state
+from tasks.running.artifacts import fetch_model, fetch_reference, get_frozen_model, get_model, get_optimizer_state
 from tasks.running.device import use_threads
 from tasks.running.shared_checkpoints import shared
 
@@ -73,7 +73,8 @@ def fine_tuned(
             use_threads()
             work.run(model.network, seed, report, Checkpoints(folder / rank.CHECKPOINTS, job.checkpoint_every_s))
         else:
-            _by_ranks(job, model, folder, {rank.MODEL: backbone}, {}, report)
+            fetch_model(backbone, folder / rank.MODEL)
+            _by_ranks(job, model, folder, {}, report)
     shutil.rmtree(folder, ignore_errors=True)
     return model
 
@@ -99,7 +100,9 @@ def updated(
             return model, optimizer_state(trainer.optimizer, trainer.own_network), metrics
         job = Job(update, training, 0, settings().checkpoint_every_s)
         folder = _folder(job, policy)
-        state, metrics = _by_ranks(job, model, folder, {rank.MODEL: policy, rank.REFERENCE: reference}, earlier)
+        fetch_model(policy, folder / rank.MODEL)
+        fetch_reference(reference, policy, training, folder / rank.REFERENCE)
+        state, metrics = _by_ranks(job, model, folder, earlier)
         shutil.rmtree(folder, ignore_errors=True)
         return model, state, metrics
 
@@ -114,13 +117,10 @@ def _by_ranks(
     job: Job,
     model: LanguageModel,
     folder: Path,
-    fetched: Mapping[str, Reference],
     optimizer_state: dict[str, Tensor],
     on_update: Callable[[SftProgress], None] = lambda progress: None,
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """Run a job on ranks, load the trained weights into the model, and return the optimiser's state and metrics."""
-    for name, reference in fetched.items():
-        fetch_model(reference, folder / name)
+    """Run a job on ranks in the folder of its models, load the trained weights, and return the optimiser's state and metrics."""
     (folder / rank.JOB).write_bytes(job.dumps())
     if optimizer_state:
         save_file(optimizer_state, folder / rank.OPTIMIZER)

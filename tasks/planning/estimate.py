@@ -111,10 +111,10 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
 
 
 def _of_each_rank(trainings: Mapping[str, Footprint], recipe: Recipe) -> dict[str, Footprint]:
-    """Return the footprint of a rank in each training; ranks load the reference policy beside the one that they train."""
+    """Return the footprint of a rank in each training; ranks load the reference policy's trained weights beside their own."""
     num_ranks, update = settings().num_ranks, trainings[_POLICY_UPDATE]
     if num_ranks > 1 and open_loss(recipe.rl.loss).needs_reference:
-        update = replace(update, weights=2 * update.weights)
+        update = replace(update, weights=update.weights + update.gradients)
     return {name: stage.of_each(num_ranks) for name, stage in {**trainings, _POLICY_UPDATE: update}.items()}
 
 

@@ -10,7 +10,7 @@ from safetensors.torch import load, save_file
 
 from infra.context import objects
 from models.network.language_model import LanguageModel, load_model
-from models.network.lora import has_adapters, merged, share_base
+from models.network.lora import ADAPTERS, has_adapters, merged, share_base
 from models.network.trained_parameters import trainable_copy
 from schemas.codec import decode_trajectories, encode_trajectories
 from schemas.recipes.networks import TrainingRecipe
@@ -95,6 +95,19 @@ def get_model(reference: Reference, training: TrainingRecipe, seed: int = 0) -> 
 def fetch_model(reference: Reference, folder: Path) -> None:
     """Write a stored model's files into a folder, each verified, without the state of the optimiser."""
     objects().get_folder(reference, folder, but=_OPTIMIZER_FILE)
+
+
+def fetch_reference(reference: Reference, policy: Reference, training: TrainingRecipe, folder: Path) -> None:
+    """Write a reference policy's files into a folder; its adapters alone, if only in them it differs from the policy."""
+    apart = (ADAPTERS, _OPTIMIZER_FILE)
+    files, others = objects().get_json(reference), objects().get_json(policy)
+    differs = any(others.get(name) != sha256 for name, sha256 in files.items() if name not in apart)
+    if differs or not training.lora_rank:
+        fetch_model(reference, folder)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    if (adapters := objects().get_file(reference, ADAPTERS)) is not None:
+        (folder / ADAPTERS).write_bytes(adapters)
 
 
 def fetch_merged_model(reference: Reference, folder: Path) -> None:

@@ -9,8 +9,10 @@ from safetensors.torch import save_file
 from torch.distributed.elastic.multiprocessing.errors import record
 
 from models.methods.streams import TrainingGroup, TrainingStream
+from models.network.lora import is_adapter
 from models.network.sharding import rank, shard
 from models.network.trained_parameters import make_trainable
+from models.training.adapted_reference import AdaptedReference
 from models.training.checkpoints import state_of
 from models.training.rank import joined, leave
 from models.training.sft import Example, backward
@@ -69,14 +71,26 @@ def _sft(network, optimizer) -> float:
 
 
 def _grpo(network, optimizer) -> float:
-    stored = network.model.embed_tokens.weight.dtype
-    reference = tiny_network(seed=1, kind=network.config.model_type).to(stored).requires_grad_(False)
-    shard(reference)
+    reference = _reference_of(network)
     options = rl(loss={"kl_coefficient": 0.1}, updates_per_round=1, learning_rate=1.0, max_grad_norm=1e9)
     trainer = trainer_of(network, reference, options, tokens_per_batch=16)
     trainer.optimizer = optimizer
     metrics = trainer.train([*groups(), observed()])
     return metrics["loss"] + metrics["kl"] + metrics["ce"] + metrics["grad_norm"]
+
+
+def _reference_of(network):
+    """Return another network, or other adapters where adapters are trained."""
+    adapters = {name: weight for name, weight in network.named_parameters() if is_adapter(name)}
+    if adapters:
+        draw = torch.Generator().manual_seed(2)
+        return AdaptedReference(
+            network, {name: torch.randn(one.shape, generator=draw) / 9 for name, one in adapters.items()}
+        )
+    stored = network.model.embed_tokens.weight.dtype
+    reference = tiny_network(seed=1, kind=network.config.model_type).to(stored).requires_grad_(False)
+    shard(reference)
+    return reference
 
 
 def _ppo(network, optimizer) -> float:

@@ -158,3 +158,11 @@ def test_two_ranks_share_all_that_is_trained_and_load_the_reference_beside_the_p
     assert shared["start policy"]["weights"] == alone["start policy"]["weights"] / 2
     assert shared["train policy"]["gradients"] == alone["train policy"]["gradients"] / 2
     assert shared["train policy"]["weights"] == alone["train policy"]["weights"]
+
+
+def test_ranks_that_train_adapters_load_the_weights_beneath_them_once(tmp_path):
+    adapters = changed("training.lora_rank=4")
+    told = dreamgym_here(tmp_path, "check", "textworld-tiny", *adapters, "--json", DREAMGYM_NUM_RANKS="2").stdout
+    stages = json.loads(told)["estimate"]["stages"]
+    update, cloning = stages["train policy"], stages["start policy"]
+    assert update["weights"] == pytest.approx(cloning["weights"] + update["gradients"], abs=2)

@@ -9,7 +9,14 @@ from infra.context import objects
 from models.network.language_model import load_model
 from schemas.recipes.networks import TrainingRecipe
 from tasks.backbones.find_backbone import SHIPPED
-from tasks.running.artifacts import fetch_merged_model, forget, get_frozen_model, get_model, put_model
+from tasks.running.artifacts import (
+    fetch_merged_model,
+    fetch_reference,
+    forget,
+    get_frozen_model,
+    get_model,
+    put_model,
+)
 
 pytestmark = pytest.mark.integration
 LORA = TrainingRecipe(lora_rank=4, lora_alpha=8)
@@ -82,3 +89,22 @@ def test_what_was_just_made_is_remembered_and_is_what_the_store_holds(backbone):
     remembered, stored = model.network.state_dict(), from_the_store(made).network.state_dict()
     assert remembered.keys() == stored.keys()
     assert all(torch.equal(remembered[name], stored[name]) for name in stored)
+
+
+def test_of_a_reference_policy_only_the_adapters_are_fetched_where_the_rest_is_the_policys(backbone, tmp_path):
+    start = put_model(changed_adapters(backbone), backbone)
+    policy = put_model(get_model(start, LORA), start, {})
+    fetched = {
+        "adapted": (start, policy, LORA),
+        "bare": (backbone, policy, LORA),
+        "whole": (start, policy, TrainingRecipe()),
+    }
+    for name, (reference, trained, training) in fetched.items():
+        fetch_reference(reference, trained, training, tmp_path / name)
+    found = {name: {file.name for file in (tmp_path / name).iterdir()} for name in fetched}
+    assert found["adapted"] == {"adapter_model.safetensors"}
+    assert found["bare"] == set()
+    assert found["whole"] == set(objects().get_json(start))
+    other = put_model(load_model(SHIPPED / "textworld-tiny", random_init=True))
+    fetch_reference(other, policy, LORA, tmp_path / "other")
+    assert (tmp_path / "other" / WEIGHTS).exists(), "its base is another"

@@ -2,19 +2,23 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
 from models.network.language_model import LanguageModel, load_model
-from models.network.lora import has_adapters, merged, share_base
+from models.network.lora import adapters_in, has_adapters, is_adapter, merged, share_base
 from models.network.packed import forward
 from models.network.trained_parameters import trainable_copy
 from models.network.transformer import logits_of, weights_of
 from models.text.prompts import PromptFormat
+from models.training.adapted_reference import AdaptedReference
 from models.training.sft import Example, fit, repeated, sft_loss
 from schemas.recipes.networks import TrainingRecipe
+from schemas.records import Tokens
 from tests.chat import chat_tokenizer
+from tests.training import group_of, rl, trainer_of
 from tests.unit.tiny import tiny_network
 
 IDS = torch.randint(0, 64, (3, 17), generator=torch.Generator().manual_seed(1))
@@ -128,6 +132,45 @@ def test_adapters_over_bfloat16_are_stored_and_loaded_without_a_loss(tmp_path):
     assert again.model.embed_tokens.weight.data_ptr() == model.network.model.embed_tokens.weight.data_ptr()
     torch.testing.assert_close(logits(again), logits(copied), atol=0, rtol=0)
     assert not share_base(tiny_network(), model.network)
+
+
+def files_of(model: LanguageModel, folder: Path) -> dict[str, bytes]:
+    """Return the files of a model with new adapters."""
+    replace(model, network=trainable_copy(model.network, TrainingRecipe(lora_rank=4), seed=0)).save(folder)
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def test_files_of_equal_adapters_are_equal_wherever_they_were_made_and_loaded(tmp_path):
+    one, two = (files_of(narrow(tmp_path / name), tmp_path / name) for name in ("one", "two"))
+    assert one == two
+    loaded_anew = files_of(load_model(tmp_path / "one"), tmp_path / "three")
+    assert loaded_anew.items() <= one.items()
+    assert not any(str(tmp_path).encode() in content for content in one.values())
+
+
+def test_a_reference_over_the_same_base_is_worth_a_network_of_its_own():
+    shared, apart = adapted(), adapted()
+    other = adapted()
+    for name, weight in other.named_parameters():
+        if is_adapter(name):
+            weight.data += 0.01
+    adapters = {name: weight.detach().clone() for name, weight in other.named_parameters() if is_adapter(name)}
+    tokens = [Tokens([1, 2, 3 + n, 4], [False, False, True, True], [0.0] * 4) for n in range(2)]
+    groups = [group_of(tokens, [1.0, -1.0], name) for name in "ab"]
+    options = rl(loss={"kl_coefficient": 0.1}, updates_per_round=2)
+    metrics = trainer_of(apart, other, options).train(groups)
+    assert trainer_of(shared, AdaptedReference(shared, adapters), options).train(groups) == metrics
+    assert metrics["kl"] > 0
+    torch.testing.assert_close(shared.state_dict(), apart.state_dict(), atol=0, rtol=0)
+
+
+def test_a_reference_without_adapters_is_the_base(tmp_path):
+    network = adapted()
+    none = AdaptedReference(network, adapters_in(tmp_path, network))
+    before = logits(network)
+    with none.in_place() as reference:
+        torch.testing.assert_close(logits(reference), logits(tiny_network()))
+    torch.testing.assert_close(logits(network), before, atol=0, rtol=0)
 
 
 def test_all_weights_of_a_bfloat16_model_are_trained_in_float32(tmp_path):
