@@ -7,6 +7,7 @@ from infra.context import objects, run_context
 from infra.environments.by_name import progress_of
 from models.methods.entropies import group_entropies
 from models.methods.scoring import Scoring, interleaved
+from models.methods.streams import TrainingGroup
 from models.rollout.wins import shortest_successes
 from models.training.demonstrated_policy import DemonstratedPolicy
 from models.training.jobs import PolicyUpdateJob
@@ -60,10 +61,7 @@ def train_policy(
     scored = interleaved(fresh, replayed)
     if not scored:
         return {"policy": policy, "metrics": metrics}
-    model = get_frozen_model(policy)
-    shown = DemonstratedPolicy(model, _wins_of(demonstrations), recipe.temperature, training.tokens_per_batch)
-    demonstrate = shown.logprobs if scoring.auxiliary.needs_demonstrations else None
-    scored = interleaved(scored, scoring.auxiliary_groups(episodes, model.format, demonstrate))
+    scored = interleaved(scored, _auxiliary_groups(scoring, episodes, policy, demonstrations, recipe, training))
     update = PolicyUpdateJob(scored, recipe.in_round(round), round, training.tokens_per_batch)
     trained, state, learnt = updated(policy, reference_policy, update, training, f"train {stage}")
     num_tokens = sum(len(stream.tokens.ids) for group in scored for stream in group.streams)
@@ -73,12 +71,31 @@ def train_policy(
     if recipe.max_kl is not None:
         metrics["kl_of_round"] = divergence(trained.network, fresh, recipe.temperature, training.tokens_per_batch)
         if not metrics["kl_of_round"] <= recipe.max_kl:  # also if it is not finite
-            run_context().display.say(
-                f"undone: after {stage} round {round + 1} the KL to the policy before it is {metrics['kl_of_round']:.3g} per "
-                f"token, and rl.max_kl is {recipe.max_kl:g}; a lower rl.learning_rate goes less far"
-            )
+            _say_undone(metrics["kl_of_round"], recipe.max_kl, stage, round)
             return {"policy": policy, "metrics": metrics | {"undone": 1.0}}
     return {"policy": put_model(trained, policy, state, round=round), "metrics": metrics}
+
+
+def _auxiliary_groups(
+    scoring: Scoring,
+    episodes: list[Trajectory],
+    policy: Reference,
+    demonstrations: Sequence[Reference],
+    recipe: RlRecipe,
+    training: TrainingRecipe,
+) -> list[TrainingGroup]:
+    """Return what the recipe's auxiliary makes of the episodes, shown real wins if it asks for them."""
+    model = get_frozen_model(policy)
+    shown = DemonstratedPolicy(model, _wins_of(demonstrations), recipe.temperature, training.tokens_per_batch)
+    demonstrate = shown.logprobs if scoring.auxiliary.needs_demonstrations else None
+    return scoring.auxiliary_groups(episodes, model.format, demonstrate)
+
+
+def _say_undone(kl: float, max_kl: float, stage: str, round: int) -> None:
+    run_context().display.say(
+        f"undone: after {stage} round {round + 1} the KL to the policy before it is {kl:.3g} per token, and rl.max_kl is "
+        f"{max_kl:g}; a lower rl.learning_rate goes less far"
+    )
 
 
 def _wins_of(demonstrations: Sequence[Reference]) -> list[Trajectory]:

@@ -40,7 +40,7 @@ def test_step_advantages_diversity_self_imitation_a_sequence_level_loss_and_refi
         *("rl.replay.name=self-imitation", "rl.replay.warmup_rounds=0", "rl.auxiliary.name=self-distillation"),
         *("rl.advantage.name=gigpo", "rl.reward.name=darling", "rl.loss.name=gspo"),
         *("curriculum.method.name=refill", "curriculum.method.max_draws=2"),
-        *("curriculum.generator.name=genenv", "curriculum.max_generated_share=0.5"),
+        *("curriculum.generator.name=genenv", "curriculum.max_generated_share=0.5", "dream.calibrate_every=1"),
     )
     record = run(tmp_path, *changes)
     tasks = tasks_of(record)
@@ -56,7 +56,7 @@ def test_step_advantages_diversity_self_imitation_a_sequence_level_loss_and_refi
 def test_preferences_by_progress_and_the_values_of_forks_in_what_older_policies_dreamt_from_snapshots(tmp_path):
     changes = (
         *("rl.loss.name=dpo", "rl.reward.name=hero", "rl.advantage.name=vine", "rl.advantage.num_continuations=2"),
-        *("dream.max_staleness=1", "dream.calibrate_every=2"),
+        "dream.max_staleness=1",
         *("curriculum.method.name=snapshots", "curriculum.method.share=1"),
     )
     record = run(tmp_path, *changes)
