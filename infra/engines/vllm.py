@@ -1,120 +1,86 @@
-"""Engine port on vLLM servers, one server per role.
+"""Engine port on vLLM servers: one for each role, or one for all roles whose models are adapters over the same weights.
 
 A stream is stored here and sent whole with each request; vLLM's prefix cache skips the part it has already computed.
 """
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from infra.engines.vllm_server import SILENCE_S, Fetch, VllmServer
-from infra.settings import Settings, settings
-from schemas.errors import EngineError, EngineUnavailable
+from infra.engines.vllm_served import ServedModel, Stored
+from infra.settings import settings
+from schemas.errors import EngineError
 from schemas.sampling import HeldStreams, Sampled, Sampling
 
-_MOST_RESTARTS, _WITHIN_S = 3, 3600
+_served: dict[str, ServedModel] = {}
+"""Servers by the role whose whole models they sample from, or by the digest of the weights that adapters are over."""
+_server_of: dict[str, str] = {}
+"""Key of the server that a role uses."""
 
 
-class ServedRole:
-    """vLLM server of one role. It holds one set of weights at a time and is restarted when it fails."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        role: str,
-        weights: str,
-        fetch: Fetch,
-        dtype: str,
-        say: Callable[[str], None],
-        silence_s: float = SILENCE_S,
-        max_tokens: int | None = None,
-    ) -> None:
-        """Start the server.
-
-        Args:
-            settings: Path of the Python that has vLLM.
-            role: Name of the role, for the log and for messages.
-            weights: Digest of the model.
-            fetch: Writes the model's files into a folder.
-            dtype: Data type for sampling.
-            say: Called with a message at each restart.
-            silence_s: See VllmServer.
-            max_tokens: Tokens of a stream; None: the model's whole context.
-
-        Raises:
-            EngineError: the server does not start.
-        """
-        self._settings, self._role, self._dtype = settings, role, dtype
-        self.weights, self._fetch, self.max_tokens = weights, fetch, max_tokens
-        self._say, self._silence_s = say, silence_s
-        self._restarts: list[float] = []
-        self._server = self._started()
-
-    def _started(self) -> VllmServer:
-        name = f"vllm {self._role}"
-        return VllmServer(
-            self._settings, name, self.weights, self._fetch, self._dtype, self._silence_s, self.max_tokens
-        )
-
-    def load(self, weights: str, fetch: Fetch) -> None:
-        """Switch to other weights of the same architecture."""
-        self.weights, self._fetch = weights, fetch
-        try:
-            self._server.load(weights, fetch)
-        except EngineUnavailable as lost:
-            self._start_anew(lost)
-
-    def complete(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Sampled]:
-        """Sample a continuation of each prompt. Prompts are complete, so a restarted server can repeat the request."""
-        while True:
-            try:
-                return self._server.complete(prompts, sampling)
-            except EngineUnavailable as lost:
-                self._start_anew(lost)
-
-    def _start_anew(self, lost: EngineUnavailable) -> None:
-        now = time.monotonic()
-        self._restarts = [then for then in self._restarts if now - then < _WITHIN_S]
-        self.close()
-        if len(self._restarts) == _MOST_RESTARTS:
-            raise lost
-        self._say(f"restarted vLLM for the {self._role}: {str(lost).splitlines()[0]}")
-        self._restarts.append(now)
-        self._server = self._started()
-
-    def close(self) -> None:
-        """Stop the server."""
-        self._server.close()
-
-
-_served: dict[str, ServedRole] = {}
-
-
-def serving(
-    role: str, weights: str, fetch: Fetch, dtype: str, say: Callable[[str], None], max_tokens: int
-) -> "VllmEngine":
-    """Return an engine on the role's server, starting it or loading other weights if necessary; see ServedRole.
+def serving(role: str, model: Stored, dtype: str, say: Callable[[str], None], max_tokens: int) -> "VllmEngine":
+    """Return an engine on the role's own server, starting it or loading another model if necessary; see ServedModel.
 
     A server with streams of another length is replaced.
     """
+    _use(role, role)
     served = _served.get(role)
     if served is not None and served.max_tokens != max_tokens:
         _served.pop(role).close()
         served = None
     if served is None:
-        served = _served[role] = ServedRole(settings(), role, weights, fetch, dtype, say, max_tokens=max_tokens)
-    elif served.weights != weights:
-        served.load(weights, fetch)
+        served = _served[role] = ServedModel(settings(), role, model, dtype, say, max_tokens=max_tokens)
+    elif served.model.digest != model.digest:
+        served.load(model)
     return VllmEngine(served)
 
 
-class VllmEngine:
-    """Engine that samples from the weights its role had when the engine was created."""
+def serving_adapters(
+    role: str, base: Stored, adapters: Stored, rank: int, dtype: str, say: Callable[[str], None], max_tokens: int
+) -> "VllmEngine":
+    """Return an engine on the server of the weights beneath adapters, which all roles over these weights share.
 
-    def __init__(self, served: ServedRole) -> None:
-        """Bind the engine to the current weights of the role. It becomes invalid when the role loads other weights."""
-        self._served, self.weights, self.max_tokens = served, served.weights, served.max_tokens
+    Adapters take effect without a restart; longer streams or a higher rank start the server anew.
+
+    Args:
+        role: Role that samples; it has one set of adapters at a time.
+        base: Model beneath the adapters.
+        adapters: The role's adapters.
+        rank: Rank of the adapters.
+        dtype: Data type for sampling.
+        say: Called with a message at each restart.
+        max_tokens: Tokens of a stream of this role.
+    """
+    _use(role, base.digest)
+    served = _served.get(base.digest)
+    if served is None:
+        served = ServedModel(settings(), "adapters", base, dtype, say, max_tokens=max_tokens, adapter_rank=rank)
+        _served[base.digest] = served
+    served.make_room(max_tokens, rank)
+    served.adapt(role, adapters)
+    return VllmEngine(served, adapters.digest, max_tokens)
+
+
+def _use(role: str, key: str) -> None:
+    """Note which server a role uses, and end the servers that no role uses any more."""
+    _server_of[role] = key
+    for unused in _served.keys() - set(_server_of.values()):
+        _served.pop(unused).close()
+
+
+class VllmEngine:
+    """Engine that samples from the model or the adapters that its role had when the engine was created."""
+
+    def __init__(self, served: ServedModel, adapters: str = "", max_tokens: int | None = None) -> None:
+        """Bind the engine to a server; it becomes invalid when the server no longer holds what it samples from.
+
+        Args:
+            served: Server.
+            adapters: Digest of the adapters to sample with; empty: the server's model as it is.
+            max_tokens: Tokens of a stream; None: as many as the server takes.
+        """
+        self._served, self._adapters = served, adapters
+        self.weights, self.max_tokens = adapters or served.model.digest, max_tokens or served.max_tokens
 
     def open(self, num_rows: int, capacity: int = 0) -> "VllmStreams":
         """Return empty streams; `capacity` is ignored because the server manages its memory."""
@@ -126,9 +92,10 @@ class VllmEngine:
         Raises:
             EngineError: the role has other weights now, the server refuses, or it failed too often.
         """
-        if self._served.weights != self.weights:
-            raise EngineError(f"vLLM samples from {self._served.weights[:12]} now, not from {self.weights[:12]}")
-        return self._served.complete(prompts, sampling)
+        if self.weights not in self._served.held:
+            held = " and ".join(digest[:12] for digest in self._served.held)
+            raise EngineError(f"vLLM samples from {held} now, not from {self.weights[:12]}")
+        return self._served.complete(prompts, sampling, self._adapters)
 
 
 class VllmStreams(HeldStreams):

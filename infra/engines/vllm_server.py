@@ -37,6 +37,12 @@ _LOG_TAIL = 2000
 _QUIET = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
 _AS_MANY_AS_ASKED = {"VLLM_MAX_COMPLETION_PROMPTS": str(2**31 - 1)}
 """Maximum number of prompts per request; without it vLLM refuses more than 1,024."""
+_CHANGEABLE = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"}
+"""Weights and adapters can be changed by requests."""
+_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+"""Maximum ranks of adapters that vLLM can be set to."""
+_MAX_ADAPTERS = 2
+"""Maximum number of adapters in a batch: those of the policy and of the experience model."""
 _ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 
 
@@ -52,6 +58,7 @@ class VllmServer:
         dtype: str = "auto",
         silence_s: float = SILENCE_S,
         max_tokens: int | None = None,
+        adapter_rank: int = 0,
     ) -> None:
         """Start the server and wait until it is healthy.
 
@@ -64,11 +71,12 @@ class VllmServer:
             silence_s: Seconds without a heartbeat during a request after which the server is aborted.
             max_tokens: Tokens of a prompt and its answer, one of which must fit into vLLM's cache; None: the model's
                 whole context.
+            adapter_rank: Maximum rank of adapters; 0: it takes none.
 
         Raises:
             EngineError: the server does not start.
         """
-        self._silence_s, self._max_tokens = silence_s, max_tokens
+        self._silence_s, self._max_tokens, self._adapter_rank = silence_s, max_tokens, adapter_rank
         self._folder = tempfile.TemporaryDirectory(prefix="dreamgym-vllm-", ignore_cleanup_errors=True)
         self._loaded: Path | None = None
         self._log = settings.home / "engines" / f"{name.replace(' ', '-')}.log"
@@ -100,9 +108,10 @@ class VllmServer:
             *("--enable-prefix-caching", "--uvicorn-log-level", "warning"),
             *("--gpu-memory-utilization", str(settings.vllm_gpu_share)),
             *(() if self._max_tokens is None else ("--max-model-len", str(self._max_tokens))),
+            *self._adapter_arguments(),
         ]
         threads = {"OMP_NUM_THREADS": str(settings.num_threads)}
-        environment = {**os.environ, **_QUIET, **_AS_MANY_AS_ASKED, **_ON_CPU, **threads, "VLLM_SERVER_DEV_MODE": "1"}
+        environment = {**os.environ, **_QUIET, **_AS_MANY_AS_ASKED, **_ON_CPU, **_CHANGEABLE, **threads}
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603
                 command,
@@ -113,6 +122,12 @@ class VllmServer:
                 stderr=log,
                 start_new_session=True,
             )
+
+    def _adapter_arguments(self) -> list[str]:
+        if not self._adapter_rank:
+            return []
+        rank = next((one for one in _RANKS if one >= self._adapter_rank), self._adapter_rank)
+        return ["--enable-lora", "--max-loras", str(_MAX_ADAPTERS), "--max-lora-rank", str(rank)]
 
     def _await_health(self) -> None:
         deadline = time.monotonic() + _READY_WITHIN_S
@@ -143,8 +158,25 @@ class VllmServer:
             shutil.rmtree(self._loaded)
         self._loaded, self.weights = folder, weights
 
-    def complete(self, prompts: Sequence[Sequence[int]], sampling: Sampling) -> list[Sampled]:
-        """Sample a continuation of each prompt.
+    def add_adapters(self, digest: str, fetch: Fetch) -> None:
+        """Load adapters over the model, to sample with on request.
+
+        Raises:
+            EngineUnavailable: the server died or hangs.
+            EngineError: the server refuses.
+        """
+        if not self.is_alive:
+            raise EngineUnavailable(self._message("has died"))
+        folder = self._fetched(digest, fetch)
+        self._post("/v1/load_lora_adapter", {"lora_name": digest, "lora_path": str(folder)})
+
+    def remove_adapters(self, digest: str) -> None:
+        """Unload adapters; raises as `add_adapters`."""
+        self._post("/v1/unload_lora_adapter", {"lora_name": digest})
+        shutil.rmtree(Path(self._folder.name) / digest)
+
+    def complete(self, prompts: Sequence[Sequence[int]], sampling: Sampling, adapters: str = "") -> list[Sampled]:
+        """Sample a continuation of each prompt, with the adapters of this digest if one is given.
 
         Raises:
             EngineUnavailable: the server died, hangs or returns a malformed answer.
@@ -153,7 +185,7 @@ class VllmServer:
         answer = self._post(
             "/v1/completions",
             {
-                "model": _MODEL,
+                "model": adapters or _MODEL,
                 "prompt": [list(ids) for ids in prompts],
                 "max_tokens": sampling.max_new_tokens,
                 "temperature": sampling.temperature,
@@ -165,7 +197,7 @@ class VllmServer:
             },
             self._silence_s,
         )
-        return sampled_in(answer.content, len(prompts), sampling, self.weights)
+        return sampled_in(answer.content, len(prompts), sampling, adapters or self.weights)
 
     def _post(
         self, path: str, body: dict[str, Any] | None = None, silence_s: float = _LOADED_WITHIN_S

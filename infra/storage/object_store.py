@@ -5,7 +5,7 @@ An object's address is its sha256, so writes can be repeated and every read is v
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -118,19 +118,19 @@ class ObjectStore:
         beneath = self.get_json(over) if over else {}
         return self.put_json(beneath | manifest, _MODEL, **notes)
 
-    def get_folder(self, reference: Reference, folder: Path, but: str = "") -> Path:
+    def get_folder(self, reference: Reference, folder: Path, but: Container[str] = ()) -> Path:
         """Write the files of a stored folder, each verified, and return the folder.
 
         Args:
             reference: Reference of the stored folder.
             folder: Target folder, created if necessary.
-            but: Name of a file to leave out.
+            but: Names of files to leave out.
 
         Raises:
             IntegrityError: a file does not match its digest, or the manifest names files outside the folder.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        manifest = {name: sha256 for name, sha256 in self.get_json(reference).items() if name != but}
+        manifest = {name: sha256 for name, sha256 in self.get_json(reference).items() if name not in but}
         if strangers := [name for name in manifest if Path(name).name != name]:
             raise IntegrityError(f"manifest {reference.sha256[:12]} names files outside its folder: {strangers}")
         with ThreadPoolExecutor(_NUM_AT_ONCE) as several:

@@ -35,6 +35,11 @@ def has_adapters(network: Any) -> bool:
     return getattr(network, "_hf_peft_config_loaded", False)
 
 
+def adapter_rank(network: Any) -> int:
+    """Return the rank of a network's adapters; 0 if it has none."""
+    return network.peft_config[_NAME].r if has_adapters(network) else 0
+
+
 def is_adapter(name: str) -> bool:
     """Return whether the weight of this name belongs to an adapter."""
     return ".lora_" in name

@@ -28,7 +28,7 @@ _NUM_KEPT = 3
 """Number of models in memory besides the trained one: the previous policy, the start, the experience model. Where adapters
 are trained, they share the weights beneath."""
 _NUM_SERVERS = 2
-"""Number of vLLM servers: of the policy, and of the experience model."""
+"""Maximum number of vLLM servers: of the policy, and of the experience model. Adapters over the same weights share one."""
 _USABLE = 0.95
 """Usable share of a device's memory."""
 _PROCESS = 2**30

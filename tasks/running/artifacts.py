@@ -13,6 +13,7 @@ from models.network.language_model import LanguageModel, load_model
 from models.network.lora import ADAPTERS, has_adapters, merged, share_base
 from models.network.trained_parameters import trainable_copy
 from schemas.codec import decode_trajectories, encode_trajectories
+from schemas.recipes.digests import digest_of
 from schemas.recipes.networks import TrainingRecipe
 from schemas.records import AgentTask, Reference, Trajectory
 from tasks.running.device import device
@@ -20,6 +21,9 @@ from tasks.running.lru import LruCache
 
 _OPTIMIZER_FILE = "optimizer.safetensors"
 _ADAPTER_FILE = "adapter_config.json"
+_OF_ADAPTERS = (ADAPTERS, _ADAPTER_FILE)
+_NOT_OF_BASE = (*_OF_ADAPTERS, _OPTIMIZER_FILE)
+_WEIGHTS = ".safetensors"
 _models: LruCache[LanguageModel] = LruCache(3)
 """Models stored or fetched last. A trained model replaces the one that it was trained from."""
 _optimizer_states: LruCache[dict[str, torch.Tensor]] = LruCache(1)
@@ -94,20 +98,38 @@ def get_model(reference: Reference, training: TrainingRecipe, seed: int = 0) -> 
 
 def fetch_model(reference: Reference, folder: Path) -> None:
     """Write a stored model's files into a folder, each verified, without the state of the optimiser."""
-    objects().get_folder(reference, folder, but=_OPTIMIZER_FILE)
+    objects().get_folder(reference, folder, but=(_OPTIMIZER_FILE,))
+
+
+def fetch_base(reference: Reference, folder: Path) -> None:
+    """Write a stored model's files into a folder, without its adapters."""
+    objects().get_folder(reference, folder, but=_NOT_OF_BASE)
+
+
+def fetch_adapters(reference: Reference, folder: Path) -> None:
+    """Write the files of a stored model's adapters into a folder, if it has any."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in _OF_ADAPTERS:
+        if (content := objects().get_file(reference, name)) is not None:
+            (folder / name).write_bytes(content)
+
+
+def base_digest(reference: Reference) -> str:
+    """Return a digest of a stored model's weights beneath its adapters, the same for all adapters over them."""
+    files = objects().get_json(reference).items()
+    return digest_of({name: sha for name, sha in files if name.endswith(_WEIGHTS) and name not in _NOT_OF_BASE})
 
 
 def fetch_reference(reference: Reference, policy: Reference, training: TrainingRecipe, folder: Path) -> None:
     """Write a reference policy's files into a folder; its adapters alone, if only in them it differs from the policy."""
-    apart = (ADAPTERS, _OPTIMIZER_FILE)
     files, others = objects().get_json(reference), objects().get_json(policy)
-    differs = any(others.get(name) != sha256 for name, sha256 in files.items() if name not in apart)
+    differs = any(
+        others.get(name) != sha256 for name, sha256 in files.items() if name not in (ADAPTERS, _OPTIMIZER_FILE)
+    )
     if differs or not training.lora_rank:
         fetch_model(reference, folder)
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    if (adapters := objects().get_file(reference, ADAPTERS)) is not None:
-        (folder / ADAPTERS).write_bytes(adapters)
+    else:
+        fetch_adapters(reference, folder)
 
 
 def fetch_merged_model(reference: Reference, folder: Path) -> None:

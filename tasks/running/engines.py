@@ -1,15 +1,20 @@
 """Engines that sample from a stored model, as the recipe says. The rest of the code does not know which one does."""
 
+from functools import partial
 from typing import Literal
 
 from infra.context import run_context
-from infra.engines.vllm import serving
+from infra.engines.vllm import serving, serving_adapters
+from infra.engines.vllm_served import Stored
 from models.generation.torch_engine import TorchEngine, engine_weights
 from models.generation.weight_following_engine import LiveWeightsEngine
+from models.network.language_model import LanguageModel
+from models.network.lora import adapter_rank
+from models.network.transformer import is_foreign
 from schemas.ports import Engine
 from schemas.recipes.networks import EngineRecipe
 from schemas.records import Reference
-from tasks.running.artifacts import fetch_merged_model, get_frozen_model
+from tasks.running.artifacts import base_digest, fetch_adapters, fetch_base, fetch_merged_model, get_frozen_model
 
 Role = Literal["policy", "experience model"]
 
@@ -32,9 +37,18 @@ def open_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int, m
         opened = get_frozen_model(model)
         length = min(max_tokens, opened.max_positions)
         if recipe.name == "vllm":
-            say, dtype = run_context().display.say, recipe.vllm_dtype
-            return serving(role, model.sha256, lambda folder: fetch_merged_model(model, folder), dtype, say, length)
+            return _on_vllm(role, model, opened, recipe.vllm_dtype, length)
         return TorchEngine(engine_weights(opened.network), seed, model.sha256, length)
+
+
+def _on_vllm(role: Role, model: Reference, opened: LanguageModel, dtype: str, length: int) -> Engine:
+    """Open an engine on vLLM: adapters over the same weights share a server, if vLLM computes the network as we do."""
+    say, rank = run_context().display.say, adapter_rank(opened.network)
+    if not rank or is_foreign(opened.network):
+        return serving(role, Stored(model.sha256, partial(fetch_merged_model, model)), dtype, say, length)
+    base = Stored(base_digest(model), partial(fetch_base, model))
+    adapters = Stored(model.sha256, partial(fetch_adapters, model))
+    return serving_adapters(role, base, adapters, rank, dtype, say, length)
 
 
 _latest_weights: dict[Role, Reference] = {}

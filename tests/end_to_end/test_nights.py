@@ -212,7 +212,7 @@ def test_the_exported_champion_gives_transformers_the_logits_that_our_network_ha
     ids = torch.tensor([tokenizer("[task] recipe: carrot fried", add_special_tokens=False)["input_ids"]])
     stored = home.parent / "stored"
     reference = Reference("", champion_of(home), "model")
-    ObjectStore(open_blobs(Settings(home=home))).get_folder(reference, stored, but="optimizer.safetensors")
+    ObjectStore(open_blobs(Settings(home=home))).get_folder(reference, stored, but=("optimizer.safetensors",))
     ours = AutoModelForCausalLM.from_pretrained(stored)
     with torch.no_grad():
         expected = load_model(stored).logits(ids) if hasattr(load_model(stored), "logits") else ours(ids).logits

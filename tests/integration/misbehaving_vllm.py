@@ -14,6 +14,7 @@ from pathlib import Path
 
 PLAN = Path(__file__).with_name("plan")
 ASKED = Path(__file__).with_name("asked")
+ADAPTERS = Path(__file__).with_name("adapters")
 Path(__file__).with_name("arguments").write_text(json.dumps(sys.argv[1:]))
 NAN = {"choices": [{"index": 0, "token_ids": [7, 8], "logprobs": {"token_logprobs": [-0.5, float("nan")]}}]}
 BAD = {
@@ -38,6 +39,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "lora_name" in asked:
+            with ADAPTERS.open("a") as file:
+                file.write(f"{os.getpid()} {self.path} {asked['lora_name']}\n")
+            self.answer(200, "")
+            return
         with ASKED.open("a") as file:
             file.write(json.dumps({"prompts": asked["prompt"], "max_tokens": asked["max_tokens"]}) + "\n")
         what, *later = PLAN.read_text().splitlines() or ["fine"]

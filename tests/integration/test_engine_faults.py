@@ -8,22 +8,27 @@ from pathlib import Path
 import pytest
 
 from infra.engines import vllm
-from infra.engines.vllm import ServedRole, VllmEngine
+from infra.engines.vllm import VllmEngine
+from infra.engines.vllm_served import ServedModel, Stored
 from infra.environments.by_name import open_environment
 from infra.settings import Settings
 from schemas.errors import EngineError, EngineUnavailable
-from schemas.recipes.networks import EngineRecipe, ExperienceRecipe
+from schemas.recipes.networks import EngineRecipe, ExperienceRecipe, TrainingRecipe
 from schemas.recipes.policy import PolicyRecipe
 from schemas.recipes.recipe import Recipe
+from schemas.records import Reference
 from schemas.sampling import Sampled, Sampling
 from tasks.curriculum.vary_tasks import _generator
 from tasks.playing.play import play
+from tasks.running.artifacts import get_model, put_model
+from tasks.running.engines import open_engine
 from tasks.running.predictors import open_predictor
 from tests.fresh import reset_context
 
 pytestmark = pytest.mark.integration
 
 ASKED = Sampling(max_new_tokens=4, end_ids=(0,))
+MODEL = Stored("w", Path.mkdir)
 FINE = [Sampled([7, 0], [-0.5, -0.25], ended=True, weight_version="w")]
 
 
@@ -37,27 +42,27 @@ def stand_in(folder: Path) -> Path:
 
 
 class Tried:
-    """Served role with a plan of what its servers do, one completion after the other."""
+    """Served model with a plan of what its servers do, one completion after the other."""
 
-    def __init__(self, folder: Path, max_tokens: int | None = None) -> None:
+    def __init__(self, folder: Path, max_tokens: int | None = None, adapter_rank: int = 0) -> None:
         self.python = stand_in(folder)
         self.plan, self.said = folder / "plan", []
         self.will()
         here = Settings(home=folder, vllm_python=self.python)
-        self.role = ServedRole(here, "test", "w", Path.mkdir, "float32", self.said.append, 2, max_tokens)
+        self.served = ServedModel(here, "test", MODEL, "float32", self.said.append, 2, max_tokens, adapter_rank)
 
     def will(self, *what: str) -> None:
         self.plan.write_text("\n".join(what))
 
     def complete(self) -> list[Sampled]:
-        return VllmEngine(self.role).complete([[5, 6]], ASKED)
+        return VllmEngine(self.served).complete([[5, 6]], ASKED)
 
 
 @pytest.fixture
 def tried(tmp_path):
     tried = Tried(tmp_path)
     yield tried
-    tried.role.close()
+    tried.served.close()
 
 
 def test_an_answer_is_taken_as_it_is(tried):
@@ -106,14 +111,43 @@ def test_restarts_are_limited_and_what_was_wrong_is_told(tried):
 
 
 def test_a_server_that_died_between_two_questions_takes_other_weights_when_it_is_started_anew(tried):
-    tried.role._server.close()
-    tried.role.load("other", Path.mkdir)
+    tried.served._server.close()
+    tried.served.load(Stored("other", Path.mkdir))
     assert tried.complete()[0].weight_version == "other"
+
+
+def adapters_at(folder: Path) -> list[tuple[int, str, str]]:
+    """Return what servers were asked about adapters: number of the server, what, and the name of the adapters."""
+    asked = [line.split() for line in (folder / "adapters").read_text().splitlines()]
+    servers = list(dict.fromkeys(server for server, _, _ in asked))
+    return [(servers.index(server), path.removeprefix("/v1/"), name) for server, path, name in asked]
+
+
+def test_a_server_that_is_started_anew_gets_the_adapters_of_every_role_again(tmp_path):
+    tried = Tried(tmp_path, max_tokens=8, adapter_rank=16)
+    try:
+        tried.served.adapt("policy", Stored("one", Path.mkdir))
+        tried.served.adapt("experience model", Stored("two", Path.mkdir))
+        tried.served.adapt("policy", Stored("three", Path.mkdir))
+        first, old = VllmEngine(tried.served, "three"), VllmEngine(tried.served, "one")
+        tried.will("die", "fine")
+        assert first.complete([[5, 6]], ASKED)[0].weight_version == "three"
+        with pytest.raises(EngineError, match="samples from w and three and two now, not from one"):
+            old.complete([[5, 6]], ASKED)
+        tried.served.make_room(6, 8)
+        tried.served.make_room(8, 17)
+    finally:
+        tried.served.close()
+    load, unload = "load_lora_adapter", "unload_lora_adapter"
+    begun = [(0, load, "one"), (0, load, "two"), (0, unload, "one"), (0, load, "three")]
+    assert adapters_at(tmp_path) == [*begun, *((server, load, name) for server in (1, 2) for name in ("three", "two"))]
+    arguments = json.loads((tmp_path / "arguments").read_text())
+    assert arguments[arguments.index("--max-lora-rank") + 1] == "32", "the next rank that vLLM has"
 
 
 def test_a_server_that_cannot_start_is_not_tried_again(tmp_path):
     with pytest.raises(EngineError, match="is not there"):
-        ServedRole(Settings(home=tmp_path, vllm_python=tmp_path / "none"), "t", "w", Path.mkdir, "auto", print)
+        ServedModel(Settings(home=tmp_path, vllm_python=tmp_path / "none"), "t", MODEL, "auto", print)
 
 
 def test_a_server_is_asked_for_no_more_than_a_stream_has_room_for(tmp_path):
@@ -121,12 +155,12 @@ def test_a_server_is_asked_for_no_more_than_a_stream_has_room_for(tmp_path):
     try:
         arguments = json.loads((tmp_path / "arguments").read_text())
         assert arguments[arguments.index("--max-model-len") + 1] == "8"
-        streams = VllmEngine(short.role).open(4)
+        streams = VllmEngine(short.served).open(4)
         streams.extend(range(4), [[5] * 3, [6] * 7, [7] * 8, [8] * 9])
         short.will("fine", "one")
         sampled = streams.generate(range(4), ASKED)
     finally:
-        short.role.close()
+        short.served.close()
     asked = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
     assert asked == [{"prompts": [[5] * 3], "max_tokens": 4}, {"prompts": [[6] * 7], "max_tokens": 1}]
     nothing = Sampled([], [], ended=False, weight_version="w", out_of_room=True)
@@ -176,6 +210,36 @@ def test_variations_share_the_server_of_predictions(server, policy):
     served = vllm._served["experience model"]
     _generator(policy, recipe.curriculum, recipe.experience, engine, 0)
     assert vllm._served["experience model"] is served
+
+
+def adapted(policy: Reference, scale: float) -> Reference:
+    """Store a policy with adapters."""
+    model = get_model(policy, TrainingRecipe(lora_rank=4))
+    for name, weight in model.network.named_parameters():
+        if "lora_B" in name:
+            weight.data.fill_(scale)
+    return put_model(model, policy)
+
+
+def test_adapters_of_all_roles_are_on_one_server_which_takes_the_place_of_their_own(server, policy, tmp_path):
+    recipe = EngineRecipe(name="vllm")
+    open_engine("policy", policy, recipe, 0, 900)
+    (own,) = vllm._served.values()
+    first, second = adapted(policy, 0.1), adapted(policy, 0.2)
+    by_policy = open_engine("policy", first, recipe, 0, 900)
+    assert own._server._process.poll() is not None, "nobody needs it any more"
+    by_model = open_engine("experience model", second, recipe, 0, 1_000)
+    (shared,) = vllm._served.values()
+    assert length_of(server()) == 1_000
+    assert (by_policy.max_tokens, by_model.max_tokens) == (900, 1_000)
+    for engine, stored in ((by_policy, first), (by_model, second)):
+        assert engine.complete([[5, 6]], ASKED)[0].weight_version == stored.sha256
+    folder = Path(shared._server._folder.name)
+    assert {file.name for file in (folder / first.sha256).iterdir()} == {
+        "adapter_config.json",
+        "adapter_model.safetensors",
+    }
+    assert not [file.name for file in (folder / "first").iterdir() if file.name.startswith("adapter")]
 
 
 def test_a_policy_reads_as_much_as_an_episode_has_and_another_limit_starts_another_server(server, policy):

@@ -102,7 +102,7 @@ def test_of_a_reference_policy_only_the_adapters_are_fetched_where_the_rest_is_t
     for name, (reference, trained, training) in fetched.items():
         fetch_reference(reference, trained, training, tmp_path / name)
     found = {name: {file.name for file in (tmp_path / name).iterdir()} for name in fetched}
-    assert found["adapted"] == {"adapter_model.safetensors"}
+    assert found["adapted"] == {"adapter_model.safetensors", "adapter_config.json"}
     assert found["bare"] == set()
     assert found["whole"] == set(objects().get_json(start))
     other = put_model(load_model(SHIPPED / "textworld-tiny", random_init=True))

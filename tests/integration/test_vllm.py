@@ -13,18 +13,21 @@ import psutil
 import pytest
 import torch
 
-from infra.engines.vllm import ServedRole, VllmEngine
+from infra.engines.vllm import VllmEngine
 from infra.engines.vllm_environment import is_there
+from infra.engines.vllm_served import ServedModel, Stored
 from infra.engines.vllm_server import VllmServer
 from infra.environments.by_name import open_environment
 from infra.settings import settings
 from models.generation.torch_engine import TorchEngine
 from models.network.language_model import LanguageModel, load_model
 from models.network.packed import forward
+from models.network.trained_parameters import trainable_copy
 from models.network.transformer import logits_of, weights_of
 from models.rollout.rollouts import Rollout
 from schemas.errors import EngineError
 from schemas.recipes.environments import CookingRecipe
+from schemas.recipes.networks import TrainingRecipe
 from schemas.records import Trajectory
 from schemas.sampling import Sampling
 from tasks.backbones.find_backbone import SHIPPED
@@ -59,7 +62,8 @@ def other(shipped) -> LanguageModel:
 @pytest.fixture(scope="module")
 def served(shipped, tmp_path_factory):
     home = settings().model_copy(update={"home": tmp_path_factory.mktemp("home")})
-    opened = ServedRole(home, "test", "shipped", shipped.save, "float32", print, silence_s=10, max_tokens=_MAX_TOKENS)
+    model, more = Stored("shipped", shipped.save), {"silence_s": 10, "max_tokens": _MAX_TOKENS, "adapter_rank": 4}
+    opened = ServedModel(home, "test", model, "float32", print, **more)
     yield opened
     opened.close()
 
@@ -141,12 +145,38 @@ def test_other_weights_take_effect_without_a_restart_and_an_engine_of_the_old_on
     greedy, process = Sampling(8, (_END,), 0.0), served._server._process.pid
     old = VllmEngine(served)
     first = old.complete(_PROMPTS, greedy)
-    served.load("other", other.save)
+    served.load(Stored("other", other.save))
     with pytest.raises(EngineError, match="samples from other now, not from shipped"):
         old.complete(_PROMPTS, greedy)
     assert VllmEngine(served).complete(_PROMPTS, greedy) != first
-    served.load("shipped", shipped.save)
+    served.load(Stored("shipped", shipped.save))
     assert VllmEngine(served).complete(_PROMPTS, greedy) == first
+    assert served._server._process.pid == process
+
+
+def adapted(shipped: LanguageModel, seed: int) -> LanguageModel:
+    network = trainable_copy(shipped.network, TrainingRecipe(lora_rank=4, lora_alpha=8), seed)
+    for name, weight in network.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight, std=0.05, generator=torch.Generator().manual_seed(seed))
+    return replace(shipped, network=network)
+
+
+def test_roles_sample_from_their_adapters_on_one_server_beside_the_model_beneath(served, shipped):
+    sampling, process = Sampling(6, (_END,), 0.8), served._server._process.pid
+    models = {"shipped": shipped, **{f"adapters {seed}": adapted(shipped, seed) for seed in (1, 2, 3)}}
+    for role, name in (("policy", "adapters 1"), ("experience model", "adapters 2"), ("policy", "adapters 3")):
+        served.adapt(role, Stored(name, models[name].save))
+    engines = [VllmEngine(served, name) for name in ("adapters 3", "", "adapters 2")]
+    for engine in engines:
+        model = models[engine.weights]
+        for prompt, one in zip(_PROMPTS, engine.complete(_PROMPTS, sampling), strict=True):
+            table = true_logprobs(model, [*prompt, *one.ids], 0.8)
+            expected = [table[len(prompt) + i - 1, token].item() for i, token in enumerate(one.ids)]
+            assert one.logprobs == pytest.approx(expected, abs=1e-3)
+            assert one.weight_version == engine.weights
+    with pytest.raises(EngineError, match="not from adapters 1"):
+        VllmEngine(served, "adapters 1").complete(_PROMPTS, sampling)
     assert served._server._process.pid == process
 
 
@@ -177,7 +207,7 @@ def test_a_server_that_hangs_amid_an_answer_is_started_anew_and_nothing_is_lost(
     assert "most recent call first" in served._server._log.read_text()
 
 
-def _stop_group(served: ServedRole) -> None:
+def _stop_group(served: ServedModel) -> None:
     for process in psutil.Process(served._server._process.pid).children(recursive=True):
         process.send_signal(signal.SIGSTOP)
 
