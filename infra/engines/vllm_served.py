@@ -84,9 +84,10 @@ class ServedModel:
 
     def make_room(self, max_tokens: int, adapter_rank: int) -> None:
         """Start anew if streams may now be longer, or adapters have a higher rank."""
-        if max_tokens > (self.max_tokens or max_tokens) or adapter_rank > self._adapter_rank:
-            self.max_tokens = max(max_tokens, self.max_tokens or 0)
-            self._adapter_rank = max(adapter_rank, self._adapter_rank)
+        longest = self.max_tokens and max(max_tokens, self.max_tokens)
+        highest = max(adapter_rank, self._adapter_rank)
+        if (longest, highest) != (self.max_tokens, self._adapter_rank):
+            self.max_tokens, self._adapter_rank = longest, highest
             self.close()
             self._start()
 
