@@ -99,6 +99,12 @@ class VllmServer:
         fetch(folder)
         return folder
 
+    def _fetched_alive(self, name: str, fetch: Fetch) -> Path:
+        """Fetch files for the running server; a dead one has no folder any more."""
+        if not self.is_alive:
+            raise EngineUnavailable(self._message("has died"))
+        return self._fetched(name, fetch)
+
     def _started(self, settings: Settings, model: Path, dtype: str, socket: Path) -> "subprocess.Popen[bytes]":
         command = [
             *(sys.executable, "-m", "infra.running.guard"),
@@ -147,9 +153,7 @@ class VllmServer:
             EngineUnavailable: the server died or hangs.
             EngineError: the server refuses.
         """
-        if not self.is_alive:
-            raise EngineUnavailable(self._message("has died"))
-        folder = self._fetched(weights, fetch)
+        folder = self._fetched_alive(weights, fetch)
         self._post("/pause")
         self._post("/collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}})
         self._post("/reset_prefix_cache")
@@ -159,19 +163,12 @@ class VllmServer:
         self._loaded, self.weights = folder, weights
 
     def add_adapters(self, digest: str, fetch: Fetch) -> None:
-        """Load adapters over the model, to sample with on request.
-
-        Raises:
-            EngineUnavailable: the server died or hangs.
-            EngineError: the server refuses.
-        """
-        if not self.is_alive:
-            raise EngineUnavailable(self._message("has died"))
-        folder = self._fetched(digest, fetch)
+        """Load adapters over the model, to sample with on request; raises as `load`."""
+        folder = self._fetched_alive(digest, fetch)
         self._post("/v1/load_lora_adapter", {"lora_name": digest, "lora_path": str(folder)})
 
     def remove_adapters(self, digest: str) -> None:
-        """Unload adapters; raises as `add_adapters`."""
+        """Unload adapters; raises as `load`."""
         self._post("/v1/unload_lora_adapter", {"lora_name": digest})
         shutil.rmtree(Path(self._folder.name) / digest)
 

@@ -108,10 +108,7 @@ def fetch_base(reference: Reference, folder: Path) -> None:
 
 def fetch_adapters(reference: Reference, folder: Path) -> None:
     """Write the files of a stored model's adapters into a folder, if it has any."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in _OF_ADAPTERS:
-        if (content := objects().get_file(reference, name)) is not None:
-            (folder / name).write_bytes(content)
+    objects().get_folder(reference, folder, but=objects().get_json(reference).keys() - {*_OF_ADAPTERS})
 
 
 def base_digest(reference: Reference) -> str:
