@@ -66,9 +66,10 @@ def check(
 
     Exits with 2 if something is missing.
     """
+    from flows.planning.check_services import on_this_machine
     from flows.planning.load_recipe import load_recipe
 
-    loaded = load_recipe(recipe, changes or [])  # before the slow imports: report mistakes at once
+    loaded = on_this_machine(load_recipe(recipe, changes or []))  # before the slow imports: report mistakes at once
     embed_prefect_here()
     from flows.planning.check_recipe import check_recipe, print_check
     from flows.planning.require_methods import require_methods

@@ -1,6 +1,7 @@
 """Check the services and the GPUs that a run needs, before slow imports, so that a missing one is reported at once."""
 
 from infra.engines.endpoint import require_endpoint
+from infra.engines.vllm_environment import is_there
 from infra.running.ray_cluster import require_ray
 from infra.settings import settings
 from schemas.errors import InputError
@@ -20,15 +21,23 @@ def require_services(recipe: Recipe) -> None:
 
 
 def missing_gpus(recipe: Recipe) -> str:
-    """Return what a recipe that was made for GPUs lacks on this machine; empty if nothing."""
-    if recipe.gpus == 0:
+    """Return what a recipe that names GPUs, or was made for some, lacks on this machine; empty if nothing."""
+    named = (*recipe.engine.policy_gpus, *recipe.engine.experience_gpus) if recipe.engine.name == "vllm" else ()
+    needed = max([recipe.gpus, *(1 + gpu for gpu in named)])
+    if needed == 0 or (there := _num_gpus()) >= needed:
         return ""
+    without = "--set gpus=0 to try it without" if needed == recipe.gpus else "which of them vLLM has in section engine"
+    return f"{needed} GPU{'s' * (needed > 1)}, and torch finds {there or 'none'} here: run it where they are, or say {without}"
+
+
+def on_this_machine(recipe: Recipe) -> Recipe:
+    """Return a recipe with the engine that it leaves to the machine that it runs on."""
+    if recipe.engine.name != "auto":
+        return recipe
+    return recipe.with_engine_for(_num_gpus(), has_vllm=is_there(settings()))
+
+
+def _num_gpus() -> int:
     import torch
 
-    there = torch.cuda.device_count()
-    if there >= recipe.gpus:
-        return ""
-    return (
-        f"{recipe.gpus} GPU{'s' * (recipe.gpus > 1)}, and torch finds {there or 'none'} here: run it where they are, or "
-        "say --set gpus=0 to try it without"
-    )
+    return torch.cuda.device_count()

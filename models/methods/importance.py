@@ -83,6 +83,6 @@ def corrected_for(rl: RlRecipe, engine: EngineRecipe) -> RlRecipe:
 def corrected_loss(loss: LossRecipe, engine: EngineRecipe) -> LossRecipe:
     """Return the loss of `corrected_for`."""
     is_open = loss.options.get("importance_correction", "auto") == "auto"
-    if engine.name == "torch" or not is_open or not issubclass(method_class(loss).Options, ImportanceOptions):
+    if engine.name != "vllm" or not is_open or not issubclass(method_class(loss).Options, ImportanceOptions):
         return loss
     return LossRecipe.model_validate({"name": loss.name, **loss.options, "importance_correction": "token"})

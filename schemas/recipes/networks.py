@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
 from schemas.recipes.methods import JudgeRecipe
 from schemas.recipes.section import Section
@@ -92,10 +92,25 @@ class TrainingRecipe(Section):
 class EngineRecipe(Section):
     """The engine that samples the tokens of policy and experience model."""
 
-    name: Literal["torch", "vllm"] = "torch"
-    """torch: in this process. vllm: one server per model, in a separate Python environment created on first use."""
+    name: Literal["auto", "torch", "vllm"] = "torch"
+    """torch: in this process. vllm: one server per model, in a separate Python environment created on first use. auto:
+    vllm on GPUs where it is installed and there are several, or streams of more than 4,096 tokens; torch otherwise."""
     vllm_dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Data type of vLLM's weights; auto is bfloat16 for a float32 model. The torch engine samples in bfloat16."""
+    policy_gpus: tuple[NonNegativeInt, ...] = ()
+    """Numbers of the GPUs of the policy's vLLM server, which divide the model among them (tensor parallelism), counted
+    among those that the process sees. None: the first."""
+    experience_gpus: tuple[NonNegativeInt, ...] = ()
+    """GPUs of the experience model's server. Roles that could share a server do so if they have the same GPUs."""
+    sleep: bool = False
+    """Let vLLM's servers give back their GPU memory while a network is trained. Useful where they use the GPU that trains."""
+
+    @field_validator("policy_gpus", "experience_gpus")
+    @classmethod
+    def _each_once(cls, gpus: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(gpus)) < len(gpus):
+            raise ValueError(f"a GPU holds one part of a model: {list(gpus)} names one twice")
+        return gpus
 
 
 VARIATION_TOKENS = 512

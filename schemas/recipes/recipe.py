@@ -17,6 +17,9 @@ from schemas.recipes.networks import BackboneRecipe, EngineRecipe, ExperienceRec
 from schemas.recipes.policy import PolicyRecipe
 from schemas.recipes.section import Section
 
+_LONG_STREAM = 4_096
+"""Tokens of a stream beyond which `engine.name = "auto"` takes vLLM on a single GPU."""
+
 
 class RealPlayRecipe(Section):
     """Sections that decide how a real episode goes; part of the cache key of tasks that play."""
@@ -116,6 +119,14 @@ class Recipe(Section):
         return self
 
     @model_validator(mode="after")
+    def _servers_sleep_while_nobody_asks(self) -> Self:
+        if self.engine.sleep and self.dream.max_staleness:
+            raise ValueError(
+                "engine.sleep needs dream.max_staleness = 0: rounds are dreamt while the policy is trained"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _episodes_of_a_task_differ(self) -> Self:
         if self.evaluation.episodes_per_task > 1 and self.evaluation.temperature == 0:
             raise ValueError("evaluation.episodes_per_task above 1 needs an evaluation.temperature above 0")
@@ -125,6 +136,19 @@ class Recipe(Section):
     def real_rl(self) -> RlRecipe:
         """Reinforcement learning settings of sim-to-real."""
         return self.rl.model_copy(update={"learning_rate": self.real.learning_rate})
+
+    def with_engine_for(self, num_gpus: int, *, has_vllm: bool) -> Self:
+        """Return this recipe with the engine that `auto` means on a machine; a recipe that names one stays as it is.
+
+        Args:
+            num_gpus: Number of GPUs of the machine.
+            has_vllm: Whether vLLM is installed there.
+        """
+        if self.engine.name != "auto":
+            return self
+        has_long_streams = max(self.policy.max_episode_tokens, self.experience.max_prompt_tokens) > _LONG_STREAM
+        pays = has_vllm and (num_gpus > 1 or (num_gpus == 1 and has_long_streams))
+        return self.model_copy(update={"engine": self.engine.model_copy(update={"name": "vllm" if pays else "torch"})})
 
     @property
     def without_dreams(self) -> Self:

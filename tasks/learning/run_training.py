@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from infra.context import run_context
+from infra.running.gpu_memory import release_gpu_memory
 from infra.running.ranks import run_ranks
 from infra.settings import settings
 from models.network.language_model import LanguageModel
@@ -66,6 +67,7 @@ def fine_tuned(
     job = Job(work, training, seed, settings().checkpoint_every_s)
     folder = _folder(job, backbone)
     run_context().display.time.met(stage, limits_of(examples))
+    release_gpu_memory()
     with run_context().display.stage(stage) as show, shared(folder / rank.CHECKPOINTS):
         model = get_model(backbone, training, seed)
         report = SftReport(stage, show)
@@ -92,6 +94,7 @@ def updated(
         stage: Name of the stage in reports.
     """
     earlier = get_optimizer_state(policy)
+    release_gpu_memory()
     with run_context().display.stage(stage):
         model = get_model(policy, training)
         if settings().num_ranks == 1:

@@ -16,6 +16,7 @@ from models.network.language_model import load_architecture
 from models.network.precision import matmul_dtype
 from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampling, of_update
 from schemas.errors import InputError
+from schemas.recipes.networks import EngineRecipe
 from schemas.recipes.recipe import Recipe
 from tasks.backbones.find_backbone import backbone_folder
 from tasks.planning.estimate_time import least_seconds
@@ -27,8 +28,6 @@ _POLICY_UPDATE = "train policy"
 _NUM_KEPT = 3
 """Number of models in memory besides the trained one: the previous policy, the start, the experience model. Where adapters
 are trained, they share the weights beneath."""
-_NUM_SERVERS = 2
-"""Maximum number of vLLM servers: of the policy, and of the experience model. Adapters over the same weights share one."""
 _USABLE = 0.95
 """Usable share of a device's memory."""
 _PROCESS = 2**30
@@ -55,7 +54,7 @@ class Estimate:
     disk_free: int | None = None
     """Bytes that are free in the folder of the object store; None: it is a bucket."""
     servers: int = 0
-    """Bytes of the device that vLLM's servers take."""
+    """Bytes of the device that vLLM's servers take, also while a network is trained."""
     workers: int = 0
     """Bytes of the processes that play parts of an evaluation or a round."""
 
@@ -94,9 +93,12 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
     if recipe.engine.name == "torch":
         dream = _dream(recipe, config, reviewing, matmul_dtype(where))
         stages["dream"] = replace(dream, weights=dream.weights + trained.weights - own)
+    available = _num_bytes_of(where)
+    servers = _servers(recipe.engine, where, available)
+    if recipe.engine.sleep:
+        stages["vLLM's servers"], servers = Footprint(servers, 0, 0, 0), 0
     is_cpu = where == "cpu"
     kept = Footprint(_NUM_KEPT * own, 0, is_cpu * trained.optimizer, is_cpu * _PROCESS)
-    available = _num_bytes_of(where)
     return Estimate(
         where,
         available,
@@ -105,7 +107,7 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
         least_seconds(recipe, plan, config, longest, where),
         disk_of(trained, recipe, plan),
         _disk_free(),
-        _servers(recipe, where, available),
+        servers,
         _workers(recipe, stages["dream"].total + 2 * own) if "dream" in stages else 0,
     )
 
@@ -144,11 +146,16 @@ def _disk_free() -> int | None:
     return shutil.disk_usage(folder).free
 
 
-def _servers(recipe: Recipe, where: str, available: int) -> int:
-    """Return the bytes that vLLM takes on a GPU beside the training: a share for each of two servers."""
-    if recipe.engine.name != "vllm" or not where.startswith("cuda"):
+def _servers(engine: EngineRecipe, where: str, available: int) -> int:
+    """Return the bytes that vLLM takes on the GPU that trains: a share for each server there."""
+    if engine.name != "vllm" or not where.startswith("cuda"):
         return 0
-    return round(_NUM_SERVERS * settings().vllm_gpu_share * available)
+    return round(num_servers_on(torch.device(where).index or 0, engine) * settings().vllm_gpu_share * available)
+
+
+def num_servers_on(gpu: int, engine: EngineRecipe) -> int:
+    """Return the maximum number of vLLM's servers on a GPU; adapters over the same weights may share one."""
+    return sum(gpu in (placed or (0,)) for placed in (engine.policy_gpus, engine.experience_gpus))
 
 
 def _workers(recipe: Recipe, each: int) -> int:

@@ -1,10 +1,12 @@
 """Engines that sample from a stored model, as the recipe says. The rest of the code does not know which one does."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
 from infra.context import run_context
 from infra.engines.vllm import serving, serving_adapters
+from infra.engines.vllm_command import ServerOptions
 from infra.engines.vllm_served import Stored
 from models.generation.torch_engine import TorchEngine, engine_weights
 from models.generation.weight_following_engine import LiveWeightsEngine
@@ -37,18 +39,20 @@ def open_engine(role: Role, model: Reference, recipe: EngineRecipe, seed: int, m
         opened = get_frozen_model(model)
         length = min(max_tokens, opened.max_positions)
         if recipe.name == "vllm":
-            return _on_vllm(role, model, opened, recipe.vllm_dtype, length)
+            return _on_vllm(role, model, opened, recipe, length)
         return TorchEngine(engine_weights(opened.network), seed, model.sha256, length)
 
 
-def _on_vllm(role: Role, model: Reference, opened: LanguageModel, dtype: str, length: int) -> Engine:
+def _on_vllm(role: Role, model: Reference, opened: LanguageModel, recipe: EngineRecipe, length: int) -> Engine:
     """Open an engine on vLLM: adapters over the same weights share a server, if vLLM computes the network as we do."""
     say, rank = run_context().display.say, adapter_rank(opened.network)
+    gpus = recipe.policy_gpus if role == "policy" else recipe.experience_gpus
+    options = ServerOptions(recipe.vllm_dtype, length, rank, gpus, recipe.sleep)
     if not rank or is_foreign(opened.network):
-        return serving(role, Stored(model.sha256, partial(fetch_merged_model, model)), dtype, say, length)
+        whole = Stored(model.sha256, partial(fetch_merged_model, model))
+        return serving(role, whole, replace(options, adapter_rank=0), say)
     base = Stored(base_digest(model), partial(fetch_base, model))
-    adapters = Stored(model.sha256, partial(fetch_adapters, model))
-    return serving_adapters(role, base, adapters, rank, dtype, say, length)
+    return serving_adapters(role, base, Stored(model.sha256, partial(fetch_adapters, model)), options, say)
 
 
 _latest_weights: dict[Role, Reference] = {}

@@ -149,11 +149,12 @@ async def _chat(client: Any, task: AgentTask, number: int) -> None:
 
 
 def _served() -> Any:
+    from infra.engines.vllm_command import ServerOptions
     from infra.engines.vllm_served import ServedModel, Stored
     from infra.settings import Settings
 
     home = Path(tempfile.mkdtemp())
-    return ServedModel(Settings(home=home), "bench", Stored("bench", _save), "bfloat16", print)
+    return ServedModel(Settings(home=home), "bench", Stored("bench", _save), ServerOptions("bfloat16"), print)
 
 
 def _save(folder: Path) -> None:

@@ -16,6 +16,7 @@ PLAN = Path(__file__).with_name("plan")
 ASKED = Path(__file__).with_name("asked")
 ADAPTERS = Path(__file__).with_name("adapters")
 Path(__file__).with_name("arguments").write_text(json.dumps(sys.argv[1:]))
+Path(__file__).with_name("visible").write_text(os.environ.get("CUDA_VISIBLE_DEVICES", "all"))
 NAN = {"choices": [{"index": 0, "token_ids": [7, 8], "logprobs": {"token_logprobs": [-0.5, float("nan")]}}]}
 BAD = {
     "nan": json.dumps(NAN),
@@ -38,6 +39,11 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, "vllm:generation_tokens_total 7" if self.path == "/metrics" else "")
 
     def do_POST(self) -> None:
+        if self.path in ("/sleep?level=1", "/wake_up"):
+            with ASKED.open("a") as file:
+                file.write(json.dumps(self.path) + "\n")
+            self.answer(200, "")
+            return
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if "lora_name" in asked:
             with ADAPTERS.open("a") as file:

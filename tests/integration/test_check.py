@@ -44,6 +44,16 @@ def test_a_recipe_for_gpus_is_refused_without_one_and_says_what_to_do(tmp_path):
     assert run.returncode == 2, "what `check` refuses is not begun"
     assert "1 GPU, and torch finds none here" in run.stderr.replace("\n", " ")
     assert json.loads(dreamgym_here(tmp_path, "runs", "--json").stdout) == []
+    placed = changed("engine.name=vllm", "engine.policy_gpus=[0]", "engine.experience_gpus=[1,2]")
+    done = dreamgym_here(tmp_path, "check", "textworld-tiny", *placed)
+    assert done.returncode == 2
+    assert "3 GPUs, and torch finds none here" in done.stderr.replace("\n", " ")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_an_engine_that_is_left_to_this_machine_is_named(tmp_path):
+    resolved = dreamgym_here(tmp_path, "check", "textworld-tiny", *changed("engine.name=auto"), "--resolved")
+    assert json.loads(resolved.stdout)["engine"]["name"] == "torch"
 
 
 def test_an_environment_without_its_data_is_missing(tmp_path, monkeypatch):

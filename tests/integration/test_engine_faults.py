@@ -4,13 +4,16 @@ import json
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from infra.engines import vllm
 from infra.engines.vllm import VllmEngine
+from infra.engines.vllm_command import ServerOptions
 from infra.engines.vllm_served import ServedModel, Stored
 from infra.environments.by_name import open_environment
+from infra.running.gpu_memory import release_gpu_memory
 from infra.settings import Settings
 from schemas.errors import EngineError, EngineUnavailable
 from schemas.recipes.networks import EngineRecipe, ExperienceRecipe, TrainingRecipe
@@ -44,12 +47,13 @@ def stand_in(folder: Path) -> Path:
 class Tried:
     """Served model with a plan of what its servers do, one completion after the other."""
 
-    def __init__(self, folder: Path, max_tokens: int | None = None, adapter_rank: int = 0) -> None:
+    def __init__(self, folder: Path, max_tokens: int | None = None, adapter_rank: int = 0, **more: Any) -> None:
         self.python = stand_in(folder)
         self.plan, self.said = folder / "plan", []
         self.will()
         here = Settings(home=folder, vllm_python=self.python)
-        self.served = ServedModel(here, "test", MODEL, "float32", self.said.append, 2, max_tokens, adapter_rank)
+        options = ServerOptions("float32", max_tokens, adapter_rank, **more)
+        self.served = ServedModel(here, "test", MODEL, options, self.said.append, 2)
 
     def will(self, *what: str) -> None:
         self.plan.write_text("\n".join(what))
@@ -134,8 +138,8 @@ def test_a_server_that_is_started_anew_gets_the_adapters_of_every_role_again(tmp
         assert first.complete([[5, 6]], ASKED)[0].weight_version == "three"
         with pytest.raises(EngineError, match="samples from w and three and two now, not from one"):
             old.complete([[5, 6]], ASKED)
-        tried.served.make_room(6, 8)
-        tried.served.make_room(8, 17)
+        for max_tokens, rank in ((6, 8), (8, 17)):
+            tried.served.make_room(ServerOptions("float32", max_tokens, rank))
     finally:
         tried.served.close()
     load, unload = "load_lora_adapter", "unload_lora_adapter"
@@ -147,7 +151,56 @@ def test_a_server_that_is_started_anew_gets_the_adapters_of_every_role_again(tmp
 
 def test_a_server_that_cannot_start_is_not_tried_again(tmp_path):
     with pytest.raises(EngineError, match="is not there"):
-        ServedModel(Settings(home=tmp_path, vllm_python=tmp_path / "none"), "t", MODEL, "auto", print)
+        ServedModel(Settings(home=tmp_path, vllm_python=tmp_path / "none"), "t", MODEL, ServerOptions(), print)
+
+
+def asked_of(folder: Path) -> list[Any]:
+    """Return what servers were asked, in order."""
+    return [json.loads(line) for line in (folder / "asked").read_text().splitlines()]
+
+
+def test_a_server_sleeps_while_a_network_is_trained_and_wakes_once_it_is_asked(tmp_path, monkeypatch):
+    tried = Tried(tmp_path, sleeps=True)
+    monkeypatch.setitem(vllm._served, "test", tried.served)
+    try:
+        release_gpu_memory()
+        release_gpu_memory()
+        assert asked_of(tmp_path) == ["/sleep?level=1"]
+        assert [tried.complete(), tried.complete()] == [FINE, FINE]
+        question = {"prompts": [[5, 6]], "max_tokens": 4}
+        assert asked_of(tmp_path)[1:] == ["/wake_up", question, question]
+        tried.served._server.close()
+        release_gpu_memory()
+        assert tried.complete() == FINE
+        assert len(tried.said) == 1
+    finally:
+        tried.served.close()
+
+
+def test_a_server_that_may_not_sleep_stays_awake(tried, monkeypatch):
+    monkeypatch.setitem(vllm._served, "test", tried.served)
+    release_gpu_memory()
+    assert not (tried.python.parent / "asked").exists()
+
+
+@pytest.mark.parametrize(
+    ("ours", "gpus", "visible", "parts"),
+    [
+        (None, (), "all", None),
+        (None, (2, 0), "2,0", "2"),
+        ("4,5,7", (1, 2), "5,7", "2"),
+        ("GPU-a,GPU-b", (1,), "GPU-b", None),
+    ],
+)
+def test_a_server_has_the_gpus_of_its_options_among_ours(tmp_path, monkeypatch, ours, gpus, visible, parts):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if ours:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ours)
+    Tried(tmp_path, gpus=gpus).served.close()
+    arguments = json.loads((tmp_path / "arguments").read_text())
+    assert (tmp_path / "visible").read_text() == visible
+    named = arguments[arguments.index("--tensor-parallel-size") + 1] if "--tensor-parallel-size" in arguments else None
+    assert named == parts
 
 
 def test_a_server_is_asked_for_no_more_than_a_stream_has_room_for(tmp_path):
@@ -161,8 +214,7 @@ def test_a_server_is_asked_for_no_more_than_a_stream_has_room_for(tmp_path):
         sampled = streams.generate(range(4), ASKED)
     finally:
         short.served.close()
-    asked = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
-    assert asked == [{"prompts": [[5] * 3], "max_tokens": 4}, {"prompts": [[6] * 7], "max_tokens": 1}]
+    assert asked_of(tmp_path) == [{"prompts": [[5] * 3], "max_tokens": 4}, {"prompts": [[6] * 7], "max_tokens": 1}]
     nothing = Sampled([], [], ended=False, weight_version="w", out_of_room=True)
     assert sampled == [*FINE, Sampled([7], [-0.5], False, "w", out_of_room=True), nothing, nothing]
     assert [streams.length(row) for row in range(4)] == [5, 8, 8, 9]
@@ -240,6 +292,16 @@ def test_adapters_of_all_roles_are_on_one_server_which_takes_the_place_of_their_
         "adapter_model.safetensors",
     }
     assert not [file.name for file in (folder / "first").iterdir() if file.name.startswith("adapter")]
+
+
+def test_roles_on_other_gpus_have_servers_of_their_own(server, policy, tmp_path):
+    recipe = EngineRecipe(name="vllm", policy_gpus=[0], experience_gpus=[1, 2], sleep=True)
+    open_engine("policy", adapted(policy, 0.1), recipe, 0, 900)
+    assert (tmp_path / "visible").read_text() == "0"
+    open_engine("experience model", adapted(policy, 0.2), recipe, 0, 900)
+    assert (tmp_path / "visible").read_text() == "1,2"
+    assert all(served.options.sleeps for served in vllm._served.values())
+    assert len(vllm._served) == 2
 
 
 def test_a_policy_reads_as_much_as_an_episode_has_and_another_limit_starts_another_server(server, policy):

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from infra.engines.vllm import VllmEngine
+from infra.engines.vllm_command import ServerOptions
 from infra.engines.vllm_environment import is_there
 from infra.engines.vllm_served import ServedModel, Stored
 from infra.engines.vllm_server import VllmServer
@@ -62,8 +63,8 @@ def other(shipped) -> LanguageModel:
 @pytest.fixture(scope="module")
 def served(shipped, tmp_path_factory):
     home = settings().model_copy(update={"home": tmp_path_factory.mktemp("home")})
-    model, more = Stored("shipped", shipped.save), {"silence_s": 10, "max_tokens": _MAX_TOKENS, "adapter_rank": 4}
-    opened = ServedModel(home, "test", model, "float32", print, **more)
+    options = ServerOptions("float32", _MAX_TOKENS, adapter_rank=4, sleeps=True)
+    opened = ServedModel(home, "test", Stored("shipped", shipped.save), options, print, silence_s=10)
     yield opened
     opened.close()
 
@@ -180,6 +181,28 @@ def test_roles_sample_from_their_adapters_on_one_server_beside_the_model_beneath
     assert served._server._process.pid == process
 
 
+def test_a_server_that_slept_samples_as_before(served, shipped):
+    engine, greedy = VllmEngine(served), Sampling(8, (_END,), 0.0)
+    first = engine.complete(_PROMPTS, greedy)
+    served.sleep()
+    assert served._server._client.get("/is_sleeping").json() == {"is_sleeping": True}
+    assert engine.complete(_PROMPTS, greedy) == first
+    assert served._server._client.get("/is_sleeping").json() == {"is_sleeping": False}
+
+
+def test_a_model_that_is_divided_has_the_same_logprobs(shipped, tmp_path):
+    here, options = settings().model_copy(update={"home": tmp_path}), ServerOptions("float32", 64, gpus=(0, 1))
+    server = VllmServer(here, "divided", "shipped", shipped.save, options)
+    try:
+        answers = server.complete(_PROMPTS, Sampling(6, (_END,), 0.8))
+    finally:
+        server.close()
+    for prompt, one in zip(_PROMPTS, answers, strict=True):
+        table = true_logprobs(shipped, [*prompt, *one.ids], 0.8)
+        expected = [table[len(prompt) + i - 1, token].item() for i, token in enumerate(one.ids)]
+        assert one.logprobs == pytest.approx(expected, abs=1e-3)
+
+
 def test_streams_that_are_full_are_cut_where_the_torch_engine_cuts_them(served, shipped):
     greedy = Sampling(6, (), 0.0)
     torch_engine = TorchEngine(weights_of(shipped.network, torch.float32), 0, "shipped", max_tokens=_MAX_TOKENS)
@@ -214,14 +237,14 @@ def _stop_group(served: ServedModel) -> None:
 
 def test_a_server_that_cannot_start_says_why(tmp_path):
     with pytest.raises(EngineError, match=r"(?s)does not start.*broken\.log.*config\.json"):
-        VllmServer(settings().model_copy(update={"home": tmp_path}), "broken", "nothing", Path.mkdir)
+        VllmServer(settings().model_copy(update={"home": tmp_path}), "broken", "nothing", Path.mkdir, ServerOptions())
 
 
 def test_the_server_ends_with_its_parent_however_that_ends(tmp_path):
     script = (
-        "import os, signal; from pathlib import Path; from infra.engines.vllm_server import VllmServer;"
+        "import os, signal; from infra.engines.vllm_command import ServerOptions; from infra.engines.vllm_server import VllmServer;"
         "from infra.settings import settings; from models.network.language_model import load_model; from tasks.backbones.find_backbone import SHIPPED;"
-        "server = VllmServer(settings(), 'test', 'shipped', load_model(SHIPPED / 'textworld-tiny').save);"
+        "server = VllmServer(settings(), 'test', 'shipped', load_model(SHIPPED / 'textworld-tiny').save, ServerOptions());"
         "print(server._folder.name, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     killed = subprocess.run(

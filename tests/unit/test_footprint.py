@@ -12,9 +12,9 @@ from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampli
 from models.training.sft import Example, sft_loss
 from schemas.errors import InputError
 from schemas.recipes.methods import LossRecipe
-from schemas.recipes.networks import TrainingRecipe
+from schemas.recipes.networks import EngineRecipe, TrainingRecipe
 from schemas.recipes.recipe import Recipe
-from tasks.planning.estimate import Estimate, disk_of
+from tasks.planning.estimate import Estimate, disk_of, num_servers_on
 from tests.unit.tiny import tiny_network
 
 NUM_ROWS, PROMPT, TARGET = 16, 96, 32
@@ -101,3 +101,11 @@ def test_a_cpu_needs_more_than_its_tensors_take():
     kept, stage = Footprint(30, 0, 20, 10), Footprint(10, 10, 20, 160)
     on = {device: Estimate(device, 1_000, kept, {"start policy": stage}, {}) for device in ("cpu", "cuda")}
     assert {device: estimate.needed for device, estimate in on.items()} == {"cpu": 60 + 250, "cuda": 60 + 200}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "policy_gpus", "experience_gpus", "number"),
+    [(0, (), (), 2), (1, (), (), 0), (0, (), (1, 2), 1), (2, (), (1, 2), 1), (0, (1,), (2,), 0), (1, (1,), (0, 1), 2)],
+)
+def test_servers_count_on_the_gpus_that_they_have(gpu, policy_gpus, experience_gpus, number):
+    assert num_servers_on(gpu, EngineRecipe(policy_gpus=policy_gpus, experience_gpus=experience_gpus)) == number

@@ -40,6 +40,37 @@ def test_a_model_at_an_endpoint_learns_no_transitions():
         load_recipe("textworld-tiny", ["backbone.learn_transitions=true", 'experience.endpoint_model="a/b"'])
 
 
+@pytest.mark.parametrize(
+    ("num_gpus", "has_vllm", "changes", "chosen"),
+    [
+        (0, True, ["experience.max_prompt_tokens=9000"], "torch"),
+        (1, True, [], "torch"),
+        (1, True, ["experience.max_prompt_tokens=9000"], "vllm"),
+        (1, True, ["policy.max_episode_tokens=4097"], "vllm"),
+        (2, True, [], "vllm"),
+        (2, False, [], "torch"),
+    ],
+)
+def test_the_machine_chooses_an_engine_that_the_recipe_leaves_to_it(num_gpus, has_vllm, changes, chosen):
+    recipe = load_recipe("textworld-tiny", ["engine.name=auto", "policy.max_episode_tokens=4096", *changes])
+    assert recipe.with_engine_for(num_gpus, has_vllm=has_vllm).engine.name == chosen
+    named = load_recipe("textworld-tiny", ["engine.name=vllm"])
+    assert named.with_engine_for(0, has_vllm=False) == named
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        (["engine.policy_gpus=[1,1]"], r"\[1, 1\] names one twice"),
+        (["engine.experience_gpus=[-1]"], r"engine\.experience_gpus"),
+        (["engine.sleep=true", "dream.max_staleness=1"], r"engine\.sleep needs dream\.max_staleness = 0"),
+    ],
+)
+def test_gpus_of_an_engine_that_cannot_be_are_refused(changes, problem):
+    with pytest.raises(RecipeError, match=problem):
+        load_recipe("textworld-tiny", changes)
+
+
 def test_several_episodes_of_a_task_are_asked_of_a_sampled_policy_only():
     with pytest.raises(RecipeError, match=r"episodes_per_task above 1 needs an evaluation\.temperature above 0"):
         load_recipe("textworld-tiny", ["evaluation.episodes_per_task=3"])
