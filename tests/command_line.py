@@ -67,6 +67,22 @@ def dreamgym(home: Path, *arguments: str, **settings: str) -> subprocess.Complet
     return subprocess.run([COMMAND, *arguments], env=told, capture_output=True, text=True, timeout=1800, check=False)
 
 
+def started_in_a_terminal_of_its_own(home: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start a command in its own session, so that a signal reaches all its processes as Ctrl-C does.
+
+    Its surroundings name a proxy that is dead: nothing that a run asks of its own servers goes through it.
+    """
+    proxy = dict.fromkeys(("HTTP_PROXY", "http_proxy"), "http://127.0.0.1:9")
+    return subprocess.Popen(
+        [COMMAND, *arguments],
+        env={**environment(home), **proxy, "NO_PROXY": "", "no_proxy": ""},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
 def dreamgym_here(home: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run the command in this process, which need not import anything again.
 
@@ -123,3 +139,8 @@ def cycle_of(home: Path, recipe: str, changes: tuple[str, ...], **settings: str)
 def lineage_of(home: Path, recipe: str, changes: tuple[str, ...], **settings: str) -> set[str]:
     """Run a recipe from start to end, and return the names of the artifacts in its lineage."""
     return set(json.loads(cycle_of(home, recipe, changes, **settings).stdout)["lineage"])
+
+
+def digests(made: dict | list[dict]) -> list[str]:
+    """Return the digests of an artifact, or of several, in the lineage of a summary."""
+    return [one["__reference__"]["sha256"] for one in (made if isinstance(made, list) else [made])]

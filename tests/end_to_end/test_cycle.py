@@ -1,12 +1,9 @@
-"""Command line, end to end, on a small recipe: it learns, resumes after kill -9, and refuses bad input."""
+"""Command line, end to end, on a small recipe that learns: a whole run, and commands on what it stored."""
 
 import json
 import os
-import random
-import shutil
 import signal
 import sqlite3
-import subprocess
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -23,12 +20,11 @@ from infra.storage.object_store import ObjectStore
 from infra.storage.replay_store import ReplayStore
 from schemas.records import Reference
 from schemas.tables import SCHEMA_VERSION
-from tasks.backbones.find_backbone import SHIPPED
-from tests.command_line import COMMAND, LENIENT_GATE, TOY, changed, dreamgym, dreamgym_here, environment
+from tests.command_line import changed, digests, dreamgym, dreamgym_here, started_in_a_terminal_of_its_own
 from tests.free_ports import free_ports
-from tests.left_processes import processes_on
-from tests.logged import logged_rows
 from tests.tracked import of_the_cycles_own_run
+
+pytestmark = pytest.mark.e2e
 
 SMALL = [
     "environment.num_train_tasks=60",
@@ -47,45 +43,6 @@ SMALL = [
 ]
 
 
-STATEFUL = (
-    *("rl.loss.name=ppo", "rl.loss.critic=copy", "rl.advantage.name=critic", "rl.auxiliary.name=observations"),
-    *("experience.judge.name=aggregate", "experience.judge.num_situations=16", "experience.judge.num_rounds=1"),
-    *("curriculum.method.name=refill", "curriculum.method.max_draws=2"),
-    *("dream.consolidate_every=1", "real.consolidate_every=1"),
-    *("start.num_demonstrations=12", "start.sft.epochs=4"),
-    *("start.early_experience.alternatives=1", "start.early_experience.reflections=true"),
-)
-"""Options whose state passes from round to round: a critic, a judge, refilled rounds, and wins, of which the start has some."""
-
-FEW = (
-    *("environment.num_valid_tasks=2", "environment.num_test_tasks=3", "environment.max_steps=12"),
-    "rl.groups_per_round=2",
-)
-"""Changes for short evaluations of a run whose success does not matter."""
-
-KEPT = (
-    *("logs", "experience", "alternatives", "world_model", "start"),
-    *("experience_model", "wins", "dream", "sim_to_real"),
-)
-"""Artifacts of a run that are the same however often it was killed."""
-
-
-def started_in_a_terminal_of_its_own(home: Path, *arguments: str) -> subprocess.Popen[str]:
-    """Start a command in its own session, so that a signal reaches all its processes as Ctrl-C does.
-
-    Its surroundings name a proxy that is dead: nothing that a run asks of its own servers goes through it.
-    """
-    proxy = dict.fromkeys(("HTTP_PROXY", "http_proxy"), "http://127.0.0.1:9")
-    return subprocess.Popen(
-        [COMMAND, *arguments],
-        env={**environment(home), **proxy, "NO_PROXY": "", "no_proxy": ""},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
 def small(*more: str) -> list[str]:
     return changed(*SMALL, *more)
 
@@ -98,7 +55,6 @@ def finished(tmp_path_factory) -> tuple[Path, dict]:
     return home, json.loads(done.stdout)
 
 
-@pytest.mark.e2e
 def test_a_cycle_proves_what_it_claims(finished):
     _, summary = finished
     results = summary["results"]
@@ -117,7 +73,6 @@ def test_a_cycle_proves_what_it_claims(finished):
     assert "http" not in page
 
 
-@pytest.mark.e2e
 def test_mlflow_holds_the_headline_on_the_cycles_own_run(finished):
     home, summary = finished
     held = of_the_cycles_own_run("latest_metrics", home, summary)
@@ -125,7 +80,6 @@ def test_mlflow_holds_the_headline_on_the_cycles_own_run(finished):
         assert held[f"{policy}_real_success"] == summary["results"][policy]["real_success"]
 
 
-@pytest.mark.e2e
 def test_mlflow_says_what_the_cycle_was_made_of(finished):
     home, summary = finished
     tags = of_the_cycles_own_run("tags", home, summary)
@@ -140,7 +94,6 @@ def test_mlflow_says_what_the_cycle_was_made_of(finished):
     assert name == summary["run_id"]
 
 
-@pytest.mark.e2e
 def test_every_stored_row_says_what_made_it(finished):
     home, summary = finished
     store, lineage = ReplayStore(Settings(home=home)), summary["lineage"]
@@ -156,7 +109,6 @@ def test_every_stored_row_says_what_made_it(finished):
     assert {row["round"] for row in rows["agent_tasks"]} == {0, 1, 2, 3}
 
 
-@pytest.mark.e2e
 @pytest.mark.usefixtures("shared_prefect")
 def test_run_again_finds_nothing_new_and_leaves_no_entry(finished):
     home, summary = finished
@@ -168,7 +120,6 @@ def test_run_again_finds_nothing_new_and_leaves_no_entry(finished):
     assert len(json.loads(dreamgym_here(home, "runs", "--json").stdout)) == 1
 
 
-@pytest.mark.e2e
 @pytest.mark.usefixtures("shared_prefect")
 def test_a_shorter_run_of_the_same_takes_nothing_away(finished):
     home, summary = finished
@@ -178,85 +129,6 @@ def test_a_shorter_run_of_the_same_takes_nothing_away(finished):
     assert json.loads(dreamgym_here(home, "show", "--json").stdout)["lineage"] == summary["lineage"]
 
 
-@pytest.mark.e2e
-def test_killed_anywhere_and_run_again_it_ends_with_the_same_data_and_weights(
-    tmp_path_factory, tmp_path, prefect_server
-):
-    home = tmp_path_factory.mktemp("whole")
-    command = ["run", "textworld-tiny", *changed(*TOY, *LENIENT_GATE, *STATEFUL, *FEW), "--json"]
-    whole = dreamgym_here(home, *command, PREFECT_API_URL=prefect_server)
-    assert whole.returncode == 0, whole.stderr
-    summary = json.loads(whole.stdout)
-    process = started_in_a_terminal_of_its_own(tmp_path, *command)
-    while not flow_run_states(tmp_path):
-        assert process.poll() is None
-        time.sleep(0.1)
-    share = random.uniform(0, 0.6)
-    print(f"killed after {share:.0%} of the time")
-    time.sleep(share * summary["results"]["seconds"])
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert processes_on(tmp_path) == [], "what it started ends, too: Prefect's server"
-    resumed = dreamgym(tmp_path, *command)
-    assert resumed.returncode == 0, resumed.stderr
-    lineage = json.loads(resumed.stdout)["lineage"]
-    for name in KEPT:
-        assert digests(lineage[name]) == digests(summary["lineage"][name]), name
-    assert losses(tmp_path) == losses(home)
-    assert statuses(tmp_path) == {"FINISHED"}
-    states = flow_run_states(tmp_path)
-    assert sorted(states) == ["COMPLETED", "CRASHED"], "none seems to go on for ever"
-
-
-@pytest.mark.e2e
-def test_ctrl_c_ends_a_run_soon_and_truthfully_and_it_can_go_on(tmp_path, prefect_server):
-    process = started_in_a_terminal_of_its_own(tmp_path, "run", "textworld-tiny", *small())
-    while not statuses(tmp_path):
-        assert process.poll() is None
-        time.sleep(0.1)
-    time.sleep(random.uniform(0, 15))
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "run the same command again" in said
-    assert statuses(tmp_path) == {"KILLED"}
-    assert processes_on(tmp_path) == []
-    to_ingest = ("run", "textworld-tiny", *small(), "--only", "ingest")
-    resumed = dreamgym_here(tmp_path, *to_ingest, PREFECT_API_URL=prefect_server)
-    assert resumed.returncode == 0, resumed.stderr
-    assert "was interrupted: going on" in resumed.stderr.replace("\n", " ")
-
-
-def statuses(home: Path) -> set[str]:
-    """Return the statuses of all MLflow runs so far."""
-    with closing(sqlite3.connect(home / "mlflow.db")) as database, suppress(sqlite3.OperationalError):
-        return {status for (status,) in database.execute("select status from runs")}
-    return set()
-
-
-def flow_run_states(home: Path) -> list[str]:
-    """Return the states of all of Prefect's flow runs so far."""
-    (home / "prefect").mkdir(exist_ok=True)
-    with closing(sqlite3.connect(home / "prefect" / "prefect.db")) as database, suppress(sqlite3.OperationalError):
-        return [state for (state,) in database.execute("select state_type from flow_run")]
-    return []
-
-
-def losses(home: Path) -> dict[tuple[str, int], float]:
-    """Return every loss that MLflow holds, by stage and step."""
-    with closing(sqlite3.connect(home / "mlflow.db")) as database:
-        rows = database.execute(
-            "select runs.name, metrics.step, metrics.value from metrics join runs using (run_uuid) "
-            "where metrics.key = 'loss' and runs.name in ('start policy', 'experience model', 'dream training')"
-        )
-        return {(name, step): value for name, step, value in rows}
-
-
-def digests(value) -> list[str]:
-    return [one["__reference__"]["sha256"] for one in (value if isinstance(value, list) else [value])]
-
-
-@pytest.mark.e2e
 def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
     home, summary = finished
     shown = json.loads(dreamgym_here(home, "show", "--json").stdout)
@@ -286,7 +158,6 @@ def test_show_compare_promote_and_trajectories_read_what_was_stored(finished):
         assert all(turn["real_reward"] is None for turn in episode["turns"])
 
 
-@pytest.mark.e2e
 def test_nobody_is_judged_on_rows_that_were_damaged(finished):
     home, summary = finished
     tables = Path(Settings(home=home).replay_store_uri)
@@ -299,7 +170,6 @@ def test_nobody_is_judged_on_rows_that_were_damaged(finished):
     assert f"{file.name} in {tables} is corrupt" in refused.stderr.replace("\n", "")
 
 
-@pytest.mark.e2e
 @pytest.mark.usefixtures("shared_prefect")
 def test_a_recipe_that_differs_only_at_the_gate_computes_nothing_again(finished):
     home, summary = finished
@@ -316,7 +186,6 @@ def test_a_recipe_that_differs_only_at_the_gate_computes_nothing_again(finished)
     assert compared["recipe_differences"] == {"gate.family_margin": [0.05, 0.2]}
 
 
-@pytest.mark.e2e
 @pytest.mark.usefixtures("shared_prefect")
 def test_a_policy_that_was_removed_to_save_space_is_made_again_where_another_run_asks_for_it(finished):
     home, summary = finished
@@ -340,81 +209,6 @@ def trained_in(home: Path, run_id: str) -> list[str]:
     return [step["made"][0] for step in steps if step["task"] == "train_policy"]
 
 
-@pytest.mark.e2e
-def test_a_log_of_ones_own_is_taken_and_what_does_not_fit_is_quarantined(tmp_path):
-    rows = logged_rows(10)
-    strangers = [{**row, "family": "soup", "trajectory_id": "stranger"} for row in rows if row["seed"] == 0]
-    log = tmp_path / "log.jsonl"
-    log.write_text("\n".join(json.dumps(row) for row in rows + strangers))
-    done = dreamgym(
-        tmp_path,
-        "run",
-        "textworld-tiny",
-        "--only",
-        "experience",
-        "--json",
-        *changed(*TOY, "environment.max_steps=8", f"ingest.path={log}"),
-    )
-    assert done.returncode == 0, done.stderr
-    assert f"quarantined {len(strangers)} rows: family 'soup' is not in the recipe" in done.stderr.replace("\n", " ")
-    (logs,) = [json.loads(done.stdout)["lineage"]["logs"]["__reference__"]["notes"]]
-    assert (logs["num_episodes"], logs["num_transitions"]) == (10, len(rows))
-    seen = json.loads(dreamgym_here(tmp_path, "trajectories", "--origin", "real", "--limit", "100", "--json").stdout)
-    assert "our expert" in {turn["source"] for episode in seen for turn in episode["turns"]}
-    assert all(turn["reasoning"] for episode in seen for turn in episode["turns"])
-
-
-@pytest.mark.e2e
-@pytest.mark.usefixtures("shared_prefect")
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["run", "no-such-recipe"], "no recipe 'no-such-recipe'"),
-        (["check", "textworld-tiny", "--set", "rl.group_sise=8"], "rl.group_sise"),
-        (["check", "textworld-tiny", "--set", "rl.group_size=many"], "rl.group_size"),
-        (["check", "textworld-tiny", "--set", "rl.group_size=0"], "greater than or equal to 1"),
-        (["check", "textworld-tiny", "--set", "rl.group_size=1"], "nothing to compare an episode with"),
-        (["check", "textworld-tiny", "--set", "annotate.annotator=teacher"], "needs annotate.teacher_model"),
-        (["run", "textworld-tiny", "--set", "backbone.model=nobody/nothing"], "backbone.revision"),
-        (["run", "textworld-tiny", "--set", "ingest.path=missing.jsonl"], "no such file"),
-        (["show", "nothing"], "no run in this home yet"),
-    ],
-)
-def test_bad_input_is_named_and_exits_with_2(tmp_path, arguments, message):
-    done = dreamgym_here(tmp_path, *arguments)
-    assert done.returncode == 2, done.stderr
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.e2e
-def test_what_cannot_fit_is_refused_before_anything_starts(tmp_path):
-    """The network has 90 billion weights; only its configuration is there."""
-    shutil.copytree(SHIPPED / "textworld-tiny", tmp_path / "huge", ignore=shutil.ignore_patterns("*.safetensors"))
-    file = tmp_path / "huge" / "config.json"
-    wide = {"hidden_size": 16384, "intermediate_size": 57344, "num_hidden_layers": 32, "layer_types": None}
-    file.write_text(json.dumps(json.loads(file.read_text()) | wide))
-    done = dreamgym_here(tmp_path, "check", "textworld-tiny", "--set", f"backbone.model={file.parent}", "--json")
-    assert done.returncode == 2
-    estimate = json.loads(done.stdout)["estimate"]
-    assert estimate["stages"]["train policy"]["weights"] > 2e11 > estimate["available"]
-    assert "--set training.gradient_checkpointing=true, --set training.lora_rank=16" in done.stderr.replace("\n", " ")
-
-
-@pytest.mark.e2e
-def test_a_misspelt_setting_is_refused(tmp_path):
-    done = subprocess.run(
-        [COMMAND, "show"],
-        env={**environment(tmp_path), "DREAMGYM_HOEM": "x"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "DREAMGYM_HOEM" in done.stderr
-
-
-@pytest.mark.e2e
 @pytest.mark.usefixtures("shared_prefect")
 def test_a_gate_that_says_no_exits_with_3(finished):
     home, _ = finished
@@ -434,7 +228,6 @@ def test_a_gate_that_says_no_exits_with_3(finished):
     assert summary["results"]["champion"]["real_success"] > summary["results"]["dream"]["real_success"]
 
 
-@pytest.mark.e2e
 @pytest.mark.parametrize(("signal_sent", "code"), [(signal.SIGINT, 0), (signal.SIGKILL, -signal.SIGKILL)])
 def test_the_pages_of_what_is_stored_come_up_and_leave_nothing_however_they_end(finished, signal_sent, code):
     home, _ = finished

@@ -147,10 +147,10 @@ def test_every_judgement_has_test_tasks_of_its_own(nights):
     assert len({record["gate"]["evaluated_tasks"] for record in both}) == 2
 
 
-def test_a_night_without_anything_new_says_so_soon_and_leaves_no_entry(nights):
+def test_a_night_without_anything_new_says_so_soon_and_leaves_no_entry(nights, prefect_server):
     home, _, _, second = nights
     before, started = listed(home), time.monotonic()
-    done = dreamgym(home, *night(home))
+    done = dreamgym(home, *night(home), PREFECT_API_URL=prefect_server)
     seconds = time.monotonic() - started
     assert done.returncode == 0, done.stderr
     assert f"nothing is new since run {second['run_id']}" in done.stderr.replace("\n", " ")
@@ -167,7 +167,7 @@ def test_killed_in_the_second_night_it_ends_with_the_same_digests(nights, prefec
     command = night(home)
     process = subprocess.Popen(
         [COMMAND, *command],
-        env=environment(between),
+        env=environment(between) | {"PREFECT_API_URL": prefect_server},
         start_new_session=True,
         stderr=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

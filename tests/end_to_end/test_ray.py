@@ -12,7 +12,7 @@ import pytest
 
 from infra.settings import Settings
 from infra.storage.replay_store import ReplayStore
-from tests.command_line import COMMAND, TOY, changed, dreamgym_here, environment
+from tests.command_line import COMMAND, TOY, changed, digests, dreamgym_here, environment
 from tests.integration.s3 import s3_server
 
 pytest.importorskip("ray", reason="pip install 'dreamgym[ray]'")
@@ -49,11 +49,11 @@ def row_ids(settings: Settings) -> dict[str, Counter[str]]:
 @pytest.mark.e2e
 def test_a_node_dies_amid_a_round_and_all_is_as_without_a_cluster(tmp_path, stores, prefect_server):
     told = {f"DREAMGYM_{name.upper()}": value for name, value in stores.items()}
-    on_ray, alone = tmp_path / "on-ray", tmp_path / "alone"
+    on_ray, alone, its_prefect = tmp_path / "on-ray", tmp_path / "alone", {"PREFECT_API_URL": prefect_server}
     with two_nodes(**environment(tmp_path / "node"), **told) as nodes:
         running = subprocess.Popen(
             [COMMAND, *ARGUMENTS],
-            env={**environment(on_ray), **told, "DREAMGYM_RAY_ADDRESS": nodes.address},
+            env={**environment(on_ray), **told, **its_prefect, "DREAMGYM_RAY_ADDRESS": nodes.address},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -62,7 +62,7 @@ def test_a_node_dies_amid_a_round_and_all_is_as_without_a_cluster(tmp_path, stor
         answer, complaints = running.communicate(timeout=1800)
     assert running.returncode == 0, complaints
     assert "will be retried" in complaints, "the node died with a shard"
-    quiet = dreamgym_here(alone, *ARGUMENTS, PREFECT_API_URL=prefect_server)
+    quiet = dreamgym_here(alone, *ARGUMENTS, **its_prefect)
     assert quiet.returncode == 0, quiet.stderr
     disturbed, undisturbed = json.loads(answer)["lineage"], json.loads(quiet.stdout)["lineage"]
     for name in ("experience_model", "dreams", "dream"):
@@ -76,10 +76,6 @@ def kill_amid_a_round(nodes: Nodes, running: subprocess.Popen[str]) -> None:
         time.sleep(0.1)
     time.sleep(1)
     nodes.kill_second()
-
-
-def digests(made: dict | list[dict]) -> list[str]:
-    return [one["__reference__"]["sha256"] for one in (made if isinstance(made, list) else [made])]
 
 
 @pytest.mark.e2e

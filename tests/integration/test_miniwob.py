@@ -186,14 +186,18 @@ def test_without_a_browser_it_is_said_what_to_do(monkeypatch):
 
 
 @pytest.mark.e2e
-def test_a_whole_cycle_runs_in_a_browser_though_all_browsers_die_amid_it(tmp_path):
+def test_a_whole_cycle_runs_in_a_browser_though_all_browsers_die_amid_it(tmp_path, prefect_server):
     require_chromium()
     home = tmp_path / "home"
     pages = ('environment.families=["click-test-2", "enter-text"]', "environment.max_steps=6")
     command = [COMMAND, "run", "miniwob-tiny", *changed(*TOY, *LENIENT_GATE, *pages)]
     said, killed = "", list[psutil.Process]()
     with subprocess.Popen(
-        command, env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        env=environment(home) | {"PREFECT_API_URL": prefect_server},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as run:
         for line in run.stdout or ():
             said += line
