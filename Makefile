@@ -15,7 +15,7 @@ test: .venv/installed-dev
 	$(MAKE) --no-print-directory --jobs 2 lint suite
 
 suite: .venv/installed-dev
-	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

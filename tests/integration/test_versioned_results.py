@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from prefect import flow
-from prefect.testing.utilities import prefect_test_harness
 from rich.console import Console
 
 from infra.context import RunContext, blobs, set_run_context
@@ -20,6 +19,8 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(scope="module", autouse=True)
 def prefect():
+    from prefect.testing.utilities import prefect_test_harness  # slow: not at each collection of tests
+
     with prefect_test_harness(server_startup_timeout=180):
         yield
 

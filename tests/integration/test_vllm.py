@@ -62,9 +62,8 @@ def other(shipped) -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def served(shipped, tmp_path_factory):
-    """Serve a model that two processes divide among them, as two GPUs would; the whole loop has servers of one."""
     home = settings().model_copy(update={"home": tmp_path_factory.mktemp("home")})
-    options = ServerOptions("float32", _MAX_TOKENS, adapter_rank=4, gpus=(0, 1), sleeps=True)
+    options = ServerOptions("float32", _MAX_TOKENS, adapter_rank=4, sleeps=True)
     opened = ServedModel(home, "test", Stored("shipped", shipped.save), options, print, silence_s=10)
     yield opened
     opened.close()
@@ -189,6 +188,20 @@ def test_a_server_that_slept_samples_as_before(served, shipped):
     assert served._server._client.get("/is_sleeping").json() == {"is_sleeping": True}
     assert engine.complete(_PROMPTS, greedy) == first
     assert served._server._client.get("/is_sleeping").json() == {"is_sleeping": False}
+
+
+@pytest.mark.series
+def test_a_model_that_two_processes_divide_as_two_gpus_would_has_the_same_logprobs(shipped, tmp_path):
+    here, options = settings().model_copy(update={"home": tmp_path}), ServerOptions("float32", 64, gpus=(0, 1))
+    server = VllmServer(here, "divided", "shipped", shipped.save, options)
+    try:
+        answers = server.complete(_PROMPTS, Sampling(6, (_END,), 0.8))
+    finally:
+        server.close()
+    for prompt, one in zip(_PROMPTS, answers, strict=True):
+        table = true_logprobs(shipped, [*prompt, *one.ids], 0.8)
+        expected = [table[len(prompt) + i - 1, token].item() for i, token in enumerate(one.ids)]
+        assert one.logprobs == pytest.approx(expected, abs=1e-3)
 
 
 def test_streams_that_are_full_are_cut_where_the_torch_engine_cuts_them(served, shipped):

@@ -14,7 +14,6 @@ import pytest
 import yaml
 from prefect.client.schemas.objects import FlowRun
 from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect_kubernetes.worker import KubernetesWorkerJobConfiguration
 
 from infra.settings import PREFIX, Settings
 from schemas.recipes.recipe import Recipe
@@ -93,6 +92,8 @@ def test_kubernetes_knows_every_field(manifest):
 @pytest.fixture(scope="module")
 def job():
     """Return the job that a Kubernetes worker creates from our template for a flow run."""
+    from prefect_kubernetes.worker import KubernetesWorkerJobConfiguration  # slow: not at each collection of tests
+
     template = json.loads((KUBERNETES / "job-template.json").read_text())
     with temporary_settings({PREFECT_API_URL: "http://prefect:4200/api"}):
         configuration = asyncio.run(KubernetesWorkerJobConfiguration.from_template_and_values(template, {}))
