@@ -64,7 +64,7 @@ def other(shipped) -> LanguageModel:
 def served(shipped, tmp_path_factory):
     home = settings().model_copy(update={"home": tmp_path_factory.mktemp("home")})
     options = ServerOptions("float32", _MAX_TOKENS, adapter_rank=4, sleeps=True)
-    opened = ServedModel(home, "test", Stored("shipped", shipped.save), options, print, silence_s=10)
+    opened = ServedModel(home, "test", Stored("shipped", shipped.save), options, print, silence_s=30)
     yield opened
     opened.close()
 
@@ -219,7 +219,7 @@ def test_streams_that_are_full_are_cut_where_the_torch_engine_cuts_them(served, 
 
 
 def test_a_server_that_hangs_amid_an_answer_is_started_anew_and_nothing_is_lost(served, shipped, capfd):
-    many, long = [[5, 6, 7 + i] for i in range(200)], Sampling(400, (shipped.format.end_id,), 1.5)
+    many, long = [[5, 6, 7 + i] for i in range(50)], Sampling(400, (shipped.format.end_id,), 1.5)
     streams = VllmEngine(served).open(len(many))
     streams.extend(range(len(many)), many)
     stopped = threading.Timer(0.3, _stop_group, [served])

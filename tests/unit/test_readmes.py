@@ -28,7 +28,8 @@ TARGET = re.compile(r"^ {4}make (\w+)|`make ([a-z]+)", re.MULTILINE)
 
 def commands() -> Iterator[str]:
     for file in READMES:
-        for block, inline in COMMAND.findall(file.read_text()):
+        in_one_line = re.sub(r"\\\n\s*", "", file.read_text())
+        for block, inline in COMMAND.findall(in_one_line):
             yield (block or inline).replace("\\|", "|")
     for command in COMMANDS.values():
         yield from (line.removeprefix("dreamgym ") for line in (command.epilog or "").splitlines() if " " in line)
