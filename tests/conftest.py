@@ -10,7 +10,7 @@ import signal
 import pytest
 from hypothesis import settings
 
-from tests.shared_prefect import prefect_server, shared_prefect  # noqa: F401  (fixtures)
+from tests.shared_prefect import prefect_server, share_prefect, shared_prefect  # noqa: F401  (fixtures)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.update(OMP_NUM_THREADS="1", DREAMGYM_NUM_THREADS="1")
@@ -29,3 +29,9 @@ _LONGEST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no process ends with one alone."""
     items.sort(key=lambda item: _LONGEST.index(item.path.name) if item.path.name in _LONGEST else len(_LONGEST))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node) -> None:
+    """Let all test processes share a Prefect server; xdist calls this for each before it starts."""
+    share_prefect(node.workerinput)

@@ -1,8 +1,13 @@
-"""One Prefect server for many runs of a test process; one for each would cost more than a toy run itself."""
+"""One Prefect server for many runs; one for each would cost more than a toy run itself.
+
+Where tests run in several processes, the process that divides them among the others starts it.
+"""
 
 import os
 import subprocess
 import sys
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import httpx
 import pytest
@@ -11,34 +16,42 @@ from infra.running.guard import started
 from tests.free_ports import free_ports
 from tests.patient import until
 
-_servers: list["subprocess.Popen[bytes]"] = []
-"""Servers that run until this process ends: Prefect's client sends them its last log lines then.
+_KEY = "prefect_server"
+_home = TemporaryDirectory(prefix="prefect-", ignore_cleanup_errors=True)
+_servers: dict[str, "subprocess.Popen[bytes]"] = {}
+"""Server by URL that runs until this process ends: Prefect's client sends it its last log lines then.
 
-They end right after it.
+It ends right after it.
 """
 
 
+def started_prefect() -> str:
+    """Start the server of this process if it has none yet, and return its URL; it may not answer yet."""
+    if not _servers:
+        (port,) = free_ports(1)
+        application = ("--factory", "prefect.server.api.server:create_app", "--port", str(port), "--log-level", "error")
+        settings = {
+            "PREFECT_HOME": _home.name,
+            "PREFECT_UI_ENABLED": "0",
+            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            "DO_NOT_TRACK": "1",
+            "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+        }
+        server = started([sys.executable, "-m", "uvicorn", *application], {**os.environ, **settings})
+        _servers[f"http://127.0.0.1:{port}/api"] = server
+    (url,) = _servers
+    return url
+
+
+def share_prefect(workerinput: dict[str, Any]) -> None:
+    """Tell a test process of the server of this one."""
+    workerinput[_KEY] = started_prefect()
+
+
 @pytest.fixture(scope="session")
-def prefect_server(tmp_path_factory) -> str:
-    (port,) = free_ports(1)
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "--factory",
-        "prefect.server.api.server:create_app",
-        "--port",
-        str(port),
-    ]
-    settings = {"PREFECT_HOME": str(tmp_path_factory.mktemp("prefect")), "PREFECT_UI_ENABLED": "0"}
-    quiet = {
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "DO_NOT_TRACK": "1",
-        "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
-    }
-    _servers.append(started([*command, "--log-level", "error"], {**os.environ, **settings, **quiet}))
-    url = f"http://127.0.0.1:{port}/api"
-    until(lambda: _answers(url), 180)
+def prefect_server(request) -> str:
+    url = getattr(request.config, "workerinput", {}).get(_KEY) or started_prefect()
+    until(lambda: _answers(url), 300)
     return url
 
 
