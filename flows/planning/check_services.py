@@ -7,6 +7,8 @@ from infra.settings import settings
 from schemas.errors import InputError
 from schemas.recipes.recipe import Recipe
 
+_PLACES = "engine.policy_gpus and engine.experience_gpus"
+
 
 def require_services(recipe: Recipe) -> None:
     """Refuse a recipe whose GPUs or endpoint are not here, or a Ray cluster that is configured but unreachable.
@@ -26,7 +28,7 @@ def missing_gpus(recipe: Recipe) -> str:
     needed = max([recipe.gpus, *(1 + gpu for gpu in named)])
     if needed == 0 or (there := _num_gpus()) >= needed:
         return ""
-    without = "--set gpus=0 to try it without" if needed == recipe.gpus else "which of them vLLM has in section engine"
+    without = "--set gpus=0 to try it without" if needed == recipe.gpus else f"which of them vLLM has: {_PLACES}"
     return f"{needed} GPU{'s' * (needed > 1)}, and torch finds {there or 'none'} here: run it where they are, or say {without}"
 
 

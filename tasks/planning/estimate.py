@@ -95,7 +95,7 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
         stages["dream"] = replace(dream, weights=dream.weights + trained.weights - own)
     available = _num_bytes_of(where)
     servers = _servers(recipe.engine, where, available)
-    if recipe.engine.sleep:
+    if recipe.engine.sleep and servers:
         stages["vLLM's servers"], servers = Footprint(servers, 0, 0, 0), 0
     is_cpu = where == "cpu"
     kept = Footprint(_NUM_KEPT * own, 0, is_cpu * trained.optimizer, is_cpu * _PROCESS)
