@@ -11,8 +11,7 @@ RUN ?=
 run: .venv/installed
 	$(BIN)/dreamgym run $(RECIPE)
 
-test: .venv/installed-dev
-	$(MAKE) --no-print-directory --jobs 2 lint suite
+test: lint suite
 
 suite: .venv/installed-dev
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
