@@ -18,12 +18,12 @@ COMMAND = Path(sys.executable).with_name("dreamgym")
 
 TOY = (
     "environment.num_train_tasks=16",
-    "environment.num_valid_tasks=4",
-    "environment.num_test_tasks=8",
+    "environment.num_valid_tasks=2",
+    "environment.num_test_tasks=4",
     "ingest.episodes_per_task=2",
-    "experience.num_on_policy_episodes=6",
+    "experience.num_on_policy_episodes=4",
     "start.num_demonstrations=6",
-    "start.sft.epochs=2",
+    "start.sft.epochs=1",
     "dream.num_rounds=2",
     "dream.calibrate_every=2",
     "evaluation.num_shards=1",

@@ -20,9 +20,9 @@ settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 
 _LONGEST = (
-    *("test_cycle.py", "test_interrupted.py", "test_vllm.py", "test_methods.py", "test_scheduled_nights.py"),
-    *("test_stack.py", "test_ray.py", "test_miniwob.py", "test_nights.py", "test_tiny_recipes.py"),
-    "test_large_recipes.py",
+    *("test_cycle.py", "test_large_recipes.py", "test_stack.py", "test_methods.py", "test_vllm.py", "test_nights.py"),
+    *("test_miniwob.py", "test_interrupted.py", "test_stores.py", "test_ray.py", "test_scheduled_nights.py"),
+    *("test_dream_out.py", "test_tiny_recipes.py", "test_logs_only.py"),
 )
 
 

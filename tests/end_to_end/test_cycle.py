@@ -28,10 +28,10 @@ pytestmark = pytest.mark.e2e
 
 SMALL = [
     "environment.num_train_tasks=60",
-    "environment.num_valid_tasks=30",
-    "environment.num_test_tasks=80",
+    "environment.num_valid_tasks=16",
+    "environment.num_test_tasks=48",
     "ingest.episodes_per_task=3",
-    "experience.num_on_policy_episodes=40",
+    "experience.num_on_policy_episodes=20",
     "dream.num_rounds=4",
     "dream.calibrate_every=4",
     "dream.consolidate_every=0",  # RL alone must learn

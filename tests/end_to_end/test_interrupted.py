@@ -35,7 +35,7 @@ STATEFUL = (
 """Options whose state passes from round to round: a critic, a judge, refilled rounds, and wins, of which the start has some."""
 
 FEW = (
-    *("environment.num_valid_tasks=2", "environment.num_test_tasks=3", "environment.max_steps=12"),
+    *("environment.num_train_tasks=12", "environment.num_test_tasks=3", "environment.max_steps=12"),
     "rl.groups_per_round=2",
 )
 """Changes for short evaluations of a run whose success does not matter."""

@@ -34,7 +34,7 @@ def answer(home: Path, *arguments: str) -> dict:
 def home(tmp_path_factory, prefect_server):
     """A home with the logs, a recipe drafted from them, and a finished run of it at a very small size."""
     folder = tmp_path_factory.mktemp("home")
-    write_logs(folder / "logs.json", num_tasks=30, num_trials=2)
+    write_logs(folder / "logs.json", num_tasks=20, num_trials=2)
     subprocess.run([COMMAND, "init", "shop", "--logs", "logs.json"], cwd=folder, env=environment(folder), check=True)
     done = dreamgym_here(folder, "run", str(folder / "shop.toml"), *changed(*SMALL), PREFECT_API_URL=prefect_server)
     assert done.returncode == 0, done.stderr
@@ -49,7 +49,7 @@ def test_a_drafted_recipe_says_why_and_counts_what_is_there(home):
     checked = answer(home, "check", str(home / "shop.toml"))
     assert checked["missing"] == []
     plan = checked["plan"]
-    assert (plan["logged_episodes"], plan["real_evaluation_episodes"], plan["max_real_training_steps"]) == (60, 0, 0)
+    assert (plan["logged_episodes"], plan["real_evaluation_episodes"], plan["max_real_training_steps"]) == (40, 0, 0)
 
 
 @pytest.mark.e2e
@@ -62,7 +62,7 @@ def test_a_run_on_logs_is_judged_on_held_out_logs_and_proves_nothing(home):
     assert (record["gate"], record["unproven"]["passed"], record["promoted"]) == ({}, False, "")
     assert "real_success" not in json.dumps(record["results"])
     train, held_out = (record["lineage"][name] for name in ("experience", "test_logs"))
-    assert train[0]["__reference__"]["notes"]["num_episodes"] + held_out["__reference__"]["notes"]["num_episodes"] < 60
+    assert train[0]["__reference__"]["notes"]["num_episodes"] + held_out["__reference__"]["notes"]["num_episodes"] < 40
     report = (home / "reports" / f"{record['run_id']}.html").read_text()
     assert "Nothing is proven for real" in report
     assert "held-out logged transitions" in report

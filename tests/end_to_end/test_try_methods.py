@@ -42,7 +42,7 @@ def test_a_row_is_run_once_and_again_only_if_the_recipe_differs(rows, tmp_path, 
     [path] = rows.glob("*.json")
     assert path.name == "textworld-tiny-consolidation-often-0.json"
     written = json.loads(path.read_text())
-    assert len(written["before"]) == len(written["after"]) == 4
+    assert len(written["before"]) == len(written["after"]) == 2
     assert written["num_episodes"] == 16
     assert written["num_steps"] > 0
     monkeypatch.setattr(try_methods, "trained_for_real", lambda *_: pytest.fail("it is there"))

@@ -10,14 +10,14 @@ from tests.faults import damage, endurance, episodes, kills, outages, promotions
 from tests.faults.outcome import Outcome
 
 FAULTS: dict[str, tuple[Callable[[int], Outcome], int, int]] = {
-    "promotions": (promotions.check, 5, 50),
+    "promotions": (promotions.check, 3, 50),
     "damage": (damage.check, 40, 400),
     "storage errors": (storage.check_errors, 8, 100),
     "lost answers": (storage.check_lost_answers, 15, 100),
     "episodes": (episodes.check, 20, 1000),
     "kills": (kills.check, 3, 200),
     "outages": (outages.check, 4, 40),
-    "starts": (starts.check, 3, 100),
+    "starts": (starts.check, 2, 100),
     "cycles in a row": (endurance.check, 2, 20),
 }
 """Check that injects each fault, with its number of tries in the tests and in full."""

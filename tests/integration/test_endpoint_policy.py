@@ -155,11 +155,11 @@ def test_other_prompts_than_those_of_a_chat_and_a_server_that_is_no_endpoint_are
 
 def test_the_command_line_evaluates_a_model_at_an_endpoint(expert, tmp_path):
     environment = open_environment(Recipe(name="asked").environment)
-    expert.learn(environment, "test", 8)
+    expert.learn(environment, "test", 4)
     think = changed(*TOY, "policy.think=short")
     asked = ("evaluate", "textworld-tiny", "--model", "gpt", "--endpoint", expert.url, *think, "--json")
     done = dreamgym_here(tmp_path, *asked)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert (found["model"], found["num_tasks"], found["real_success"]) == ("gpt", 8, 1.0)
+    assert (found["model"], found["num_tasks"], found["real_success"]) == ("gpt", 4, 1.0)
     assert "dream_success" not in found

@@ -190,7 +190,8 @@ def test_a_whole_cycle_runs_in_a_browser_though_all_browsers_die_amid_it(tmp_pat
     require_chromium()
     home = tmp_path / "home"
     pages = ('environment.families=["click-test-2", "enter-text"]', "environment.max_steps=6")
-    command = [COMMAND, "run", "miniwob-tiny", *changed(*TOY, *LENIENT_GATE, *pages)]
+    few = ("environment.num_train_tasks=8", "dream.num_rounds=1", "rl.groups_per_round=2")
+    command = [COMMAND, "run", "miniwob-tiny", *changed(*TOY, *LENIENT_GATE, *pages, *few)]
     said, killed = "", list[psutil.Process]()
     with subprocess.Popen(
         command,

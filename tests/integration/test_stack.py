@@ -47,34 +47,34 @@ CANARY = "a-key-that-nobody-may-see"
 def layout():
     with running_stack(DREAMGYM_ENDPOINT_API_KEY=CANARY) as layout:
         yield layout
-        stopped = dreamgym(layout.home, "down")
+        stopped = dreamgym_here(layout.home, "down")
         assert "stopped" in stopped.stdout
-        assert "nothing runs" in dreamgym(layout.home, "down").stdout
+        assert "nothing runs" in dreamgym_here(layout.home, "down").stdout
 
 
 def test_a_second_up_finds_it_running_and_says_where(layout):
-    again = dreamgym(layout.home, "up")
+    again = dreamgym_here(layout.home, "up")
     assert again.returncode == 0, again.stderr
     assert layout.prefect_url in again.stdout
     assert layout.mlflow_url in again.stdout
 
 
 def test_a_stack_that_runs_cannot_be_moved(layout):
-    refused = dreamgym(layout.home, "up", "--mlflow-port", str(layout.ports.mlflow + 1))
+    refused = dreamgym_here(layout.home, "up", "--mlflow-port", str(layout.ports.mlflow + 1))
     assert refused.returncode == 2
     assert "dreamgym down" in refused.stderr
     assert Layout.of(layout.home).ports == layout.ports
 
 
 def test_ui_points_to_the_pages_that_are_there(layout):
-    refused = dreamgym(layout.home, "ui")
+    refused = dreamgym_here(layout.home, "ui")
     assert refused.returncode == 2
     assert layout.mlflow_url in refused.stderr
     assert layout.prefect_url in refused.stderr
 
 
 def test_the_doctor_finds_it_well(layout):
-    examined = json.loads(dreamgym(layout.home, "doctor", "--json").stdout)
+    examined = json.loads(dreamgym_here(layout.home, "doctor", "--json").stdout)
     assert [one for one in examined if not one["fine"]] == []
     told = {one["what"]: one["detail"] for one in examined}
     assert "clocks agree" in told["Prefect"]
@@ -132,8 +132,8 @@ def test_what_was_stored_outlives_a_killed_server_and_a_stop(layout):
     assert len(killed) == 2
     for one in killed:
         one.kill()
-    assert dreamgym(layout.home, "down").returncode == 0
-    assert dreamgym(layout.home, "up").returncode == 0
+    assert dreamgym_here(layout.home, "down").returncode == 0
+    assert dreamgym_here(layout.home, "up").returncode == 0
     assert {key: blobs.read(key) for key in blobs.keys("outlives/")} == written
 
 
@@ -155,7 +155,7 @@ def deployed(layout):
 def asked(layout, method: str, path: str, **json) -> dict:
     """Return the answer of Prefect's API."""
     login = (USER, layout.passwords["prefect"])
-    answer = httpx.request(method, f"{layout.prefect_url}/api/{path}", auth=login, json=json)
+    answer = httpx.request(method, f"{layout.prefect_url}/api/{path}", auth=login, json=json, timeout=60)
     answer.raise_for_status()
     return answer.json() if answer.content else {}
 
@@ -251,7 +251,7 @@ def test_passwords_are_in_private_files_only(deployed):
 def test_what_fails_says_no_password(deployed):
     told = {"DREAMGYM_S3_ENDPOINT": "http://127.0.0.1:9", "DREAMGYM_TRACKING_URI": f"http://me:{CANARY}@127.0.0.1:9"}
     for name, value in told.items():
-        failed = dreamgym(deployed.home, "run", "textworld-tiny", **{name: value})
+        failed = dreamgym_here(deployed.home, "run", "textworld-tiny", **{name: value})
         assert failed.returncode == 1
         assert failed.stderr.strip().splitlines()[-1].startswith("error: ")
         passwords = (*deployed.passwords.values(), CANARY)
@@ -292,7 +292,7 @@ def test_a_server_that_dies_comes_back_and_nothing_of_it_is_left(layout):
     main.kill()
     _, left = psutil.wait_procs(processes, timeout=30)
     assert not left
-    assert dreamgym(layout.home, "up").returncode == 0
+    assert dreamgym_here(layout.home, "up").returncode == 0
     assert httpx.get(f"{layout.mlflow_url}/health").status_code == 200
 
 

@@ -263,26 +263,30 @@ def _processes_about(folder: str) -> list[str]:
     return [" ".join(command) for command in commands if any(folder in part for part in command)]
 
 
-def test_the_whole_loop_runs_through_vllm_though_a_server_dies(tmp_path, prefect_server):
+def test_the_whole_loop_runs_through_one_server_of_both_roles_though_it_dies(tmp_path, prefect_server):
+    changes = changed(*TOY, *_FEW, "engine.name=vllm", "training.lora_rank=4")
     running = subprocess.Popen(
-        [COMMAND, "run", "textworld-tiny", *changed(*TOY, *_FEW, "engine.name=vllm"), "--only", "dream"],
+        [COMMAND, "run", "textworld-tiny", *changes, "--only", "dream"],
         env=environment(tmp_path) | {"PREFECT_API_URL": prefect_server},
         stderr=subprocess.PIPE,
         text=True,
     )
-    _kill_first_server(tmp_path, running)
+    _kill_server_of_both_roles(tmp_path, running)
     _, told = running.communicate(timeout=1800)
     assert running.returncode == 0, told
-    assert "restarted vLLM for the policy: vLLM does not answer" in told
+    assert "restarted vLLM for the adapters: vLLM does not answer" in told
 
 
-def _kill_first_server(home: Path, running: subprocess.Popen[str]) -> None:
-    """Kill the policy's server as soon as the second one starts."""
-    while not (home / "engines" / "vllm-experience-model.log").exists() and running.poll() is None:
-        time.sleep(0.5)
-    assert running.poll() is None, running.communicate()
-    servers = [one for one in psutil.process_iter(["cmdline", "environ", "create_time"]) if _is_server(one, home)]
-    os.killpg(min(servers, key=lambda one: one.info["create_time"]).pid, signal.SIGKILL)
+def _kill_server_of_both_roles(home: Path, running: subprocess.Popen[str]) -> None:
+    """Kill the server as soon as it has adapters of the policy and of the experience model."""
+    while running.poll() is None:
+        for server in [one for one in psutil.process_iter(["cmdline", "environ"]) if _is_server(one, home)]:
+            folder = Path(server.info["cmdline"][server.info["cmdline"].index("--uds") + 1]).parent
+            if len([one for one in folder.iterdir() if one.name.isalnum() and len(one.name) == 64]) == 2:
+                os.killpg(server.pid, signal.SIGKILL)
+                return
+        time.sleep(0.2)
+    raise AssertionError(running.communicate())
 
 
 def _is_server(process: psutil.Process, home: Path) -> bool:
