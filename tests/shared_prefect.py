@@ -4,8 +4,8 @@ Where tests run in several processes, the process that divides them among the ot
 """
 
 import os
-import subprocess
 import sys
+from functools import cache
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,31 +17,26 @@ from tests.free_ports import free_ports
 from tests.patient import until
 
 _KEY = "prefect_server"
-_home = TemporaryDirectory(prefix="prefect-", ignore_cleanup_errors=True)
-_servers: dict[str, "subprocess.Popen[bytes]"] = {}
-"""Server by URL that runs until this process ends: Prefect's client sends it its last log lines then.
-
-It ends right after it.
-"""
+_kept: list[object] = []
+"""Server and its folder, until this process ends: Prefect's client sends it its last log lines then."""
 
 
+@cache
 def started_prefect() -> str:
     """Start the server of this process if it has none yet, and return its URL; it may not answer yet."""
-    if not _servers:
-        (port,) = free_ports(1)
-        application = ("--factory", "prefect.server.api.server:create_app", "--port", str(port), "--log-level", "error")
-        settings = {
-            "PREFECT_HOME": _home.name,
-            "PREFECT_UI_ENABLED": "0",
-            "PREFECT__SERVER_EPHEMERAL": "1",  # no services: they would search the database several times a second
-            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-            "DO_NOT_TRACK": "1",
-            "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
-        }
-        server = started([sys.executable, "-m", "uvicorn", *application], {**os.environ, **settings})
-        _servers[f"http://127.0.0.1:{port}/api"] = server
-    (url,) = _servers
-    return url
+    (port,) = free_ports(1)
+    home = TemporaryDirectory(prefix="prefect-", ignore_cleanup_errors=True)
+    application = ("--factory", "prefect.server.api.server:create_app", "--port", str(port), "--log-level", "error")
+    settings = {
+        "PREFECT_HOME": home.name,
+        "PREFECT_UI_ENABLED": "0",
+        "PREFECT__SERVER_EPHEMERAL": "1",  # no services: they would search the database several times a second
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+    }
+    _kept.extend((home, started([sys.executable, "-m", "uvicorn", *application], {**os.environ, **settings})))
+    return f"http://127.0.0.1:{port}/api"
 
 
 def share_prefect(workerinput: dict[str, Any]) -> None:

@@ -43,7 +43,7 @@ pytestmark = [
 
 _END, _MAX_TOKENS = 0, 1_000
 _PROMPTS = [[5, 6, 7], [10, 11, 12, 13, 14, 15]]
-_FEW = ("environment.num_valid_tasks=2", "dream.num_rounds=1", "rl.groups_per_round=2", "experience.sft.epochs=0.5")
+_FEW = ("dream.num_rounds=1", "rl.groups_per_round=2", "experience.sft.epochs=0.5")
 """Changes for a loop that has only to be gone through."""
 
 
