@@ -17,6 +17,8 @@ from schemas.records import Trajectory, Turn
 Row = dict[str, Any]
 _BEGINNING = ("task_id", "instruction", "state", "action")
 """Columns of a first row in which different episodes of equal ids differ: ids may begin anew in each file."""
+_CONTENT, _VERDICT = ("action", "next_state"), ("reward", "success")
+"""Columns of all rows, and of the last one: two runs of a task may differ in nothing but their verdict."""
 
 
 class NamesInUse:
@@ -29,21 +31,30 @@ class NamesInUse:
             database: Empty database.
         """
         self._database = database
-        database.execute("CREATE TABLE names (name TEXT PRIMARY KEY, beginning TEXT) WITHOUT ROWID")
+        columns = "name TEXT PRIMARY KEY, beginning TEXT, content TEXT, verdict TEXT"
+        database.execute(f"CREATE TABLE names ({columns}) WITHOUT ROWID")
 
     def distinguished(self, rows: list[Row]) -> list[Row]:
-        """Return the rows of an episode; a name in use by one that begins otherwise is followed by a digest.
+        """Return the rows of an episode; a name in use by one that begins or is judged otherwise is followed by a digest.
 
-        The digest is of how the episode begins, so that it has the same name wherever it comes again.
+        The digest is of how the episode begins, or of its verdict, so that it has the same name wherever it comes again.
         """
         name = rows[0].get("trajectory_id") if rows else None
         if not isinstance(name, str):
             return rows
-        begins = repr([rows[0].get(column) for column in _BEGINNING])
-        digest = hashlib.sha256(begins.encode(errors="replace")).hexdigest()[:12]
-        self._database.execute("INSERT OR IGNORE INTO names VALUES (?, ?)", (name, digest))
-        (first,) = self._database.execute("SELECT beginning FROM names WHERE name = ?", (name,)).fetchone()
-        return rows if first == digest else [{**row, "trajectory_id": f"{name} ({digest})"} for row in rows]
+        begins = _digest([rows[0].get(column) for column in _BEGINNING])
+        content = _digest([row.get(column) for row in rows for column in _CONTENT])
+        verdict = _digest([begins, *(rows[-1].get(column) for column in _VERDICT)])
+        self._database.execute("INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?)", (name, begins, content, verdict))
+        found = self._database.execute("SELECT beginning, content, verdict FROM names WHERE name = ?", (name,))
+        first, same, judged = found.fetchone()
+        if first == begins and (same != content or judged == verdict):
+            return rows
+        return [{**row, "trajectory_id": f"{name} ({verdict if first == begins else begins})"} for row in rows]
+
+
+def _digest(values: list[Any]) -> str:
+    return hashlib.sha256(repr(values).encode(errors="replace")).hexdigest()[:12]
 
 
 @contextmanager

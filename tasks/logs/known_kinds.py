@@ -12,6 +12,8 @@ from tasks.logs.recordings import (
     browser_use,
     claude_code,
     codex,
+    completions,
+    exchanges,
     mind2web,
     openhands,
     react,
@@ -39,12 +41,14 @@ _OURS: dict[str, LogKind] = {
     "mind2web": mind2web,
     "smolagents": smolagents,
     "verl": verl,
+    "exchanges": exchanges,
+    "completions": completions,
     "steps": steps,
     "react": react,
 }
 _TITLES = {TRANSITIONS: "Trajectories of transitions", CHAT: "Chats"}
-_AFTER_CHATS = ("steps", "react")
-"""Kinds of records that are no chats: a step may also hold the agent's messages."""
+_AFTER_CHATS = ("completions", "steps", "react")
+"""Kinds of records that are no chats: a step may also hold the agent's messages, and a chat its text."""
 _ROW = ("trajectory_id", "turn", "next_state")
 """Columns by which a record is recognised as a row of logged transitions."""
 

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from tasks.logs.shapes.openai_shape import is_message
+
 _LISTS = ("messages", "conversations", "traj", "trajectory", "history", "contents")
 
 
@@ -33,12 +35,8 @@ def _are_messages(value: Any) -> bool:
         bool(value)
         and isinstance(value, list)
         and all(isinstance(one, dict) for one in value)
-        and any(map(_speaks, value))
+        and any(map(is_message, value))
     )
-
-
-def _speaks(message: dict[str, Any]) -> bool:
-    return bool({"role", "from", "lc"} & message.keys()) or message.get("type") in ("human", "ai", "function_call")
 
 
 def value_at(record: Any, path: str) -> Any:

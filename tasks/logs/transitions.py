@@ -214,9 +214,9 @@ def _said_of_all(record: dict[str, Any], instruction: str, mapping: LogMapping, 
     """Return the fields that are the same in all rows of an episode."""
     said = partial(_field, record, mapping)
     digest = hashlib.sha256(instruction.encode()).hexdigest()
-    task_id = said("task_id")
+    task_id, name = said("task_id"), said("trajectory_id")
     return {
-        "trajectory_id": _named(said("trajectory_id", *_NAMES), where),
+        "trajectory_id": _named(_repeated(said(*_NAMES), said("epoch")) if name is None else name, where),
         "task_id": _named(task_id, f"task/{digest[:16]}"),
         "instruction": instruction,
         "family": str(said("family") or "logged"),
@@ -228,6 +228,11 @@ def _said_of_all(record: dict[str, Any], instruction: str, mapping: LogMapping, 
 def _named(value: Any, otherwise: str) -> str:
     """Return a name as text; 0 is one, and no text is none."""
     return otherwise if value is None or value == "" else str(value)
+
+
+def _repeated(name: Any, epoch: Any) -> Any:
+    """Return a name; that of a sample which inspect ran again has the number of its epoch."""
+    return name if name is None or epoch in (None, 1) else f"{name} (epoch {epoch})"
 
 
 def _worded(task: Any) -> str:

@@ -3,35 +3,49 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from schemas.recipes.log_mapping import LogMapping
 
 _Verdict = TypeVar("_Verdict")
+_INSIDE = ("info", "evaluation", "metadata")
+"""Records in which verdicts are kept, too."""
+_USUAL = ("success", "is_success", "succeeded", "task_success", "resolved", "solved", "passed", "is_correct", "correct")
 _SUCCESSES = (
-    "success",
-    "is_success",
-    "succeeded",
-    "resolved",
-    "solved",
-    "passed",
-    "is_correct",
-    "correct",
-    "target",
-    "scores",
+    *(*_USUAL, "correctness", "scores", "outcome", "verdict", "target"),
+    *(f"{place}.{name}" for place in _INSIDE for name in _USUAL),
 )
+_NO_WORDS = ("target",)
+"""Fields of which a text is no verdict, but what was wanted."""
 REWARDS = (
     *("reward", "final_reward", "total_reward", "cum_reward", "rewards", "score"),
     *("reward_info.reward", "summary_info.cum_reward"),
+    *(f"{place}.{name}" for place in _INSIDE for name in ("reward", "score")),
 )
 """Fields that hold rewards."""
 _STOPS = (
-    *("truncated", "stop_condition", "stop_reason", "exit_status", "termination_reason"),
+    *("truncated", "is_truncated", "stop_condition", "stop_reason", "exit_status", "termination_reason"),
     "summary_info.truncated",
 )
 _OUT_OF_STEPS = ("max_steps", "max_turns", "max_iterations", "limitsexceeded", "step_limit", "too_many_steps")
-_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "c": True, "i": False}
-"""Words for a verdict; C and I are the scores of inspect."""
+_YES = (
+    "true",
+    "yes",
+    "1",
+    "c",
+    "success",
+    "successful",
+    "succeeded",
+    "pass",
+    "passed",
+    "correct",
+    "solved",
+    "resolved",
+)
+_NO = ("false", "no", "0", "i", "n", "failure", "fail", "failed", "incorrect", "unsolved", "unresolved")
+_WORDS = {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}
+"""Words for a verdict; C, I and N are the scores of inspect."""
 NO_VERDICT = "does not say whether it succeeded: say it for all with --success, or map `success` or `reward`"
 CONTRADICTION = "verdicts that contradict each other, of which the reward was taken"
 
@@ -60,7 +74,7 @@ def verdict_on(said: Callable[..., Any], mapping: LogMapping, num_steps: int) ->
     Raises:
         ValueError: the record gives none.
     """
-    success_at, success = _first(said, as_success, _names(_SUCCESSES, mapping))
+    success_at, success = _first(partial(_judged, said), as_success, _names(_SUCCESSES, mapping))
     reward_at, rewards = _first(said, lambda value: as_rewards(value, num_steps), _names(REWARDS, mapping))
     if success is None and rewards is None:
         raise ValueError(NO_VERDICT)
@@ -79,6 +93,12 @@ def verdict_on(said: Callable[..., Any], mapping: LogMapping, num_steps: int) ->
 def _names(usual: Sequence[str], mapping: LogMapping) -> Sequence[str]:
     """Return the names under which a field is looked up: only its own if the mapping says where it is."""
     return usual[:1] if usual[0] in {**mapping.paths, **mapping.constants} else usual
+
+
+def _judged(said: Callable[..., Any], name: str) -> Any:
+    """Return the value of a field, or None if it says what was wanted."""
+    value = said(name)
+    return None if name in _NO_WORDS and isinstance(value, str) else value
 
 
 def _first(

@@ -9,7 +9,7 @@ from models.retrieval.encoders import HashingEncoder
 from schemas.records import AgentTask, Step, Trajectory, Turn
 from tasks.data.recall import episodes_of
 from tasks.data.rows import Provenance, rows_of
-from tasks.logs.episodes import distinct
+from tasks.logs.episodes import distinct, names_in_use
 
 
 def episode(name: str, *actions: str, task: str = "t") -> Trajectory:
@@ -23,6 +23,20 @@ def episode(name: str, *actions: str, task: str = "t") -> Trajectory:
 def test_the_same_episode_twice_counts_once_and_is_counted():
     found = distinct([("monday", episode("1", "a", "b")), ("tuesday", episode("1", "a", "b"))])
     assert (len(found.trajectories), found.num_repeated, found.num_grown) == (1, 1, 0)
+
+
+def test_two_runs_of_a_task_that_are_judged_otherwise_are_two_episodes():
+    def run(reward: float, *actions: str) -> list[dict]:
+        return [{"trajectory_id": "1", "action": one, "next_state": "s", "reward": reward} for one in actions]
+
+    with names_in_use() as names:
+        first, lost, again, grown, other = (
+            names.distinguished(one)[0]["trajectory_id"]
+            for one in (run(1, "a"), run(0, "a"), run(0, "a"), run(0, "a", "b"), run(0, "b"))
+        )
+    assert first == grown == "1"
+    assert lost == again != first
+    assert len({first, lost, other}) == 3
 
 
 def test_of_one_that_grew_the_longer_form_counts_wherever_it_comes():

@@ -93,6 +93,30 @@ SMOLAGENTS = {
         {"step_number": 2, "model_output": "It is on C4.", "tool_calls": None, "observations": ""},
     ],
 }
+OLDER_CODEX = [
+    {"id": "s1", "timestamp": "2025-07-03T10:00:00.000Z", "instructions": None, "git": {}},
+    *(one["payload"] for one in CODEX if one["type"] == "response_item"),
+]
+OLDER_CODEX.insert(2, {"record_type": "state"})
+PRINTED = [
+    {"type": "system", "subtype": "init", "session_id": "s1"},
+    *(
+        {
+            "type": one["type"],
+            "session_id": "s1",
+            "message": one["message"],
+            "parent_tool_use_id": one.get("isSidechain"),
+        }
+        for one in CLAUDE_CODE[1:]
+        if one["uuid"] != "u1"
+    ),
+    {"type": "result", "session_id": "s1", "result": "It is on C4."},
+]
+SMOLAGENTS_STEPS = [
+    {"task": "Find it.", "task_images": None},
+    {"plan": "1. Look.", "model_output_message": {"role": "assistant", "content": "1. Look."}},
+    *(one for one in SMOLAGENTS["steps"] if "step_number" in one),
+]
 FOUND = ['find(title="Blue")', "It is on C4."]
 
 
@@ -113,12 +137,15 @@ def actions(one: Episode) -> list[str]:
     ("records", "name", "kind"),
     [
         (CLAUDE_CODE, "s1", "claude_code"),
+        (PRINTED, "s1", "claude_code"),
         (CODEX, "s1", "codex"),
+        (OLDER_CODEX, "s1", "codex"),
         (OPENHANDS, "events", "openhands"),
         ([{"instance_id": "i1", "history": OPENHANDS}], "i1", "openhands"),
         ([{"instance_id": "i1", "history": [OPENHANDS[:2], OPENHANDS[2:4], OPENHANDS[4:]]}], "i1", "openhands"),
         ([ATIF], "s1", "atif"),
         ([SMOLAGENTS | {"trajectory_id": "s1"}], "s1", "smolagents"),
+        (SMOLAGENTS_STEPS, "memory", "smolagents"),
     ],
 )
 def test_every_session_is_the_same_episode(tmp_path, records, name, kind):
@@ -149,6 +176,64 @@ def test_generations_of_verl_are_turns_with_a_score(tmp_path, written, generated
     assert one.rows[-1]["instruction"] == "Find it."
     (plain,) = episodes(tmp_path, [{"input": "2 + 2 =", "output": "4", "score": 1, "step": 3}])
     assert (actions(plain), plain.rows[-1]["success"]) == (["4"], True)
+
+
+WRITTEN = {
+    "ChatML": ("<|im_start|>{}\n", "<|im_end|>\n"),
+    "Llama 3": ("<|start_header_id|>{}<|end_header_id|>\n\n", "<|eot_id|>"),
+    "Gemma": ("<start_of_turn>{}\n", "<end_of_turn>\n"),
+    "roles on lines": ("{}\n", "\n"),
+}
+
+
+@pytest.mark.parametrize("template", WRITTEN)
+def test_a_text_that_a_chat_template_wrote_is_a_conversation(tmp_path, template):
+    begin, end = WRITTEN[template]
+    said = [("system", "rules"), ("user", "Find it."), ("assistant", "look"), ("user", "shelf C4"), ("assistant", "C4")]
+    text = "".join(f"{begin.format(role)}{words}{end}" for role, words in said)
+    (one,) = episodes(tmp_path, [{"id": "a", "text": text, "reward": 1.0}])
+    assert (one.kind, actions(one), one.rows[-1]["reward"]) == ("completions", ["look", "C4"], 1.0)
+    assert one.rows[0]["instruction"] == "Find it."
+
+
+def test_completions_of_trl_have_the_reward_of_their_only_function(tmp_path):
+    made = {"step": "40", "prompt": "2 + 2 =", "completion": "4", "right": 1.0, "advantage": 0.7}
+    (one,) = episodes(tmp_path, [made])
+    assert (actions(one), one.rows[0]["reward"], one.rows[0]["instruction"]) == (["4"], 1.0, "2 + 2 =")
+    (unknown,) = episodes(tmp_path, [{**made, "short": 0.5}])
+    assert "does not say whether it succeeded" in unknown.reason
+
+
+ASKED = [{"role": "user", "content": "Find it."}]
+CALLED = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "find", "arguments": "{}"}}]}
+NOW = [*ASKED, CALLED, {"role": "tool", "content": "shelf C4"}]
+CONTENTS = [{"role": "user", "parts": [{"text": "Find it."}]}]
+
+
+@pytest.mark.parametrize(
+    ("exchange", "expected"),
+    [
+        ({"request": {"messages": NOW}, "response": {"choices": [{"message": {"role": "assistant", "content": "C4"}}]}},
+         ["find()", "C4"]),
+        ({"request": {"contents": CONTENTS},
+          "response": {"candidates": [{"content": {"role": "model", "parts": [{"text": "C4"}]}}]}}, ["C4"]),
+        ({"input": ASKED, "response": {"output": [{"type": "message", "role": "assistant", "content": "C4"}]}}, ["C4"]),
+        ({"request": {"body": {"messages": ASKED}},
+          "response": {"status_code": 200, "body": {"role": "assistant", "content": [{"type": "text", "text": "C4"}]}}},
+         ["C4"]),
+    ],
+)  # fmt: skip
+def test_a_request_and_its_response_are_a_conversation(tmp_path, exchange, expected):
+    (one,) = episodes(tmp_path, [{**exchange, "score": 1.0}])
+    assert (one.kind, actions(one), one.rows[-1]["success"]) == ("exchanges", expected, True)
+
+
+def test_exchanges_of_one_session_are_one_episode(tmp_path):
+    first = {"request": {"messages": ASKED}, "response": {"choices": [{"message": CALLED}]}, "timestamp": "2026-01-01"}
+    answer = {"choices": [{"message": {"role": "assistant", "content": "C4"}}]}
+    second = {"request": {"messages": NOW}, "response": answer, "timestamp": "2026-01-02", "reward": 1}
+    (one,) = episodes(tmp_path, [{**part, "session_id": "s1"} for part in (second, first)])
+    assert (actions(one), one.rows[-1]["reward"], one.rows[0]["trajectory_id"]) == (["find()", "C4"], 1.0, "s1")
 
 
 def test_a_message_without_a_parent_follows_the_line_before_it(tmp_path):
@@ -268,6 +353,19 @@ def test_a_demonstration_of_mind2web_has_pages_and_operations(tmp_path):
     assert (one.rows[0]["instruction"], one.rows[0]["trajectory_id"]) == ("Find a mug", "a1")
 
 
+def test_a_table_of_mind2web_has_a_row_for_each_operation(tmp_path):
+    made = [
+        {
+            **{"annotation_id": "a1", "confirmed_task": "Find a mug", "target_action_index": number},
+            **{"cleaned_html": page, "operation": json.dumps({"op": op, "value": ""})},
+        }
+        for number, page, op in (("1", "<b>", "CLICK"), ("0", "<a>", "TYPE"))
+    ]
+    (one,) = episodes(tmp_path, made, success=True)
+    assert actions(one) == ["TYPE", "CLICK"]
+    assert (one.rows[0]["state"], one.rows[0]["trajectory_id"]) == ("- line 1: <a>", "a1")
+
+
 REFLEXION = """\
 You see a desk 1. Your task is to: put a pen in shelf.
 
@@ -299,6 +397,12 @@ def test_text_of_react_agents_holds_episodes(tmp_path):
     assert (first.rows[0]["thought"], first.rows[0]["instruction"]) == ("I need a pen.", "put a pen in shelf")
     assert [one.rows[-1]["success"] for one in (first, second)] == [True, False]
     assert first.rows[0]["next_state"] == "- line 1: You pick up the pen 1."
+    shown = "Environment #0:\nExamples.\n> take mug 9\nTaken.\nHere is the task:\n"
+    again, _ = episodes(tmp_path, f"#####\n{shown}{REFLEXION}#####\n", "a.log")
+    assert [row["action"] for row in again.rows] == actions(first)
+    notebook = "You see a desk 1.\nAct 1: think: A pen?\nObs 1: OK.\nAct 2: take pen 1\nObs 2: Taken.\n1 r 1 rs [1]\n"
+    (printed,) = episodes(tmp_path, notebook, "d.txt")
+    assert (actions(printed), printed.rows[-1]["success"]) == (["take pen 1"], True)
     (one,) = episodes(tmp_path, HOTPOT, "b.txt", success=True)
     assert actions(one) == ["Search[tower]", "Finish[Paris]"]
     assert (one.rows[0]["thought"], one.rows[1]["state"]) == ("I search for it.", "- line 1: It is in Paris.")

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import json
+import lzma
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyarrow as pa
@@ -38,8 +39,13 @@ CONTAINERS = {
     "objects over several lines": ("a.json", f"{json.dumps(ONE, indent=2)}\n{json.dumps(TWO, indent=2)}".encode()),
     "gzip": ("a.jsonl.gz", gzip.compress(LINES.encode())),
     "bzip2": ("a.json.bz2", bz2.compress(PRETTY.encode())),
+    "xz": ("a.json.xz", lzma.compress(PRETTY.encode())),
     "gzip in capitals": ("a.JSON.GZ", gzip.compress(PRETTY.encode())),
     "mark of UTF-8, lines": ("a.jsonl", b"\xef\xbb\xbf" + LINES.encode()),
+    "marks of UTF-8 of two files": (
+        "a.jsonl",
+        b"\xef\xbb\xbf" + LINES.encode().replace(b"\n{", b"\n\xef\xbb\xbf{"),
+    ),
     "mark of UTF-8": ("a.json", b"\xef\xbb\xbf" + PRETTY.encode()),
     "UTF-16, lines": ("a.jsonl", LINES.encode("utf-16")),
     "UTF-16": ("a.json", PRETTY.encode("utf-16")),
@@ -92,6 +98,10 @@ def test_a_log_of_inspect_is_an_archive_of_samples_with_attachments(tmp_path, mo
     assert whole.value == {"id": 1, "messages": [messages[0] | {"content": "long"}, messages[1]]}
     assert bad == ["is no JSON", "is no JSON object", "is longer than 500 characters"]
     assert read(tmp_path, "b.eval", b"no archive") == ["cannot be read as a log of inspect"]
+
+
+def test_an_archive_is_to_be_unpacked(tmp_path):
+    assert read(tmp_path, "a.zip", b"PK") == ["is an archive: unpack it, and name the folder with its files"]
 
 
 def test_an_array_of_messages_is_one_record_and_an_array_of_such_arrays_is_several(tmp_path):

@@ -51,6 +51,38 @@ SHAPES = {
         {"from": "observation", "value": BOOK},
         {"from": "gpt", "value": SAID},
     ],
+    "ShareGPT with roles, calls in a list": [
+        USER,
+        {"role": "tool_call", "content": json.dumps([{**CALL, "arguments": TEXT}])},
+        {"role": "tool_response", "content": BOOK},
+        END,
+    ],
+    "calls that are JSON in text": [USER, assistant(tool_calls=[json.dumps({"function": CALL})]), TOOL, END],
+    "all calls as JSON in text": [USER, assistant(tool_calls=json.dumps([{"function": CALL}])), TOOL, END],
+    "Hermes": [
+        {"from": "human", "value": ASKED},
+        {"from": "gpt", "value": f"<tool_call>\n{json.dumps(CALL)}\n</tool_call>"},
+        {"from": "tool", "value": f"<tool_response>\n{BOOK}\n</tool_response>"},
+        {"from": "gpt", "value": SAID},
+    ],
+    "pydantic-ai": [
+        {
+            "kind": "request",
+            "parts": [
+                {"part_kind": "system-prompt", "content": "rules"},
+                {"part_kind": "user-prompt", "content": ASKED},
+            ],
+        },
+        {"kind": "response", "parts": [{"part_kind": "tool-call", "tool_name": "find", "args": TEXT}]},
+        {"kind": "request", "parts": [{"part_kind": "tool-return", "content": json.loads(BOOK)}]},
+        {"kind": "response", "parts": [{"part_kind": "text", "content": SAID}]},
+    ],
+    "LangChain, calls as OpenAI wrote them": [
+        {"type": "human", "data": {"content": ASKED}},
+        {"type": "ai", "data": {"content": "", "additional_kwargs": {"tool_calls": [{"id": "c", "function": CALL}]}}},
+        {"type": "tool", "data": {"content": BOOK}},
+        {"type": "AIMessageChunk", "data": {"content": SAID}},
+    ],
     "LangChain, messages_to_dict": [
         {"type": "system", "data": {"content": "rules"}},
         {"type": "human", "data": {"content": ASKED}},
@@ -85,6 +117,19 @@ def test_every_shape_of_messages_is_the_same_conversation(shape):
     assert talk.actions == ['find(title="Blue", copies=2)', SAID]
     assert talk.seen[:2] == [ASKED, BOOK]
     assert talk.remarks == ()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_file_of_nothing_but_messages_is_a_conversation(tmp_path, shape):
+    log = tmp_path / "a.json"
+    log.write_text(json.dumps(SHAPES[shape]))
+    (one,) = episodes_in({"a.json": log}, LogMapping(constants={"success": True}))
+    assert [row["action"] for row in one.rows] == ['find(title="Blue", copies=2)', SAID]
+
+
+def test_a_call_between_tags_that_is_no_json_stays_text():
+    broken = {"role": "assistant", "content": "<tool_call>{broken}</tool_call>"}
+    assert conversation_of([USER, broken], MessageMapping()).actions == [broken["content"]]
 
 
 def test_words_before_a_call_are_its_thought_and_several_calls_are_one_turn():
@@ -155,6 +200,12 @@ def verdict(record: dict, num_steps: int = 3, mapping: LogMapping | None = None)
         ({"resolved": True}, True, [0, 0, 1]),
         ({"passed": "yes"}, True, [0, 0, 1]),
         ({"target": False}, False, [0, 0, 0]),
+        ({"correctness": 1.0}, True, [0, 0, 1]),
+        ({"outcome": "success"}, True, [0, 0, 1]),
+        ({"verdict": "failed"}, False, [0, 0, 0]),
+        ({"scores": {"includes": {"value": "N"}}}, False, [0, 0, 0]),
+        ({"info": {"success": True}}, True, [0, 0, 1]),
+        ({"metadata": {"reward": 0.25}}, False, [0, 0, 0.25]),
         ({"final_reward": 1}, True, [0, 0, 1]),
         ({"reward_info": {"reward": 1.0}}, True, [0, 0, 1]),
         ({"rewards": {"solved": 1.0}}, True, [0, 0, 1]),
@@ -175,7 +226,8 @@ def test_verdicts_that_contradict_each_other_are_remarked_on():
 
 
 @pytest.mark.parametrize(
-    "stop", [{"truncated": True}, {"stop_condition": "max_turns"}, {"exit_status": "LimitsExceeded"}]
+    "stop",
+    [{"truncated": True}, {"is_truncated": True}, {"stop_condition": "max_turns"}, {"exit_status": "LimitsExceeded"}],
 )
 def test_an_agent_that_ran_out_of_steps_was_stopped(stop):
     assert verdict({"reward": 0.0, **stop})[2]
@@ -183,7 +235,7 @@ def test_an_agent_that_ran_out_of_steps_was_stopped(stop):
 
 
 @pytest.mark.parametrize(
-    "record", [{}, {"success": "submitted"}, {"reward": float("nan")}, {"rewards": {"a": 1, "b": 0}}]
+    "record", [{}, {"success": "submitted"}, {"reward": float("nan")}, {"rewards": {"a": 1, "b": 0}}, {"target": "yes"}]
 )
 def test_without_a_verdict_none_is_guessed(record):
     with pytest.raises(ValueError, match="does not say whether it succeeded"):

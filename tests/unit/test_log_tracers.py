@@ -122,7 +122,10 @@ def mlflow_span(kind: str, sent: object, answered: object) -> dict:
 
 
 def mlflow_trace(*spans: dict) -> dict:
-    judged = [{"assessment_name": "success", "feedback": {"value": True}}]
+    judged = [
+        {"assessment_name": "success", "feedback": {"value": True}},
+        {"assessment_name": "correct", "expectation": {"value": False}},
+    ]
     return {"info": {"trace_id": "t", "assessments": judged}, "data": {"spans": list(spans)}}
 
 
@@ -157,6 +160,20 @@ TRACES: dict[str, list[dict]] = {
         export(span(1, success=True) | {"events": [{"attributes": genai(1, SENT, [SAID])["attributes"]}]})
     ],
     "otel, pydantic-ai": [export(span(1, pydantic_ai__all_messages=parts(*SENT[1:], SAID), success=True))],
+    "otel, pydantic-ai's first version": [
+        export(
+            span(
+                1,
+                success=True,
+                all_messages_events=json.dumps(
+                    [
+                        *({"event.name": f"gen_ai.{one['role']}.message", **one} for one in SENT),
+                        {"event.name": "gen_ai.choice", "index": 0, "message": SAID},
+                    ]
+                ),
+            )
+        )
+    ],
     **{
         f"otel, {by}": [
             export({**span(1, success=True), "attributes": [attribute(*one) for one in reversed(told.items())]})
@@ -278,6 +295,7 @@ def test_every_kind_of_trace_is_the_same_conversation(by):
     if kind != "otel-logs":  # their events hold no verdict
         assert one.fields["success"] in (True, 1, "true")
     assert one.remarks == ()
+    assert "correct" not in one.fields, "what was expected is no verdict"
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,41 @@
-"""Sessions of Codex: a file for each, with items of OpenAI's Responses on its lines."""
+"""Sessions of Codex: a file for each, with items of OpenAI's Responses on its lines, older ones without an envelope."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from tasks.logs.log_kind import Part, Recorded
+from tasks.logs.shapes import responses
 
 TITLE, SPANS_FILES = "Sessions of Codex", False
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 
 
+_HEAD = {"id", "timestamp", "instructions"}
+"""Fields of the first line of an older session."""
+
+
 def recognises(record: dict[str, Any]) -> bool:
     """Return whether a record is a line of a session."""
-    return record.get("type") in _LINES and isinstance(record.get("payload"), dict)
+    is_line = record.get("type") in _LINES and isinstance(record.get("payload"), dict)
+    return is_line or record.keys() == {"record_type"} or _is_head(record) or _is_item(record)
 
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
     """Return an item, or the head of a session; other lines repeat what items say."""
-    return [("session", record)] if record["type"] in ("session_meta", "response_item") else []
+    is_part = record.get("type") in ("session_meta", "response_item") or _is_head(record) or _is_item(record)
+    return [("session", record)] if is_part else []
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """Yield the session of a file."""
-    head = next((one["payload"] for one in parts if one["type"] == "session_meta"), {})
-    items = [one["payload"] for one in parts if one["type"] == "response_item"]
-    yield Recorded(items, {"trajectory_id": head.get("id"), "source": "Codex"})
+    said = [one.get("payload", one) for one in parts]
+    head = next((one for one in said if not _is_item(one)), {})
+    yield Recorded([*filter(_is_item, said)], {"trajectory_id": head.get("id"), "source": "Codex"})
+
+
+def _is_head(record: dict[str, Any]) -> bool:
+    return _HEAD <= record.keys() <= _HEAD | {"git"}
+
+
+def _is_item(record: dict[str, Any]) -> bool:
+    return (record.get("type") == "message" and "role" in record) or record.get("type") in responses.ITEMS

@@ -11,7 +11,12 @@ TITLE, SPANS_FILES = "Text of ReAct agents", False
 
 _PROMPT = re.compile(r"^> ?(?=\S)", re.MULTILINE)
 _LABEL = re.compile(r"^(Question|Thought|Action|Observation)(?: \d+)?: ?", re.MULTILINE)
-_STATUS = re.compile(r"^STATUS: *(OK|FAIL)\b.*$", re.MULTILINE)
+_STATUS = re.compile(r"^(?:STATUS: *|\d+ r )(OK|FAIL|[01])\b.*$", re.MULTILINE)
+"""Last line of an episode: of a log, or as a notebook prints it."""
+_ACT, _OBS = (re.compile(rf"^{label} \d+: ?", re.MULTILINE) for label in ("Act", "Obs"))
+"""Labels that notebooks print in place of `> `."""
+_EXAMPLES_END = "Here is the task:"
+"""Words before which only examples are shown."""
 _ANSWER = re.compile(r"\bAnswer is (CORRECT|INCORRECT)\b")
 _TASK = re.compile(r"[Yy]our task is to: *(.+?)\.?$", re.MULTILINE)
 
@@ -19,7 +24,9 @@ _TASK = re.compile(r"[Yy]our task is to: *(.+?)\.?$", re.MULTILINE)
 def recognises(record: dict[str, Any]) -> bool:
     """Return whether a record is a text with marked actions."""
     text = record.get("text")
-    return isinstance(text, str) and record.keys() == {"text"} and bool(_PROMPT.search(text) or _labels(text) > 1)
+    if not isinstance(text, str) or record.keys() != {"text"}:
+        return False
+    return bool(_PROMPT.search(text) or _ACT.search(text) or _labels(text) > 1)
 
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
@@ -30,7 +37,7 @@ def parts_of(record: dict[str, Any]) -> list[Part]:
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """Yield the episodes of a text: each ends with its status, or where the next question begins."""
     text = parts[0]["text"]
-    yield from _labelled(text) if _labels(text) > 1 else _prompted(text)
+    yield from _labelled(text) if _labels(text) > 1 else _prompted(_OBS.sub("", _ACT.sub("> ", text)))
 
 
 def _labels(text: str) -> int:
@@ -42,10 +49,10 @@ def _prompted(text: str) -> Iterator[Recorded]:
     begins = [0, *(one.end() for one in ends)]
     for number, begin in enumerate(begins):
         end = ends[number] if number < len(ends) else None
-        episode = text[begin : end.start() if end else len(text)].strip()
+        episode = text[begin : end.start() if end else len(text)].rpartition(_EXAMPLES_END)[2].strip("#\n ")
         if episode:
             task = _TASK.search(episode)
-            fields = {"instruction": task[1] if task else None, "success": end[1] == "OK" if end else None}
+            fields = {"instruction": task[1] if task else None, "success": end[1] in ("OK", "1") if end else None}
             yield Recorded(list(_turns(episode)), fields)
 
 

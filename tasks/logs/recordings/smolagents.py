@@ -9,17 +9,20 @@ from tasks.logs.shapes.in_words import Message, as_text
 TITLE, SPANS_FILES = "Memories of smolagents", False
 
 _ACTED = ("tool_calls", "model_output")
+_TASK, _PLAN = {"task", "task_images"}, {"plan", "model_output_message"}
+"""Fields of steps that are no actions."""
 
 
 def recognises(record: dict[str, Any]) -> bool:
-    """Return whether a record holds steps of an agent's memory."""
+    """Return whether a record holds steps of an agent's memory, or is one."""
     steps = record.get("steps")
-    return isinstance(steps, list) and any(isinstance(one, dict) and _is_action(one) for one in steps)
+    has_steps = isinstance(steps, list) and any(isinstance(one, dict) and _is_action(one) for one in steps)
+    return has_steps or _is_action(record) or record.keys() == _TASK or record.keys() >= _PLAN
 
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
-    """Return the memory, which is an episode."""
-    return [(WHOLE, record)]
+    """Return the memory, which is an episode, or a step as a part of its file."""
+    return [(WHOLE if "steps" in record else "memory", record)]
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
@@ -28,7 +31,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     Raises:
         ValueError: the task is not known.
     """
-    (memory,) = parts
+    memory = parts[0] if "steps" in parts[0] else {"steps": parts}
     task = next((one["task"] for one in (memory, *memory["steps"]) if one.get("task")), None)
     if task is None:
         raise ValueError("neither the record nor a step of it has a task")

@@ -10,11 +10,12 @@ from tasks.logs.verdicts import as_number, as_success
 TITLE, SPANS_FILES = "Steps of reinforcement learning", False
 
 _SEEN = ("observation", "obs", "state", "observations", "axtree", "axtree_txt")
-_NEXT = ("next_observation", "next_obs", "next_state")
+_NEXT = ("next_observation", "next_obs", "obs_next", "next_state")
 _DONE = ("action", "act", "tool_calls", "model_output")
 _THOUGHT = ("thought", "reasoning", "think")
-_EPISODE = ("episode_id", "episode", "trajectory_id", "traj_id", "rollout_id", "task_id")
+_EPISODE = ("episode_id", "ep_id", "episode", "trajectory_id", "traj_id", "rollout_id", "task_id")
 _NUMBER = ("step", "step_id", "step_number", "timestep", "t", "turn")
+_REWARD = ("reward", "rew", "r")
 _ENDED = ("terminated", "done", "is_done")
 _SEEN_LISTS = ("states", "observations", "obs")
 _LISTS = ("steps", "trajectory", "transitions", "history", "traj")
@@ -36,9 +37,9 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     steps = _in_order(steps)
     first, last = steps[0], steps[-1]
     ended, about = _first(last, _ENDED), {**first, **(parts[0] if name else {})}
-    fields = {key: one for key, one in about.items() if key not in (name, *_SEEN, *_DONE, "reward", "truncated")}
+    fields = {key: one for key, one in about.items() if key not in (name, *_SEEN, *_DONE, *_REWARD, "truncated")}
     verdict = {key: last[key] for key in ("success", "is_success", "truncated") if last.get(key) is not None}
-    each = [one for step in steps if (one := as_number(step.get("reward"))) is not None]
+    each = [one for step in steps if (one := as_number(_first(step, _REWARD))) is not None]
     rewards = {"reward": each} if len(each) == len(steps) else {}
     stopped = {"truncated": True} if as_success(ended) is False else {}
     given = {"reward": parts[0]["reward"]} if name and as_number(parts[0].get("reward")) is not None else {}

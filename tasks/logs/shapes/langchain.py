@@ -12,10 +12,16 @@ def shaped(message: Message) -> list[Message] | None:
     kind, fields = _kind_and_fields(message)
     if kind not in _ROLES or not isinstance(fields, dict):
         return None
-    calls = [call_of(one["name"], one.get("args")) for one in fields.get("tool_calls") or []]
+    calls = [call_of(one["name"], one.get("args")) for one in fields.get("tool_calls") or []] or _older_calls(fields)
     content = fields.get("content")
     said = content if isinstance(content, list) and _ROLES[kind] == "assistant" else as_text(content)
     return [{"role": _ROLES[kind], "content": said, "tool_calls": calls}]
+
+
+def _older_calls(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return calls that are only kept as the model's provider wrote them."""
+    beside = fields.get("additional_kwargs") or {}
+    return beside.get("tool_calls") or [{"function": one} for one in [beside.get("function_call")] if one]
 
 
 def _kind_and_fields(message: Message) -> tuple[str, Any]:

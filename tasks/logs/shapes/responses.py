@@ -2,6 +2,8 @@
 
 from tasks.logs.shapes.in_words import Message, as_text, call_of
 
+ITEMS = ("function_call", "function_call_output", "reasoning")
+
 
 def shaped(message: Message) -> list[Message] | None:
     """Return an item as a message; None if it is a message, or no item that is known."""

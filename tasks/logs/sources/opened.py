@@ -1,6 +1,7 @@
 """Open log files: compressed or not, in any encoding of Unicode."""
 
 import json
+import lzma
 from codecs import EncodedFile
 from collections.abc import Iterator
 from io import TextIOWrapper
@@ -9,7 +10,7 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 
-_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4", ".xz": "xz"}
 MAX_CHARACTERS = 2**26
 """Maximum length of a record that is read."""
 
@@ -25,6 +26,8 @@ def open_bytes(file: Path) -> IO[bytes]:
     compression = _COMPRESSIONS.get(file.suffix.lower())
     if not compression:
         return file.open("rb")
+    if compression == "xz":
+        return lzma.open(file)
     return cast(IO[bytes], pa.CompressedInputStream(pa.OSFile(str(file)), compression))
 
 

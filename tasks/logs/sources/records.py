@@ -18,11 +18,13 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from tasks.logs.shapes.openai_shape import is_message
 from tasks.logs.sources.eval_logs import samples_in
 from tasks.logs.sources.opened import MAX_CHARACTERS, first_sign, format_of, lines_in, open_text, open_utf8
 
 _LINES = (".jsonl", ".ndjson")
 """Formats that have a record on each line; in others, records may span lines."""
+_ARCHIVES = (".zip", ".tar", ".tgz", ".7z")
 _ROWS_AT_ONCE = 4_096
 _READ_AT_ONCE = MAX_CHARACTERS // 4
 """Characters of a file of JSON that is read at once."""
@@ -32,9 +34,9 @@ _MAX_DIGITS = 4_000
 _DEEPER = {"start_map": 1, "start_array": 1, "end_map": -1, "end_array": -1}
 RAW_CHARACTERS = 2_000
 """Maximum number of characters of a rejected record that are stored."""
+_MARK = "\ufeff"
+"""Mark of an encoding, which is amid a file that was put together of several."""
 _TOO_LONG = f"is longer than {MAX_CHARACTERS:,} characters"
-_ROLES, _WORDS = ({"role", "from"}, {"content", "value", "text", "parts", "tool_calls"})
-"""Fields by which a message is recognised: one of each set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,9 @@ class Record:
 def records_in(file: Path, name: str) -> Iterator[Record]:
     """Yield all records of a file; the name says where they were found."""
     read = _READERS.get(format_of(file))
+    if format_of(file) in _ARCHIVES:
+        yield Record(name, {}, "is an archive: unpack it, and name the folder with its files")
+        return
     if read is None:
         known = ", ".join(_READERS)
         yield Record(
@@ -116,7 +121,7 @@ def _of_line(where: str, line: str | None) -> Iterator[Record]:
 
 
 def _parsed(text: str) -> Any:
-    return json.loads(text, parse_int=_whole_number)
+    return json.loads(text.lstrip(_MARK), parse_int=_whole_number)
 
 
 def _whole_number(digits: str) -> int | str:
@@ -131,11 +136,6 @@ def as_records(value: Any) -> list[Any]:
     if value and all(map(is_message, value)):
         return [{"messages": value}]
     return [record for item in value for record in (as_records(item) if isinstance(item, list) else [item])]
-
-
-def is_message(value: Any) -> bool:
-    """Return whether a value is a message of a conversation."""
-    return isinstance(value, dict) and bool(_ROLES & value.keys()) and bool(_WORDS & value.keys())
 
 
 def _values(file: Path, name: str, found: list[Any] | None) -> Iterator[Record]:
@@ -266,6 +266,6 @@ def _record(where: str, value: Any) -> Record:
 _TITLES = {".parquet": "Parquet", ".arrow": "Arrow", ".csv": "CSV", ".eval": "a log of inspect"}
 _READERS: dict[str, Callable[[Path, str], Iterator[Record]]] = {
     **dict.fromkeys((".jsonl", ".ndjson", ".json", ".traj"), _texts),
-    ".txt": _words,
+    **dict.fromkeys((".txt", ".log"), _words),
     **{".parquet": _rows_of_parquet, ".arrow": _rows_of_arrow, ".csv": _rows_of_csv, ".eval": _samples},
 }

@@ -22,7 +22,7 @@ def parts_of(trace: dict[str, Any]) -> list[Part]:
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
-    """Yield the agent's conversation, with the trace's tags, metadata and assessments.
+    """Yield the agent's conversation, with the trace's tags, metadata and feedback; expectations are no verdicts.
 
     Raises:
         ValueError: no span is a model call.
@@ -32,15 +32,12 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     messages, remarks = conversation_of_calls(map(_call, trace["data"]["spans"]))
     if not messages:
         raise ValueError("no span of the trace is a call of a model")
-    judged = {one["assessment_name"]: _judgement(one) for one in info.get("assessments", [])}
+    judged = {
+        one["assessment_name"]: one["feedback"].get("value") for one in info.get("assessments", []) if "feedback" in one
+    }
     named = {"trajectory_id": info.get("trace_id", info.get("request_id", ""))}
     about = {"tags": info.get("tags", {}), "metadata": info.get("trace_metadata", {})}
     yield Recorded(messages, {**named, **about, **judged}, remarks)
-
-
-def _judgement(assessment: dict[str, Any]) -> Any:
-    kinds = (assessment.get(kind, {}) for kind in ("feedback", "expectation"))
-    return next((kind["value"] for kind in kinds if "value" in kind), None)
 
 
 def _call(span: dict[str, Any]) -> Call:

@@ -7,10 +7,9 @@ from typing import Any
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.shapes.in_words import Message
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
-from tasks.logs.tracers.otel_values import attributes_of, value_of
+from tasks.logs.tracers.otel_values import CHOICE, attributes_of, message_of_event, value_of
 
 TITLE, SPANS_FILES = "Logs of OpenTelemetry with GenAI events", True
-_ROLES = ("system", "user", "assistant", "tool")
 
 
 def recognises(record: dict[str, Any]) -> bool:
@@ -53,8 +52,6 @@ def _call(events: list[dict[str, Any]]) -> Call:
     for event in events:
         name = event.get("eventName") or attributes_of(event.get("attributes")).get("event.name", "")
         body = value_of(event.get("body") or {}) or {}
-        if name == "gen_ai.choice":
-            answered.append({"role": "assistant", **body.get("message", body)})
-        elif (role := name.removeprefix("gen_ai.").removesuffix(".message")) in _ROLES:
-            sent.append({"role": role, **body})
+        if message := message_of_event(name, body):
+            (answered if name == CHOICE else sent).append(message)
     return Call(sent, answered, moment(events[0].get("timeUnixNano")))

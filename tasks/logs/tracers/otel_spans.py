@@ -4,6 +4,7 @@ The messages of a model call are attributes of its span or of an event of it: of
 numbered ones.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,15 +12,17 @@ from tasks.logs.log_kind import NOT_UNDERSTOOD, UNREAD, Part, Recorded
 from tasks.logs.shapes.in_words import Message, call_of
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
 from tasks.logs.tracers.numbered_attributes import numbered_messages, without_messages
-from tasks.logs.tracers.otel_values import attributes_of, messages_with_parts
+from tasks.logs.tracers.otel_values import attributes_of, message_of_event, messages_with_parts
 from tasks.logs.tracers.tool_spans import ToolRun, tool_run, with_tool_runs
 
 TITLE, SPANS_FILES = "Traces of OpenTelemetry", True
 
 _SYSTEM, _SENT, _ANSWERED = "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"
 _ALL = "pydantic_ai.all_messages"
+_EVENTS = ("all_messages_events", "events")
+"""Attributes in which pydantic-ai once listed the events of an agent's run, and of a call."""
 _COMPACTED = "gen_ai.conversation.compacted"
-_MESSAGES = (_SYSTEM, _SENT, _ANSWERED, _ALL)
+_MESSAGES = (_SYSTEM, _SENT, _ANSWERED, _ALL, *_EVENTS)
 _IN_A_TABLE = ("context.", "attributes.")
 """Beginnings of the names of columns."""
 _JUDGED = "gen_ai.evaluation."
@@ -102,7 +105,11 @@ def _call(attributes: dict[str, Any], began: int, remarks: list[str]) -> Call:
     if sent or answered:
         system = [{"role": "system", "content": str(attributes[_SYSTEM])}] if _SYSTEM in attributes else []
         return Call([*system, *sent], answered, began, attributes.get(_COMPACTED) is True)
-    if whole := _read(attributes.get(_ALL), remarks) or numbered_messages(attributes):
+    if (
+        whole := _read(attributes.get(_ALL), remarks)
+        or _of_events(attributes, remarks)
+        or numbered_messages(attributes)
+    ):
         return Call(whole, [], began)
     return Call(*_in_plain_text(attributes), began)
 
@@ -120,6 +127,17 @@ def _in_plain_text(attributes: dict[str, Any]) -> tuple[list[Message], list[Mess
 def _read(messages: Any, remarks: list[str]) -> list[Message]:
     try:
         return messages_with_parts(messages or [])
+    except NOT_UNDERSTOOD:
+        remarks.append(UNREAD)
+        return []
+
+
+def _of_events(attributes: dict[str, Any], remarks: list[str]) -> list[Message]:
+    """Return the messages of listed events."""
+    events = next((attributes[name] for name in _EVENTS if isinstance(attributes.get(name), str)), "[]")
+    try:
+        found = (message_of_event(one.get("event.name", ""), one) for one in json.loads(events))
+        return [message for message in found if message]
     except NOT_UNDERSTOOD:
         remarks.append(UNREAD)
         return []

@@ -6,6 +6,10 @@ from typing import Any, cast
 
 from tasks.logs.shapes.in_words import Message, as_text
 
+CHOICE = "gen_ai.choice"
+"""Name of the event that is an answer of a model."""
+_ROLES = ("system", "user", "assistant", "tool")
+
 
 def value_of(typed: dict[str, Any]) -> Any:
     """Return the value in OTLP's `{"stringValue": ...}` and its other types."""
@@ -24,6 +28,19 @@ def attributes_of(given: Any) -> dict[str, Any]:
     if isinstance(given, dict):
         return dict(given)
     return {one["key"]: value_of(one["value"]) for one in given or []}
+
+
+def message_of_event(name: str, body: dict[str, Any]) -> Message | None:
+    """Return the message of an event of the GenAI conventions, with the agent's role if it is an answer; None if it has none.
+
+    Args:
+        name: Name of the event, as `gen_ai.user.message` or `gen_ai.choice`.
+        body: What it says.
+    """
+    if name == CHOICE:
+        return {"role": "assistant", **body.get("message", body)}
+    role = name.removeprefix("gen_ai.").removesuffix(".message")
+    return {"role": role, **body} if role in _ROLES else None
 
 
 def messages_with_parts(messages: Any) -> list[Message]:

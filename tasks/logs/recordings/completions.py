@@ -1,0 +1,45 @@
+"""Conversations as one text, or as a prompt and its completion: what trainers log, as TRL, and what was written out for one."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tasks.logs.log_kind import WHOLE, Part, Recorded
+from tasks.logs.shapes.template_text import turns_in
+from tasks.logs.verdicts import as_number
+
+TITLE, SPANS_FILES = "Conversations in text", False
+
+_TEXTS = ("text", "full_text", "conversation")
+_PARTS = ("prompt", "completion")
+_OF_TRL = (*_PARTS, "step", "advantage")
+"""Columns of TRL's completions; any other is the reward of a function, under its name."""
+
+
+def recognises(record: dict[str, Any]) -> bool:
+    """Return whether a record has a prompt and its completion as texts, or a text that a chat template wrote."""
+    return all(isinstance(record.get(name), str) for name in _PARTS) or bool(turns_in(_text(record)))
+
+
+def parts_of(record: dict[str, Any]) -> list[Part]:
+    """Return the record, which is an episode."""
+    return [(WHOLE, record)]
+
+
+def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
+    """Yield the turns of the text, or what was asked and answered, with TRL's reward if there is one only."""
+    (record,) = parts
+    asked, said = (record.get(name) for name in _PARTS)
+    apart = [{"role": "user", "content": asked}, {"role": "assistant", "content": said}]
+    whole = _text(record) or f"{asked}{said}"
+    fields = {name: value for name, value in record.items() if name not in (*_TEXTS, *_PARTS)}
+    yield Recorded(turns_in(whole) or apart, {**_reward(record), **fields})
+
+
+def _text(record: dict[str, Any]) -> str:
+    return next((record[name] for name in _TEXTS if isinstance(record.get(name), str)), "")
+
+
+def _reward(record: dict[str, Any]) -> dict[str, float]:
+    others = [as_number(value) for name, value in record.items() if name not in _OF_TRL]
+    rewards = [one for one in others if one is not None]
+    return {"reward": rewards[0]} if "advantage" in record and len(rewards) == 1 else {}
