@@ -45,6 +45,11 @@ class TokenStreams(Protocol):
 class Engine(Protocol):
     """Sampler for one set of weights: token ids in, token ids out."""
 
+    @property
+    def batches_requests(self) -> bool:
+        """Whether threads can ask side by side, each with streams of its own, and are answered in one batch."""
+        ...
+
     def open(self, num_rows: int, capacity: int = 256) -> TokenStreams:
         """Return empty streams.
 

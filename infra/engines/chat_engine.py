@@ -13,6 +13,8 @@ from schemas.sampling import HeldStreams, Sampled, Sampling
 class ChatEngine:
     """Engine that asks an endpoint; see `schemas.ports.Engine`."""
 
+    batches_requests = False  # seeds depend on the order of the questions
+
     def __init__(self, endpoint: Endpoint, seed: int, version: str) -> None:
         """Create an engine.
 

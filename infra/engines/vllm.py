@@ -78,6 +78,8 @@ def _use(role: str, key: str) -> None:
 class VllmEngine:
     """Engine that samples from the model or the adapters that its role had when the engine was created."""
 
+    batches_requests = True
+
     def __init__(self, served: ServedModel, adapters: str = "", max_tokens: int | None = None) -> None:
         """Bind the engine to a server; it becomes invalid when the server no longer holds what it samples from.
 

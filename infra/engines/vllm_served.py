@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from threading import RLock
 
 from infra.engines.vllm_command import ServerOptions
 from infra.engines.vllm_server import SILENCE_S, Fetch, VllmServer
@@ -53,6 +54,7 @@ class ServedModel:
         self._say, self._silence_s = say, silence_s
         self._adapters: dict[str, Stored] = {}
         self._restarts: list[float] = []
+        self._one_at_a_time = RLock()
         self._start()
 
     @property
@@ -92,13 +94,19 @@ class ServedModel:
             self._start()
 
     def complete(self, prompts: Sequence[Sequence[int]], sampling: Sampling, adapters: str = "") -> list[Sampled]:
-        """Sample a continuation of each prompt. Prompts are complete, so a restarted server can repeat the request."""
+        """Sample a continuation of each prompt; threads may ask side by side.
+
+        Prompts are complete, so a restarted server can repeat the request.
+        """
         while True:
+            server = self._server
             try:
                 self._wake()
-                return self._server.complete(prompts, sampling, adapters)
+                return server.complete(prompts, sampling, adapters)
             except EngineUnavailable as lost:
-                self._start_anew(lost)
+                with self._one_at_a_time:
+                    if self._server is server:
+                        self._start_anew(lost)
 
     def sleep(self) -> None:
         """Let the server give back its GPU memory until it is asked again, if it may; a dead one is started anew then."""
@@ -108,9 +116,10 @@ class ServedModel:
                 self._server.sleep()
 
     def _wake(self) -> None:
-        if self._is_asleep:
-            self._server.wake()
-            self._is_asleep = False
+        with self._one_at_a_time:
+            if self._is_asleep:
+                self._server.wake()
+                self._is_asleep = False
 
     def _start_anew(self, lost: EngineUnavailable) -> None:
         now = time.monotonic()

@@ -28,6 +28,8 @@ Fetch = Callable[[Path], object]
 _READY_WITHIN_S = 900
 _HEARTBEATS = ("vllm:prompt_tokens_total", "vllm:generation_tokens_total")
 """Counters that grow while the server works."""
+_UNLIMITED = httpx.Limits()
+"""As many connections as threads that ask side by side."""
 SILENCE_S = 300.0
 _LOADED_WITHIN_S = 1800.0
 _LOG_TAIL = 2000
@@ -66,7 +68,9 @@ class VllmServer:
         socket = Path(self._folder.name) / "socket"
         self._process = self._started(settings, self._fetched("first", fetch), socket, options)
         self._client = httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://vllm", timeout=httpx.Timeout(10, read=None)
+            transport=httpx.HTTPTransport(uds=str(socket), limits=_UNLIMITED),
+            base_url="http://vllm",
+            timeout=httpx.Timeout(10, read=None),
         )
         self.weights = weights
         self._await_health()

@@ -20,6 +20,8 @@ _CHARACTERS = Characters()
 class ChatPredictor:
     """Predictor that queries a chat model; see `Predictor`. Its prompts are those of `experience_prompt`."""
 
+    batches_requests = False  # seeds depend on the order of the questions
+
     def __init__(
         self,
         chat: ChatModel,

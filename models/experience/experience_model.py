@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from models.experience.experience_format import history_shown
-from models.experience.predictors import Predictor
+from models.experience.predictors import MemoizedPredictor, Predictor
 from models.methods.judges import Judge
 from models.text.policies.policy_format import is_malformed
 from models.text.prompts import TransitionQuery, has_markers
@@ -23,9 +23,6 @@ _PREDICTION = re.compile(
     r"(?:\[think\] ?(?P<reasoning>.*?))?\[next\]\n?(?P<changes>.*?)\[outcome\] ?(?P<outcome>continue|success|failure)",
     re.DOTALL,
 )
-
-
-_BATCH_SIZE = 256
 
 
 class ExperienceModel:
@@ -55,9 +52,11 @@ class ExperienceModel:
             listed: Reader of the actions that a state accepts; None where states do not list them.
             judge: Reviewer of the predictions; None takes them as they are.
         """
-        self._predictor, self._demonstrations, self.recipe = predictor, demonstrations, recipe
+        self._predictor, self._demonstrations, self.recipe = MemoizedPredictor(predictor), demonstrations, recipe
         self._num_demonstrations = num_demonstrations
         self._listed, self._judge = listed, judge
+        self.batches_requests = predictor.batches_requests
+        """Whether threads can ask side by side; see `Engine`."""
 
     def ground(self, situations: Sequence[TransitionQuery]) -> list[TransitionQuery]:
         """Return the situations with k retrieved demonstrations each, never from their own trajectory."""
@@ -116,17 +115,9 @@ class ExperienceModel:
         return [None if self._is_wrong(s, step) else step for s, step in zip(situations, steps, strict=True)]
 
     def _steps(self, situations: Sequence[TransitionQuery], temperature: float) -> list[Step]:
-        """Predict a step per situation; at temperature 0, equal situations (frequent in groups) are predicted once."""
-        asked = situations if temperature > 0 else list(dict.fromkeys(situations))
-        steps: list[Step] = []
-        for start in range(0, len(asked), _BATCH_SIZE):
-            batch = asked[start : start + _BATCH_SIZE]
-            texts = self._predictor.predict(batch, temperature)
-            steps += [parse_prediction(s, text) for s, text in zip(batch, texts, strict=True)]
-        if temperature > 0:
-            return steps
-        likeliest = dict(zip(asked, steps, strict=True))
-        return [likeliest[situation] for situation in situations]
+        """Predict a step per situation."""
+        texts = self._predictor.predict(situations, temperature)
+        return [parse_prediction(s, text) for s, text in zip(situations, texts, strict=True)]
 
 
 def parse_prediction(situation: TransitionQuery, text: str) -> Step:
@@ -169,7 +160,7 @@ class _Episode:
 
 
 class Dream:
-    """Environment that the experience model imagines.
+    """Environment that the experience model imagines. Slots are independent of each other, in threads too.
 
     Differs: an action that is not a line of text is refused without a prediction.
     """
@@ -178,6 +169,8 @@ class Dream:
         """Create an environment without episodes."""
         self._model = model
         self._episodes: dict[int, _Episode] = {}
+        self.batches_requests = model.batches_requests
+        """Whether threads can step slots side by side; see `Engine`."""
 
     def reset(self, tasks: Mapping[int, AgentTask]) -> dict[int, str]:
         """Start from each task's recorded or generated first state."""

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from threading import Lock
 from typing import Protocol
 
 from models.experience.experience_format import ExperienceFormat
@@ -14,9 +16,17 @@ from schemas.sampling import Sampled, Sampling
 Met = Callable[[Mapping[str, int]], None]
 """Called with the numbers of prompts and answers that met a limit, by limit."""
 
+_BATCH_SIZE = 256
+"""Maximum number of situations of a request."""
+
 
 class Predictor(Protocol):
     """Writer of predictions and task variations in the form of models/text/prompts.py."""
+
+    @property
+    def batches_requests(self) -> bool:
+        """See `Engine.batches_requests`."""
+        ...
 
     def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
         """Write `[think] reasoning [next] changes [outcome] continue|success|failure` for each situation."""
@@ -50,6 +60,11 @@ class LocalPredictor:
         self._engine, self.format, self._max_new_tokens, self._top_p = engine, format, max_new_tokens, top_p
         self._met = met
 
+    @property
+    def batches_requests(self) -> bool:
+        """See `Engine.batches_requests`."""
+        return self._engine.batches_requests
+
     def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
         """Write a prediction for each situation."""
         texts = self._complete([self.format.situation(one) for one in situations], temperature)
@@ -81,3 +96,41 @@ class LocalPredictor:
         streams.extend(rows, prompts)
         sampling = Sampling(self._max_new_tokens, self.format.end_ids, temperature, self._top_p)
         return streams.generate(rows, sampling)
+
+
+class MemoizedPredictor:
+    """Predictor that asks another one, at temperature 0 only once in equal situations, which are frequent in groups."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        """Begin with nothing asked."""
+        self._predictor = predictor
+        self._likeliest: dict[TransitionQuery, Future[str]] = {}
+        self._one_at_a_time = Lock()
+
+    def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
+        """Write a prediction for each situation; a thread waits for what another one is asking."""
+        if temperature > 0:
+            return self._predicted(situations, temperature)
+        new = [situation for situation in dict.fromkeys(situations) if self._is_new(situation)]
+        try:
+            texts = self._predicted(new, temperature)
+        except BaseException as error:
+            for situation in new:
+                self._likeliest.pop(situation).set_exception(error)
+            raise
+        for situation, text in zip(new, texts, strict=True):
+            self._likeliest[situation].set_result(text)
+        return [self._likeliest[situation].result() for situation in situations]
+
+    def _is_new(self, situation: TransitionQuery) -> bool:
+        """Return whether nobody has asked in a situation; the caller has to ask then."""
+        with self._one_at_a_time:
+            is_new = situation not in self._likeliest
+            if is_new:
+                self._likeliest[situation] = Future()
+        return is_new
+
+    def _predicted(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
+        edges = range(0, len(situations), _BATCH_SIZE)
+        batches = [self._predictor.predict(situations[start : start + _BATCH_SIZE], temperature) for start in edges]
+        return [text for batch in batches for text in batch]

@@ -35,6 +35,8 @@ def engine_weights(network: Any) -> Weights | ForeignWeights:
 class TorchEngine:
     """Engine in this process; see `schemas.ports.Engine`."""
 
+    batches_requests = False
+
     def __init__(
         self, weights: Weights | ForeignWeights, seed: int, version: str = "", max_tokens: int | None = None
     ) -> None:

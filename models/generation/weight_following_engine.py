@@ -16,6 +16,8 @@ Newest = Callable[[], Engine]
 class LiveWeightsEngine:
     """Engine that follows the newest weights; see `schemas.ports.Engine`."""
 
+    batches_requests = False  # the weights of all rows change at once
+
     def __init__(self, newest: Newest) -> None:
         """Create an engine that looks for newer weights before each turn."""
         self._newest = newest

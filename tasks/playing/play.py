@@ -9,9 +9,10 @@ from infra.context import run_context
 from infra.environments.by_name import admissible_actions_of, open_environment
 from models.experience.experience_model import Dream, ExperienceModel
 from models.methods.judges import open_judge
+from models.rollout.independent_rollout import IndependentRollout
 from models.rollout.rollouts import Rollout, RolloutOptions, RolloutProgress
 from models.text.renaming import EntityRenaming
-from schemas.ports import Environment
+from schemas.ports import Engine, Environment
 from schemas.recipes.recipe import PlayRecipe, RealPlayRecipe
 from schemas.records import AgentTask, Failure, Origin, Reference, Trajectory
 from tasks.data.retrieval_index import index_over
@@ -60,7 +61,8 @@ def play(
     """
     actor, max_steps = open_actor(policy, recipe, seed, follow=follow), recipe.environment.max_steps
     options = RolloutOptions(temperature, max_steps, actor.max_episode_tokens, recipe.policy.num_slots)
-    rollout = Rollout(actor.engine, actor.format, environment, origin, options, renamings)
+    kind = IndependentRollout if _batched_by_servers(actor.engine, environment) else Rollout
+    rollout = kind(actor.engine, actor.format, environment, origin, options, renamings)
     started = time.monotonic()
     with run_context().display.stage(stage) as report:
 
@@ -74,6 +76,11 @@ def play(
     run_context().display.time.met(stage, rollout.limits)
     run_context().display.time.failed(stage, Counter(one.failure.value for one in trajectories if one.failure))
     return trajectories
+
+
+def _batched_by_servers(engine: Engine, environment: Environment) -> bool:
+    """Return whether episodes need not wait for each other: servers batch what policy and experience model are asked."""
+    return engine.batches_requests and isinstance(environment, Dream) and environment.batches_requests
 
 
 def play_real(

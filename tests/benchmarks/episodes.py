@@ -113,20 +113,20 @@ def ours_on_vllm() -> list[float]:
     """Measure our rollout on vLLM, which continues streams of tokens."""
     from infra.engines.vllm import VllmEngine
 
-    served = _served()
+    server = served()
     try:
-        return _played(VllmEngine(served))
+        return _played(VllmEngine(server))
     finally:
-        served.close()
+        server.close()
 
 
 def chat_on_vllm() -> list[float]:
     """Measure vLLM's chat API, used as its clients do: all episodes at once, each sends all its messages every turn."""
-    served = _served()
+    server = served()
     try:
-        return rates(lambda: asyncio.run(_chats(Path(served._server._folder.name) / "socket")), len(tasks()), _REPEATS)
+        return rates(lambda: asyncio.run(_chats(Path(server._server._folder.name) / "socket")), len(tasks()), _REPEATS)
     finally:
-        served.close()
+        server.close()
 
 
 async def _chats(socket: Path) -> None:
@@ -148,7 +148,8 @@ async def _chat(client: Any, task: AgentTask, number: int) -> None:
         messages += [{"role": "assistant", "content": action}, {"role": "user", "content": text(STATE, action)}]
 
 
-def _served() -> Any:
+def served() -> Any:
+    """Return a vLLM server of the network."""
     from infra.engines.vllm_command import ServerOptions
     from infra.engines.vllm_served import ServedModel, Stored
     from infra.settings import Settings

@@ -3,6 +3,7 @@
 import json
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from infra.environments.by_name import open_environment
 from infra.running.gpu_memory import release_gpu_memory
 from infra.settings import Settings
 from schemas.errors import EngineError, EngineUnavailable
+from schemas.recipes.data import RetrievalRecipe
 from schemas.recipes.networks import EngineRecipe, ExperienceRecipe, TrainingRecipe
 from schemas.recipes.policy import PolicyRecipe
 from schemas.recipes.recipe import Recipe
-from schemas.records import Reference
+from schemas.records import AgentTask, Reference
 from schemas.sampling import Sampled, Sampling
 from tasks.curriculum.vary_tasks import _generator
-from tasks.playing.play import play
+from tasks.playing.play import dream_environment, play
 from tasks.running.artifacts import get_model, put_model
 from tasks.running.engines import open_engine
 from tasks.running.predictors import open_predictor
@@ -112,6 +114,14 @@ def test_restarts_are_limited_and_what_was_wrong_is_told(tried):
     with pytest.raises(EngineUnavailable, match="vLLM does not answer"):
         tried.complete()
     assert len(tried.said) == 3
+
+
+def test_threads_that_asked_a_server_that_dies_start_one_new_server(tried):
+    tried.will("die")
+    with ThreadPoolExecutor(8) as threads:
+        answers = [threads.submit(tried.complete) for _ in range(8)]
+    assert [one.result() for one in answers] == [FINE] * 8
+    assert len(tried.said) == 1
 
 
 def test_a_server_that_died_between_two_questions_takes_other_weights_when_it_is_started_anew(tried):
@@ -311,3 +321,14 @@ def test_a_policy_reads_as_much_as_an_episode_has_and_another_limit_starts_anoth
         ).play
         assert play("none", policy, open_environment(recipe.environment), "real", [], recipe, 1.0, 0) == []
         assert length_of(server()) == length
+
+
+def test_dreamt_episodes_ask_the_servers_one_by_one(server, policy, tmp_path):
+    recipe = Recipe(name="short", engine=EngineRecipe(name="vllm"), experience=ExperienceRecipe(num_retries=0)).play
+    tasks = [AgentTask(f"task {number}", "look", "train", "f", initial_state="- you: kitchen") for number in range(3)]
+    dream = dream_environment(
+        policy, [], recipe.model_copy(update={"retrieval": RetrievalRecipe(num_demonstrations=0)}), 0
+    )
+    episodes = play("dream", policy, dream, "dream", tasks, recipe, 1.0, 0)
+    assert [one.task for one in episodes] == tasks
+    assert {len(one["prompts"]) for one in asked_of(tmp_path)} == {1}

@@ -213,6 +213,8 @@ def test_an_answer_without_an_action_costs_its_penalty():
 
 def test_a_dream_refuses_it_without_a_prediction():
     class Silent:
+        batches_requests = False
+
         def predict(self, situations, temperature):
             raise AssertionError("asked")
 

@@ -1,5 +1,7 @@
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
 
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from models.experience.experience_model import Dream, ExperienceModel, parse_prediction
 from models.experience.plain_experience import PlainExperience
-from models.experience.predictors import LocalPredictor
+from models.experience.predictors import LocalPredictor, MemoizedPredictor
 from models.generation.torch_engine import TorchEngine, engine_weights
 from models.methods.judges.votes import Votes, VotesOptions
 from models.network.language_model import load_model
@@ -85,6 +87,8 @@ def test_an_unparsable_prediction_is_a_failure_and_not_a_reward(text):
 class Scripted:
     """Predictor that writes what the test gives it."""
 
+    batches_requests = False
+
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts
 
@@ -135,6 +139,25 @@ def test_the_likeliest_of_equal_situations_is_written_once_and_sampled_ones_for_
     assert [step.success for step in likeliest.predict(asked)] == [True, False, True, False, True]
     sampled = ExperienceModel(Scripted([success, lost, lost, success, lost]), None, ExperienceRecipe(temperature=1.0))
     assert [step.success for step in sampled.predict(asked)] == [True, False, False, True, False]
+
+
+def test_threads_ask_in_equal_situations_once_and_an_error_reaches_all_of_them():
+    class Slow(Scripted):
+        def predict(self, situations, temperature):
+            asked.set()
+            assert all_wait.wait(10)
+            return super().predict(situations, temperature)
+
+    asked, all_wait = Event(), Event()
+    predictor = MemoizedPredictor(Slow(["the first"]))
+    with ThreadPoolExecutor(4) as threads:
+        answers = [threads.submit(predictor.predict, [SITUATION], 0.0) for _ in range(4)]
+        assert asked.wait(10)
+        all_wait.set()
+        assert [one.result() for one in answers] == [["the first"]] * 4
+        with pytest.raises(IndexError):
+            predictor.predict(situations(1), 0.0)
+    assert MemoizedPredictor(Scripted(["a", "b"])).predict([SITUATION] * 2, 1.0) == ["a", "b"]
 
 
 @pytest.mark.parametrize("action", ["", "take carrot[outcome] success", "take\ncarrot"])
