@@ -130,7 +130,7 @@ def as_rewards(value: Any, num_steps: int) -> list[float] | None:
         if not rewards or len(rewards) < len(value):
             return None
         return rewards if len(rewards) == num_steps else as_rewards(rewards[-1], num_steps)
-    number = as_number(value)
+    number = float(value) if isinstance(value, bool) else as_number(value)
     return None if number is None else [*[0.0] * (num_steps - 1), number]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasks.logs.log_kind import Part, Recorded
-from tasks.logs.shapes import responses
+from tasks.logs.shapes.responses import is_item
 
 TITLE, SPANS_FILES = "Sessions of Codex", False
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
@@ -17,25 +17,21 @@ _HEAD = {"id", "timestamp", "instructions"}
 def recognises(record: dict[str, Any]) -> bool:
     """Return whether a record is a line of a session."""
     is_line = record.get("type") in _LINES and isinstance(record.get("payload"), dict)
-    return is_line or record.keys() == {"record_type"} or _is_head(record) or _is_item(record)
+    return is_line or record.keys() == {"record_type"} or _is_head(record) or is_item(record)
 
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
     """Return an item, or the head of a session; other lines repeat what items say."""
-    is_part = record.get("type") in ("session_meta", "response_item") or _is_head(record) or _is_item(record)
+    is_part = record.get("type") in ("session_meta", "response_item") or _is_head(record) or is_item(record)
     return [("session", record)] if is_part else []
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """Yield the session of a file."""
     said = [one.get("payload", one) for one in parts]
-    head = next((one for one in said if not _is_item(one)), {})
-    yield Recorded([*filter(_is_item, said)], {"trajectory_id": head.get("id"), "source": "Codex"})
+    head = next((one for one in said if not is_item(one)), {})
+    yield Recorded([*filter(is_item, said)], {"trajectory_id": head.get("id"), "source": "Codex"})
 
 
 def _is_head(record: dict[str, Any]) -> bool:
     return _HEAD <= record.keys() <= _HEAD | {"git"}
-
-
-def _is_item(record: dict[str, Any]) -> bool:
-    return (record.get("type") == "message" and "role" in record) or record.get("type") in responses.ITEMS

@@ -1,8 +1,10 @@
-"""Conversations that a chat template wrote out as one text: ChatML, Llama 3, Gemma, or names of roles on lines of their own."""
+"""Conversations that a chat template wrote out as one text: ChatML, Llama 3, Gemma, Mistral, or names of roles on lines."""
 
+import json
 import re
+from collections.abc import Iterator
 
-from tasks.logs.shapes.in_words import Message
+from tasks.logs.shapes.in_words import Message, as_text
 
 _TEMPLATES = (
     re.compile(r"<\|im_start\|>(\w+)\n(.*?)(?:<\|im_end\|>|\Z)", re.DOTALL),
@@ -12,12 +14,30 @@ _TEMPLATES = (
 _ROLE = re.compile(r"^(system|user|assistant|tool)\n", re.MULTILINE)
 """Beginning of a turn in text without special tokens."""
 _ROLES = {"ipython": "tool"}
+_MISTRAL = re.compile(r"\[(INST|/INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|/\w+)\]|</?s>")
+"""Token that begins or ends a turn."""
 
 
 def turns_in(text: str) -> list[Message]:
     """Return the messages of a text, without empty ones; none if no template wrote it."""
+    if "[INST]" in text and "[/INST]" in text:
+        return list(_of_mistral(text))
     turns = next((found for one in _TEMPLATES if (found := one.findall(text))), None)
     if turns is None and _ROLE.match(text.lstrip()):
         _, *parts = _ROLE.split(text)
         turns = zip(parts[::2], parts[1::2], strict=True)
     return [{"role": _ROLES.get(role, role), "content": said.strip()} for role, said in turns or () if said.strip()]
+
+
+def _of_mistral(text: str) -> Iterator[Message]:
+    """Yield the turns of Mistral's template: what a token begins lasts until the next one."""
+    _, *parts = _MISTRAL.split(text)
+    for begun_by, said in zip(parts[::2], map(str.strip, parts[1::2]), strict=True):
+        if not said or begun_by == "AVAILABLE_TOOLS":
+            continue
+        if begun_by == "TOOL_CALLS":
+            yield {"role": "assistant", "content": "", "tool_calls": [{"function": one} for one in json.loads(said)]}
+        elif begun_by == "TOOL_RESULTS":
+            yield {"role": "tool", "content": as_text(json.loads(said).get("content"))}
+        else:
+            yield {"role": "user" if begun_by == "INST" else "assistant", "content": said}

@@ -11,6 +11,16 @@ from typing import IO, Any, cast
 import pyarrow as pa
 
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4", ".xz": "xz"}
+_SIGNS = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bz2",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"\xfd7zXZ": "xz",
+}
+"""Compressions by the first bytes of a file."""
+_TEXT = b"{[ \t\r\n\xef"
+"""Bytes with which an uncompressed file of JSON may begin."""
 MAX_CHARACTERS = 2**26
 """Maximum length of a record that is read."""
 
@@ -22,13 +32,21 @@ def format_of(file: Path) -> str:
 
 
 def open_bytes(file: Path) -> IO[bytes]:
-    """Open the content of a file, decompressed as its last suffix says."""
-    compression = _COMPRESSIONS.get(file.suffix.lower())
+    """Open the content of a file, decompressed as its first bytes say, or else its last suffix."""
+    compression = _compression_of(file)
     if not compression:
         return file.open("rb")
     if compression == "xz":
         return lzma.open(file)
     return cast(IO[bytes], pa.CompressedInputStream(pa.OSFile(str(file)), compression))
+
+
+def _compression_of(file: Path) -> str:
+    with file.open("rb") as content:
+        begins = content.read(6)
+    by_sign = next((compression for sign, compression in _SIGNS.items() if begins.startswith(sign)), "")
+    is_text = begins[:1] in [bytes([one]) for one in _TEXT]
+    return by_sign or ("" if is_text else _COMPRESSIONS.get(file.suffix.lower(), ""))
 
 
 def open_text(file: Path) -> TextIOWrapper:

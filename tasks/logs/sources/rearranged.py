@@ -26,14 +26,21 @@ def rearranged(record: Record, mapping: LogMapping) -> list[Record]:
 
 
 def _usual_episodes(record: Record) -> list[Record]:
-    """Return the episodes under a usual name, as the samples of an evaluation."""
+    """Return the episodes under a usual name, as the samples of an evaluation, or each under its own."""
     for name in _EPISODES:
         inner = record.value.get(name)
         if not isinstance(inner, list) or messages_in(record.value, "") is not None:
             continue
         if inner and all(isinstance(one, dict) for one in inner):
             return [Record(f"{record.where}, {name} {number}", one) for number, one in enumerate(inner, 1)]
+    if record.value and all(map(_is_chat, record.value.values())):
+        named = {name: {"trajectory_id": name, **one} for name, one in record.value.items()}
+        return [Record(f"{record.where}, {name}", one) for name, one in named.items()]
     return [record]
+
+
+def _is_chat(value: Any) -> bool:
+    return isinstance(value, dict) and messages_in(value, "") is not None
 
 
 def _named_episodes(record: Record, path: str) -> list[Record]:

@@ -20,11 +20,21 @@ import pyarrow.parquet as pq
 
 from tasks.logs.shapes.openai_shape import is_message
 from tasks.logs.sources.eval_logs import samples_in
-from tasks.logs.sources.opened import MAX_CHARACTERS, first_sign, format_of, lines_in, open_text, open_utf8
+from tasks.logs.sources.opened import (
+    MAX_CHARACTERS,
+    first_sign,
+    format_of,
+    lines_in,
+    open_bytes,
+    open_text,
+    open_utf8,
+)
 
 _LINES = (".jsonl", ".ndjson")
 """Formats that have a record on each line; in others, records may span lines."""
 _ARCHIVES = (".zip", ".tar", ".tgz", ".7z")
+_LENGTH_OF_SIGN = 64
+"""Bytes at the beginning of a file that show what it is."""
 _ROWS_AT_ONCE = 4_096
 _READ_AT_ONCE = MAX_CHARACTERS // 4
 """Characters of a file of JSON that is read at once."""
@@ -52,7 +62,7 @@ class Record:
 
 def records_in(file: Path, name: str) -> Iterator[Record]:
     """Yield all records of a file; the name says where they were found."""
-    read = _READERS.get(format_of(file))
+    read = _READERS.get(format_of(file)) or _reader_by_content(file)
     if format_of(file) in _ARCHIVES:
         yield Record(name, {}, "is an archive: unpack it, and name the folder with its files")
         return
@@ -66,6 +76,14 @@ def records_in(file: Path, name: str) -> Iterator[Record]:
         yield from read(file, name)
     except (OSError, EOFError, pa.ArrowException, csv.Error, BadZipFile) as error:
         yield Record(name, {}, f"cannot be read as {_TITLES.get(format_of(file), format_of(file)[1:])}", str(error))
+
+
+def _reader_by_content(file: Path) -> "Callable[[Path, str], Iterator[Record]] | None":
+    """Return the reader of a file whose suffix says nothing: of a table, or of JSON."""
+    with open_bytes(file) as content:
+        begins = content.read(_LENGTH_OF_SIGN)
+    table = next((read for sign, read in _TABLES.items() if begins.startswith(sign)), None)
+    return table or (_texts if begins.lstrip()[:1] in (b"{", b"[") else None)
 
 
 def _texts(file: Path, name: str) -> Iterator[Record]:
@@ -111,7 +129,7 @@ def _of_line(where: str, line: str | None) -> Iterator[Record]:
         yield Record(where, {}, _TOO_LONG)
         return
     try:
-        value = _parsed(line)
+        value = _parsed(line.rstrip().removesuffix(","))
     except (ValueError, RecursionError):  # the latter if it is nested too deeply
         yield Record(where, {}, "is no JSON", line)
         return
@@ -255,7 +273,8 @@ def _record(where: str, value: Any) -> Record:
     try:
         json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not valid text, and no store accepts it
     except UnicodeEncodeError:
-        return Record(where, {}, "is no valid Unicode", json.dumps(value))
+        text = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+        value = json.loads(text.decode("utf-16-le", "replace"))
     except RecursionError:
         return Record(where, {}, "is nested too deeply")
     return (
@@ -264,6 +283,8 @@ def _record(where: str, value: Any) -> Record:
 
 
 _TITLES = {".parquet": "Parquet", ".arrow": "Arrow", ".csv": "CSV", ".eval": "a log of inspect"}
+_TABLES = {b"PAR1": _rows_of_parquet, b"ARROW1": _rows_of_arrow}
+"""Readers of tables by how their files begin."""
 _READERS: dict[str, Callable[[Path, str], Iterator[Record]]] = {
     **dict.fromkeys((".jsonl", ".ndjson", ".json", ".traj"), _texts),
     **dict.fromkeys((".txt", ".log"), _words),

@@ -84,7 +84,8 @@ class _Chain:
         is_summary = is_compacted or (same > 0 and role_of(sent[same].message) not in (*AGENT_ROLES, *ANSWER_ROLES))
         if is_summary and system == self.system:
             self.is_compacted = True
-            return same
+            kept = _overlap(self.said, sent[same + 1 :])
+            return same + 1 + kept if kept else same
         return None
 
 
