@@ -1,5 +1,5 @@
 """Import of other systems' agent logs as logged transitions.
 
-files.py reads records, spans.py groups spans by trace, traces.py and messages.py find conversations, transitions.py
-produces rows, convert.py writes them.
+sources/ reads records, tracers/, recordings/ and messages.py find conversations in them, transitions.py produces rows,
+convert.py writes them.
 """

@@ -28,6 +28,7 @@ _BREAK = "\n"
 THE_END = "the episode ends"
 """Observation after a last action without an answer."""
 EMPTY, GREETING = "messages of the agent without content, which were left out", "greetings, which are no actions"
+DEMONSTRATIONS = "messages of demonstrations, which were left out"
 PARTS = "parts that are no text, as images, which became marks"
 
 
@@ -100,10 +101,12 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
     Raises:
         ValueError: there are no turns, or a role or a message is not understood.
     """
-    counting = in_openai_shape([one for one in messages if role_of(one) not in SYSTEM_ROLES][mapping.skip :])
+    played = [one for one in messages if not one.get("is_demo")]
+    counting = in_openai_shape([one for one in played if role_of(one) not in SYSTEM_ROLES][mapping.skip :])
     if not mapping.action and _names_its_actions(counting, mapping):
         mapping = mapping.model_copy(update={"action": USUAL_ACTION})
     turns = _Turns(mapping)
+    turns.remarks += [DEMONSTRATIONS] if len(played) < len(messages) else []
     for number, message in enumerate(counting, mapping.skip + 1):
         role = role_of(message)
         if role in SYSTEM_ROLES:

@@ -16,17 +16,27 @@ from tasks.logs.recordings import (
     exchanges,
     mind2web,
     openhands,
+    openhands_sdk,
     react,
     smolagents,
     steps,
-    verl,
 )
-from tasks.logs.tracers import langfuse, langfuse_tables, langsmith, mlflow, openai_agents, otel_logs, otel_spans
+from tasks.logs.tracers import (
+    jaeger,
+    langfuse,
+    langfuse_tables,
+    langsmith,
+    mlflow,
+    openai_agents,
+    otel_logs,
+    otel_spans,
+)
 
 GROUP = "dreamgym.log_kinds"
 TRANSITIONS, CHAT = "transitions", "chat"
 _OURS: dict[str, LogKind] = {
     "langfuse-tables": langfuse_tables,  # before spans, which are known by nothing but the name of their trace's id
+    "jaeger": jaeger,
     "otel": otel_spans,
     "otel-logs": otel_logs,
     "mlflow": mlflow,
@@ -36,11 +46,11 @@ _OURS: dict[str, LogKind] = {
     "claude-code": claude_code,
     "codex": codex,
     "openhands": openhands,
+    "openhands-sdk": openhands_sdk,
     "atif": atif,
     "browser-use": browser_use,
     "mind2web": mind2web,
     "smolagents": smolagents,
-    "verl": verl,
     "exchanges": exchanges,
     "completions": completions,
     "steps": steps,

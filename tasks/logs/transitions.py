@@ -22,7 +22,7 @@ from tasks.logs.sources.records import RAW_CHARACTERS, Record, records_in
 from tasks.logs.verdicts import verdict_on
 
 _NAMES = ("id", "item_id", "instance_id", "conversation_id", "gen_ai.conversation.id")
-_INSTRUCTIONS = ("info.task.instruction", "goal", "info.goal", "confirmed_task")
+_INSTRUCTIONS = ("info.task.instruction", "goal", "info.goal", "confirmed_task", "utterances")
 
 
 @dataclass(frozen=True, slots=True)

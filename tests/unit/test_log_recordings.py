@@ -112,6 +112,17 @@ PRINTED = [
     ),
     {"type": "result", "session_id": "s1", "result": "It is on C4."},
 ]
+SDK = [
+    {"kind": "SystemPromptEvent", "source": "agent", "system_prompt": {"type": "text", "text": "rules"}},
+    {"kind": "MessageEvent", "source": "user", "llm_message": {"role": "user", "content": [{"type": "text", "text": "Find it."}]}},
+    {
+        **{"kind": "ActionEvent", "source": "agent", "thought": [{"type": "text", "text": "I look."}]},
+        "tool_call": {"id": "c", "name": "find", "arguments": '{"title": "Blue"}'},
+    },
+    {"kind": "ObservationEvent", "source": "environment", "observation": {"content": [{"type": "text", "text": "shelf C4"}]}},
+    {"kind": "ConversationStateUpdateEvent", "source": "environment", "key": "status", "value": "running"},
+    {"kind": "MessageEvent", "source": "agent", "llm_message": {"role": "assistant", "content": "It is on C4."}},
+]  # fmt: skip
 SMOLAGENTS_STEPS = [
     {"task": "Find it.", "task_images": None},
     {"plan": "1. Look.", "model_output_message": {"role": "assistant", "content": "1. Look."}},
@@ -143,6 +154,7 @@ def actions(one: Episode) -> list[str]:
         (OPENHANDS, "events", "openhands"),
         ([{"instance_id": "i1", "history": OPENHANDS}], "i1", "openhands"),
         ([{"instance_id": "i1", "history": [OPENHANDS[:2], OPENHANDS[2:4], OPENHANDS[4:]]}], "i1", "openhands"),
+        (SDK, "events", "openhands_sdk"),
         ([ATIF], "s1", "atif"),
         ([SMOLAGENTS | {"trajectory_id": "s1"}], "s1", "smolagents"),
         (SMOLAGENTS_STEPS, "memory", "smolagents"),
@@ -170,12 +182,33 @@ def test_every_session_is_the_same_episode(tmp_path, records, name, kind):
 )
 def test_generations_of_verl_are_turns_with_a_score(tmp_path, written, generated):
     (one,) = episodes(tmp_path, [{"input": written, "output": generated, "score": 0.5, "gts": "C4", "step": 3}])
-    assert one.kind == "verl"
+    assert one.kind == "completions"
     assert actions(one) == ["I look.", "It is on C4."]
     assert [row["reward"] for row in one.rows] == [0.0, 0.5]
     assert one.rows[-1]["instruction"] == "Find it."
     (plain,) = episodes(tmp_path, [{"input": "2 + 2 =", "output": "4", "score": 1, "step": 3}])
     assert (actions(plain), plain.rows[-1]["success"]) == (["4"], True)
+
+
+def test_calls_in_mistrals_template_are_read(tmp_path):
+    text = (
+        '<s>[AVAILABLE_TOOLS] [{}][/AVAILABLE_TOOLS][INST] Find it.[/INST][TOOL_CALLS] [{"name": "find", "arguments": {}}]</s>'
+        '[TOOL_RESULTS] {"content": {"shelf": "C4"}, "call_id": "1"}[/TOOL_RESULTS] It is on C4.</s>'
+    )
+    (one,) = episodes(tmp_path, [{"id": "a", "text": text, "reward": 1.0}])
+    assert actions(one) == ["find()", "It is on C4."]
+    assert one.rows[1]["state"] == '- line 1: {"shelf": "C4"}'
+
+
+def test_openhands_says_how_it_finished_and_pairs_may_lack_an_observation(tmp_path):
+    null = {"id": -1, "observation": "null", "content": ""}
+    finished = {**OPENHANDS[4], "args": {"outputs": {}, "thought": "It is on C4."}}
+    pairs = [[OPENHANDS[1], null], OPENHANDS[2:4], [finished, null]]
+    (one,) = episodes(tmp_path, [{"instance_id": "i1", "history": pairs, "report": {"resolved": False}}])
+    assert (actions(one), one.rows[-1]["success"]) == (FOUND, False)
+    silent = [*OPENHANDS[:4], {**OPENHANDS[4], "args": {}}]
+    (one,) = episodes(tmp_path, silent, success=True)
+    assert actions(one) == [FOUND[0], "finish()"]
 
 
 WRITTEN = {
@@ -221,6 +254,7 @@ CONTENTS = [{"role": "user", "parts": [{"text": "Find it."}]}]
         ({"request": {"body": {"messages": ASKED}},
           "response": {"status_code": 200, "body": {"role": "assistant", "content": [{"type": "text", "text": "C4"}]}}},
          ["C4"]),
+        ({"input": "Find it.", "output": [{"type": "function_call", "name": "find", "arguments": "{}"}]}, ["find()"]),
     ],
 )  # fmt: skip
 def test_a_request_and_its_response_are_a_conversation(tmp_path, exchange, expected):
@@ -234,6 +268,19 @@ def test_exchanges_of_one_session_are_one_episode(tmp_path):
     second = {"request": {"messages": NOW}, "response": answer, "timestamp": "2026-01-02", "reward": 1}
     (one,) = episodes(tmp_path, [{**part, "session_id": "s1"} for part in (second, first)])
     assert (actions(one), one.rows[-1]["reward"], one.rows[0]["trajectory_id"]) == (["find()", "C4"], 1.0, "s1")
+
+
+def test_responses_that_name_the_one_before_are_one_episode_each_chain(tmp_path):
+    def exchange(number: int, before: str | None, sent: dict, output: dict) -> dict:
+        response = {"id": f"r{number}", "created_at": number, "output": [output], "previous_response_id": before}
+        return {"request": {"input": [sent]}, "response": response}
+
+    call, said = {"type": "function_call", "name": "find", "arguments": "{}"}, {"role": "assistant", "content": "C4"}
+    seen = {"type": "function_call_output", "output": "shelf C4"}
+    some = [exchange(3, "r1", seen, said), exchange(1, None, *ASKED, call), exchange(2, None, *ASKED, said)]
+    first, second = episodes(tmp_path, some, success=True)
+    assert [actions(one) for one in (first, second)] == [["find()", "C4"], ["C4"]]
+    assert [one.rows[0]["trajectory_id"] for one in (first, second)] == ["r1", "r2"]
 
 
 def test_a_message_without_a_parent_follows_the_line_before_it(tmp_path):
@@ -406,6 +453,10 @@ def test_text_of_react_agents_holds_episodes(tmp_path):
     (one,) = episodes(tmp_path, HOTPOT, "b.txt", success=True)
     assert actions(one) == ["Search[tower]", "Finish[Paris]"]
     assert (one.rows[0]["thought"], one.rows[1]["state"]) == ("I search for it.", "- line 1: It is in Paris.")
+    bare = HOTPOT.partition("\n")[2]
+    (one,) = episodes(tmp_path, [{"id": "q", "question": "Where is it?", "trajectory": bare, "success": True}])
+    assert actions(one) == ["Search[tower]", "Finish[Paris]"]
+    assert (one.rows[0]["state"], one.rows[-1]["success"]) == ("- line 1: Where is it?", True)
     right, wrong = (HOTPOT + f"Observation 2: Answer is {verdict}\n" for verdict in ("CORRECT", "INCORRECT"))
     assert [one.rows[-1]["success"] for one in episodes(tmp_path, right + wrong, "c.txt")] == [True, False]
 
@@ -431,6 +482,7 @@ def test_actions_that_are_named_are_taken_and_a_greeting_is_none(tmp_path):
 def test_a_format_that_nobody_knows_is_refused(tmp_path):
     (tmp_path / "a.jsonl").write_text("{}")
     with pytest.raises(
-        DataError, match="format 'csv' of the mapping is not known: there are transitions, chat, langfuse-tables, otel"
+        DataError,
+        match="format 'csv' of the mapping is not known: there are transitions, chat, langfuse-tables, jaeger",
     ):
         list(episodes_in({"a.jsonl": tmp_path / "a.jsonl"}, LogMapping(format="csv")))

@@ -39,6 +39,10 @@ CONTAINERS = {
     "objects over several lines": ("a.json", f"{json.dumps(ONE, indent=2)}\n{json.dumps(TWO, indent=2)}".encode()),
     "gzip": ("a.jsonl.gz", gzip.compress(LINES.encode())),
     "bzip2": ("a.json.bz2", bz2.compress(PRETTY.encode())),
+    "gzip without a suffix": ("a.jsonl", gzip.compress(LINES.encode())),
+    "a suffix of gzip alone": ("a.jsonl.gz", LINES.encode()),
+    "a suffix that says nothing": ("a.data", LINES.encode()),
+    "commas at the ends of lines": ("a.jsonl", LINES.replace("}\n", "},\n").encode()),
     "xz": ("a.json.xz", lzma.compress(PRETTY.encode())),
     "gzip in capitals": ("a.JSON.GZ", gzip.compress(PRETTY.encode())),
     "mark of UTF-8, lines": ("a.jsonl", b"\xef\xbb\xbf" + LINES.encode()),
@@ -76,6 +80,8 @@ def test_tables_of_arrow_and_parquet_give_rows_without_the_nulls_that_pad_them(t
         writer.write_table(table)
     pq.write_table(table, tmp_path / "a.parquet")
     for name in ("a.arrow", "a.parquet"):
+        (tmp_path / f"{name}.data").write_bytes((tmp_path / name).read_bytes())
+    for name in ("a.arrow", "a.parquet", *(("a.arrow.data",) if kind == "file" else ()), "a.parquet.data"):
         found = [one.value for one in records_in(tmp_path / name, name)]
         assert found == [{"id": 1, "call": {"a": 1}}, {"id": None, "call": {"b": [{"d": 2}]}}]
 
@@ -122,6 +128,7 @@ def test_what_comes_before_a_break_is_read(tmp_path):
     assert read(tmp_path, "b.jsonl", b'{"id": 1}\n{"id": \n{"id": 3}\n') == [{"id": 1}, "is no JSON", {"id": 3}]
     assert read(tmp_path, "c.jsonl.gz", gzip.compress(b'{"id": 1}\n' * 9)[:-9])[-1].startswith("cannot be read")
     assert read(tmp_path, "d.json.gz", b"not compressed") == ["cannot be read as json"]
+    assert read(tmp_path, "f.jsonl", b'{"text": "a\\ud83db"}') == [{"text": "a\N{REPLACEMENT CHARACTER}b"}]
     assert read(tmp_path, "e.json", b"") == []
 
 

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from schemas.recipes.log_mapping import LogMapping, MessageMapping
-from tasks.logs.conversations import EMPTY, GREETING, conversation_of
+from tasks.logs.conversations import DEMONSTRATIONS, EMPTY, GREETING, conversation_of
 from tasks.logs.messages import messages_in
 from tasks.logs.transitions import _field, episodes_in
 from tasks.logs.verdicts import CONTRADICTION, verdict_on
@@ -38,6 +38,35 @@ SHAPES = {
         {"type": "function_call", "call_id": "c", "name": "find", "arguments": TEXT},
         {"type": "function_call_output", "call_id": "c", "output": BOOK},
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": SAID}]},
+    ],
+    "Responses, built-in and custom tools": [
+        USER,
+        {"type": "custom_tool_call", "call_id": "c", "name": "find", "input": TEXT},
+        {"type": "custom_tool_call_output", "call_id": "c", "output": BOOK},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": SAID}]},
+    ],
+    "Responses, a tool of a server": [
+        USER,
+        {"type": "mcp_call", "name": "find", "arguments": TEXT, "output": BOOK},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": SAID}]},
+    ],
+    "Bedrock": [
+        {"role": "user", "content": [{"text": ASKED}]},
+        {"role": "assistant", "content": [{"toolUse": {"name": "find", "input": CALL["arguments"]}}]},
+        {"role": "user", "content": [{"toolResult": {"content": [{"json": json.loads(BOOK)}]}}]},
+        {"role": "assistant", "content": [{"text": SAID}]},
+    ],
+    "Vercel": [
+        USER,
+        {"role": "assistant", "content": [{"type": "tool-call", "toolName": "find", "input": CALL["arguments"]}]},
+        {"role": "tool", "content": [{"type": "tool-result", "output": {"type": "json", "value": json.loads(BOOK)}}]},
+        {"role": "assistant", "content": [{"type": "text", "text": SAID}]},
+    ],
+    "Vercel, older": [
+        USER,
+        {"role": "assistant", "content": [{"type": "tool-call", "toolName": "find", "args": CALL["arguments"]}]},
+        {"role": "tool", "content": [{"type": "tool-result", "result": BOOK}]},
+        END,
     ],
     "Gemini": [
         {"role": "user", "parts": [{"text": ASKED}]},
@@ -168,6 +197,18 @@ def test_other_lists_are_no_messages_and_prompt_and_completion_are_one_list():
     assert messages_in({"history": "[broken"}, "") is None
 
 
+def test_episodes_may_be_under_their_names(tmp_path):
+    log = tmp_path / "a.json"
+    log.write_text(json.dumps({name: {"messages": [USER, END], "success": True} for name in ("one", "two")}))
+    assert [one.rows[0]["trajectory_id"] for one in episodes_in({"a.json": log}, LogMapping())] == ["one", "two"]
+
+
+def test_demonstrations_before_an_episode_are_left_out_and_remarked_on():
+    shown = [{**USER, "is_demo": True}, {**END, "content": "shown", "is_demo": True}]
+    talk = conversation_of([*shown, USER, END], MessageMapping())
+    assert (talk.actions, talk.seen[0], talk.remarks) == ([SAID], ASKED, (DEMONSTRATIONS,))
+
+
 def test_samples_of_an_evaluation_are_episodes(tmp_path):
     sample = {"id": 1, "epoch": 1, "messages": SHAPES["inspect"], "scores": {"match": {"value": "C"}}}
     log = tmp_path / "eval.json"
@@ -207,6 +248,7 @@ def verdict(record: dict, num_steps: int = 3, mapping: LogMapping | None = None)
         ({"info": {"success": True}}, True, [0, 0, 1]),
         ({"metadata": {"reward": 0.25}}, False, [0, 0, 0.25]),
         ({"final_reward": 1}, True, [0, 0, 1]),
+        ({"reward": True}, True, [0, 0, 1]),
         ({"reward_info": {"reward": 1.0}}, True, [0, 0, 1]),
         ({"rewards": {"solved": 1.0}}, True, [0, 0, 1]),
         ({"reward": [0.0, 0.5, 1.0]}, True, [0, 0.5, 1]),

@@ -153,6 +153,19 @@ def observation(second: int, **others: object) -> dict:
 
 TRACE_ROW = {"id": "t", "timestamp": "2026-01-01 00:00:00", "bookmarked": False, "input": "a trip", "output": "booked"}
 
+VERCELS_CALL = json.dumps([{"toolName": "book", "input": json.loads(ARGUMENTS)}])
+CONTENTS = [
+    {"role": "user", "parts": [{"text": "a trip"}]},
+    {"role": "model", "parts": [{"function_call": {"name": "book", "args": json.loads(ARGUMENTS)}}]},
+    {"role": "user", "parts": [{"function_response": {"name": "book", "response": "ok"}}]},
+]
+
+
+def named_event(name: str, body: dict) -> dict:
+    """Return an event of a span that is a message, written as JSON."""
+    return {"name": f"gen_ai.{name}", "attributes": [attribute("gen_ai.event.content", json.dumps(body))]}
+
+
 TRACES: dict[str, list[dict]] = {
     "otel": [export(genai(2, SENT, [SAID], success=True)), export(genai(1, [ASKED], [BOOK]))],
     "otel, in a console": [console(genai(1, SENT, [SAID], success=True))],
@@ -160,6 +173,90 @@ TRACES: dict[str, list[dict]] = {
         export(span(1, success=True) | {"events": [{"attributes": genai(1, SENT, [SAID])["attributes"]}]})
     ],
     "otel, pydantic-ai": [export(span(1, pydantic_ai__all_messages=parts(*SENT[1:], SAID), success=True))],
+    "otel, events of what was asked and said": [
+        export(
+            span(1, success=True)
+            | {
+                "events": [
+                    {"name": f"gen_ai.content.{name}", "attributes": [attribute(f"gen_ai.{name}", json.dumps(told))]}
+                    for name, told in (("prompt", SENT), ("completion", [SAID]))
+                ]
+            }
+        )
+    ],
+    "otel, messages as events": [
+        export(
+            span(1, success=True)
+            | {
+                "events": [
+                    *(named_event(f"{one['role']}.message", one) for one in SENT),
+                    named_event("choice", {"message": SAID}),
+                ]
+            }
+        )
+    ],
+    "otel, Vercel": [
+        export(
+            span(1, ai__prompt__messages=json.dumps(SENT), ai__response__text="booked", success=True),
+            span(0, ai__prompt__messages=json.dumps([ASKED]), ai__response__toolCalls=VERCELS_CALL),
+            span(0, ai__prompt='{"messages": []}'),
+        )
+    ],
+    "otel, ADK": [
+        export(
+            span(
+                1,
+                gcp__vertex__agent__llm_request=json.dumps({"contents": CONTENTS}),
+                gcp__vertex__agent__llm_response=json.dumps(
+                    {"content": {"role": "model", "parts": [{"text": "booked"}]}}
+                ),
+                success=True,
+            ),
+            span(2, gcp__vertex__agent__llm_request="{}", gcp__vertex__agent__llm_response="{}"),
+        )
+    ],
+    "otel, nested attributes of Phoenix": [
+        {
+            **{"context": {"trace_id": "t"}, "start_time": "2026-01-01T00:00:00Z"},
+            "attributes": {
+                "success": True,
+                "llm": {
+                    "input_messages": [
+                        {"message": {"role": "user", "content": "a trip"}},
+                        {
+                            "message": {
+                                "role": "assistant",
+                                "tool_calls": [{"tool_call": {"function": {"name": "book", "arguments": ARGUMENTS}}}],
+                            }
+                        },
+                        {"message": {"role": "tool", "content": "ok"}},
+                    ],
+                    "output_messages": [{"message": {"role": "assistant", "content": "booked"}}],
+                },
+            },
+        }
+    ],
+    "otel, row of Logfire": [
+        {
+            **{"trace_id": "t", "span_id": "s", "start_timestamp": "2026-01-01T00:00:00Z"},
+            "attributes": {"pydantic_ai.all_messages": list(map(with_parts, [*SENT[1:], SAID])), "success": True},
+        }
+    ],
+    "jaeger": [
+        {
+            "traceID": "t",
+            "spans": [
+                {
+                    **{"traceID": "t", "startTime": 1, "logs": []},
+                    "tags": [
+                        {"key": "gen_ai.input.messages", "type": "string", "value": parts(*SENT)},
+                        {"key": "gen_ai.output.messages", "type": "string", "value": parts(SAID)},
+                        {"key": "success", "type": "bool", "value": True},
+                    ],
+                }
+            ],
+        }
+    ],
     "otel, pydantic-ai's first version": [
         export(
             span(
@@ -230,6 +327,13 @@ TRACES: dict[str, list[dict]] = {
             mlflow_span("CHAIN", {"messages": [ASKED]}, {}),
             mlflow_span("CHAT_MODEL", {"messages": SENT}, {"choices": [{"message": SAID}]}),
         )
+    ],
+    "mlflow, row of a table": [
+        {
+            **{"trace_id": "t", "trace_metadata": {}, "request": "a trip"},
+            "assessments": [{"assessment_name": "success", "feedback": {"value": True}}],
+            "spans": [mlflow_span("CHAT_MODEL", {"messages": SENT}, {"choices": [{"message": SAID}]})],
+        }
     ],
     "mlflow, LangChain": [mlflow_trace(mlflow_span("CHAT_MODEL", [LANGCHAIN], GENERATED))],
     "langfuse": [
@@ -464,6 +568,13 @@ def test_a_summary_stands_where_messages_were():
         SUMMARY,
         SAID,
     ]
+
+
+def test_messages_that_were_kept_after_a_summary_are_not_said_again():
+    summary = {"role": "user", "content": "so far: a trip"}
+    calls = [Call([ASKED], [BOOK], 1), Call([summary, BOOK, OK], [SAID], 2, is_compacted=True)]
+    messages, remarks = conversation_of_calls(calls)
+    assert (messages, remarks) == ([ASKED, BOOK, OK, SAID], (COMPACTED,))
 
 
 def test_judges_and_sub_agents_are_other_conversations():

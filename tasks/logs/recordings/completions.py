@@ -1,4 +1,4 @@
-"""Conversations as one text, or as a prompt and its completion: what trainers log, as TRL, and what was written out for one."""
+"""Conversations as one text, or as a prompt and its completion: what TRL and verl log, and what was written out for training."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,14 +10,14 @@ from tasks.logs.verdicts import as_number
 TITLE, SPANS_FILES = "Conversations in text", False
 
 _TEXTS = ("text", "full_text", "conversation")
-_PARTS = ("prompt", "completion")
+_PARTS, _OF_VERL = ("prompt", "completion"), ("input", "output")
 _OF_TRL = (*_PARTS, "step", "advantage")
 """Columns of TRL's completions; any other is the reward of a function, under its name."""
 
 
 def recognises(record: dict[str, Any]) -> bool:
     """Return whether a record has a prompt and its completion as texts, or a text that a chat template wrote."""
-    return all(isinstance(record.get(name), str) for name in _PARTS) or bool(turns_in(_text(record)))
+    return _parts(record) is not None or bool(turns_in(_text(record)))
 
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
@@ -28,11 +28,19 @@ def parts_of(record: dict[str, Any]) -> list[Part]:
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """Yield the turns of the text, or what was asked and answered, with TRL's reward if there is one only."""
     (record,) = parts
-    asked, said = (record.get(name) for name in _PARTS)
+    asked, said = _parts(record) or ("", "")
     apart = [{"role": "user", "content": asked}, {"role": "assistant", "content": said}]
-    whole = _text(record) or f"{asked}{said}"
-    fields = {name: value for name, value in record.items() if name not in (*_TEXTS, *_PARTS)}
-    yield Recorded(turns_in(whole) or apart, {**_reward(record), **fields})
+    fields = {name: value for name, value in record.items() if name not in (*_TEXTS, *_PARTS, *_OF_VERL)}
+    yield Recorded(turns_in(_text(record) or asked + said) or apart, {**_reward(record), **fields})
+
+
+def _parts(record: dict[str, Any]) -> tuple[str, str] | None:
+    """Return a prompt and its completion; verl's have a score and the number of their training step beside them."""
+    for names in (_PARTS, _OF_VERL if {"score", "step"} <= record.keys() else ()):
+        asked, said = (record.get(name) for name in names) if names else (None, None)
+        if isinstance(asked, str) and isinstance(said, str):
+            return asked, said
+    return None
 
 
 def _text(record: dict[str, Any]) -> str:

@@ -8,8 +8,8 @@ from tasks.logs.shapes.in_words import Message, as_text, call_of
 
 TITLE, SPANS_FILES = "Trajectories of OpenHands", False
 _NO_ARGUMENTS = ("thought", "security_risk", "confirmation_state", "is_confirmed", "hidden", "blocking")
-_ENDS = {"finish": "final_thought", "message": "content"}
-"""Field with what an agent says when it finishes, or without acting."""
+_ENDS = {"finish": ("final_thought", "content", "thought"), "message": ("content",)}
+"""Fields with what an agent says when it finishes, or without acting."""
 
 
 def recognises(record: dict[str, Any]) -> bool:
@@ -26,11 +26,11 @@ def parts_of(record: dict[str, Any]) -> list[Part]:
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """Yield the conversation, with the fields and the test report of its record."""
     record = {} if _is_event(parts[0]) else parts[0]
-    report = (record.get("test_result") or {}).get("report") or {}
+    report = record.get("report") or (record.get("test_result") or {}).get("report") or {}
     named = {"trajectory_id": record.get("instance_id")}
     fields = {name: value for name, value in {**record, **report}.items() if name != "history"}
     events = _flat(record["history"]) if record else parts
-    yield Recorded([one for event in events for one in _messages(event)], {**named, **fields})
+    yield Recorded([one for event in filter(_is_event, events) for one in _messages(event)], {**named, **fields})
 
 
 def _is_event(record: Any) -> bool:
@@ -55,7 +55,8 @@ def _messages(event: dict[str, Any]) -> Iterator[Message]:
     elif is_user or action in ("system", "recall"):
         yield {"role": "user" if is_user and action == "message" else "system", "content": arguments.get("content", "")}
     elif action in _ENDS:
-        yield {"role": "assistant", "content": arguments.get(_ENDS[action]) or arguments.get("content") or ""}
+        words = next((arguments[name] for name in _ENDS[action] if arguments.get(name)), "")
+        yield {"role": "assistant", "content": words, "tool_calls": [] if words else [call_of(action, None)]}
     elif action == "think":  # a tool of its own, which answers
         yield {
             "role": "assistant",

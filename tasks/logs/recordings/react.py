@@ -11,6 +11,7 @@ TITLE, SPANS_FILES = "Text of ReAct agents", False
 
 _PROMPT = re.compile(r"^> ?(?=\S)", re.MULTILINE)
 _LABEL = re.compile(r"^(Question|Thought|Action|Observation)(?: \d+)?: ?", re.MULTILINE)
+_QUESTION = re.compile(r"^Question:", re.MULTILINE)
 _STATUS = re.compile(r"^(?:STATUS: *|\d+ r )(OK|FAIL|[01])\b.*$", re.MULTILINE)
 """Last line of an episode: of a log, or as a notebook prints it."""
 _ACT, _OBS = (re.compile(rf"^{label} \d+: ?", re.MULTILINE) for label in ("Act", "Obs"))
@@ -18,15 +19,15 @@ _ACT, _OBS = (re.compile(rf"^{label} \d+: ?", re.MULTILINE) for label in ("Act",
 _EXAMPLES_END = "Here is the task:"
 """Words before which only examples are shown."""
 _ANSWER = re.compile(r"\bAnswer is (CORRECT|INCORRECT)\b")
+_TEXTS = ("text", "trajectory", "scratchpad")
 _TASK = re.compile(r"[Yy]our task is to: *(.+?)\.?$", re.MULTILINE)
 
 
 def recognises(record: dict[str, Any]) -> bool:
-    """Return whether a record is a text with marked actions."""
-    text = record.get("text")
-    if not isinstance(text, str) or record.keys() != {"text"}:
-        return False
-    return bool(_PROMPT.search(text) or _ACT.search(text) or _labels(text) > 1)
+    """Return whether a record is a text with marked actions, or has one in a field."""
+    text = _text(record)
+    is_alone = record.keys() == {"text"} and bool(_PROMPT.search(text) or _ACT.search(text))
+    return is_alone or _labels(text) > 1
 
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
@@ -36,8 +37,15 @@ def parts_of(record: dict[str, Any]) -> list[Part]:
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """Yield the episodes of a text: each ends with its status, or where the next question begins."""
-    text = parts[0]["text"]
-    yield from _labelled(text) if _labels(text) > 1 else _prompted(_OBS.sub("", _ACT.sub("> ", text)))
+    text, fields = _text(parts[0]), {name: value for name, value in parts[0].items() if name not in _TEXTS}
+    for one in _labelled(text, fields) if _labels(text) > 1 else _prompted(_OBS.sub("", _ACT.sub("> ", text))):
+        yield Recorded(
+            one.messages, {**fields, **{name: said for name, said in one.fields.items() if said is not None}}
+        )
+
+
+def _text(record: dict[str, Any]) -> str:
+    return next((record[name] for name in _TEXTS if isinstance(record.get(name), str)), "")
 
 
 def _labels(text: str) -> int:
@@ -68,8 +76,11 @@ def _turns(episode: str) -> Iterator[Message]:
             yield {"role": "user", "content": shown.strip()}
 
 
-def _labelled(text: str) -> Iterator[Recorded]:
+def _labelled(text: str, fields: dict[str, Any]) -> Iterator[Recorded]:
+    """Yield the episodes of labelled lines; one without its question is asked the one beside it."""
     episodes = list[list[Message]]()
+    if (question := fields.get("question")) and not _QUESTION.search(text):
+        text = f"Question: {question}\n{text}"
     for label, said in _pairs(text):
         if label == "Question" or not episodes:
             episodes.append([])

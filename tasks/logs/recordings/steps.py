@@ -9,11 +9,11 @@ from tasks.logs.verdicts import as_number, as_success
 
 TITLE, SPANS_FILES = "Steps of reinforcement learning", False
 
-_SEEN = ("observation", "obs", "state", "observations", "axtree", "axtree_txt")
+_SEEN = ("observation", "obs", "state", "observations", "axtree", "axtree_txt", "clean_html")
 _NEXT = ("next_observation", "next_obs", "obs_next", "next_state")
 _DONE = ("action", "act", "tool_calls", "model_output")
 _THOUGHT = ("thought", "reasoning", "think")
-_EPISODE = ("episode_id", "ep_id", "episode", "trajectory_id", "traj_id", "rollout_id", "task_id")
+_EPISODE = ("episode_id", "ep_id", "episode", "trajectory_id", "traj_id", "rollout_id", "task_id", "demo")
 _NUMBER = ("step", "step_id", "step_number", "timestep", "t", "turn")
 _REWARD = ("reward", "rew", "r")
 _ENDED = ("terminated", "done", "is_done")

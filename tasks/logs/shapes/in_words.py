@@ -18,3 +18,13 @@ def as_text(value: Any) -> str:
 def call_of(name: str, arguments: Any) -> dict[str, Any]:
     """Return a call of a tool in OpenAI's shape, whose arguments are a record or a text."""
     return {"function": {"name": name, "arguments": {} if arguments is None else arguments}}
+
+
+def decoded(value: Any) -> Any:
+    """Return the value that a text is JSON of; a text that is none stays as it is."""
+    if not isinstance(value, str) or value[:1] not in ("[", "{", '"'):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value

@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from tasks.logs.shapes import anthropic, gemini, langchain, pydantic_ai, responses, sharegpt, tagged
+from tasks.logs.shapes import anthropic, bedrock, gemini, langchain, pydantic_ai, responses, sharegpt, tagged, vercel
 from tasks.logs.shapes.in_words import Message
 
 _KNOWN = (
     *(responses.shaped, sharegpt.shaped, tagged.shaped, pydantic_ai.shaped, gemini.shaped, anthropic.shaped),
-    langchain.shaped,
+    *(bedrock.shaped, vercel.shaped, langchain.shaped),
 )
 _ROLES, _WORDS = ({"role", "from"}, {"content", "value", "text", "parts", "tool_calls"})
 """Fields by which a message is recognised: one of each set."""
@@ -50,5 +50,6 @@ def _decoded(calls: str | list[Any]) -> list[Any]:
 def _is_plain(message: Message) -> bool:
     """Return whether a message is a text from somebody, as most are."""
     content = message.get("content")
-    is_text = "role" in message and isinstance(content, str) and "lc" not in message
-    return is_text and message["role"] not in sharegpt.ROLES and tagged.TAG not in content
+    if not isinstance(content, str) or "role" not in message or "lc" in message:
+        return False
+    return message["role"] not in sharegpt.ROLES and tagged.TAG not in content

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import NOT_UNDERSTOOD, UNREAD, WHOLE, Part, Recorded
 from tasks.logs.message_content import calls_in
-from tasks.logs.shapes.in_words import Message
+from tasks.logs.shapes.in_words import Message, decoded
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
-from tasks.logs.tracers.requests import answered_in, decoded, sent_in
 from tasks.logs.tracers.tool_spans import ToolRun, with_tool_runs
 
 TITLE, SPANS_FILES = "Traces of Langfuse", False

@@ -4,21 +4,25 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import WHOLE, Part, Recorded
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
-from tasks.logs.tracers.requests import answered_in, sent_in
 
 TITLE, SPANS_FILES = "Traces of MLflow", False
+_IN_A_TABLE = {"trace_id", "spans", "trace_metadata"}
 
 
 def recognises(record: dict[str, Any]) -> bool:
-    """Return whether a record is a trace of MLflow."""
-    return isinstance(record.get("info"), dict) and isinstance(record.get("data"), dict) and "spans" in record["data"]
+    """Return whether a record is a trace of MLflow, or a row of a table of traces."""
+    is_trace = (
+        isinstance(record.get("info"), dict) and isinstance(record.get("data"), dict) and "spans" in record["data"]
+    )
+    return is_trace or (record.keys() >= _IN_A_TABLE and isinstance(record["spans"], list))
 
 
 def parts_of(trace: dict[str, Any]) -> list[Part]:
     """Return the trace, which is an episode."""
-    return [(WHOLE, trace)]
+    return [(WHOLE, trace if "info" in trace else {"info": trace, "data": {"spans": trace["spans"]}})]
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
@@ -33,7 +37,9 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     if not messages:
         raise ValueError("no span of the trace is a call of a model")
     judged = {
-        one["assessment_name"]: one["feedback"].get("value") for one in info.get("assessments", []) if "feedback" in one
+        one["assessment_name"]: one["feedback"].get("value")
+        for one in info.get("assessments") or []
+        if "feedback" in one
     }
     named = {"trajectory_id": info.get("trace_id", info.get("request_id", ""))}
     about = {"tags": info.get("tags", {}), "metadata": info.get("trace_metadata", {})}

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
-from tasks.logs.tracers.requests import answered_in, sent_in
 
 TITLE, SPANS_FILES = "Traces of OpenAI Agents", True
 

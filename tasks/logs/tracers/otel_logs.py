@@ -4,10 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from tasks.logs.conventions import genai
+from tasks.logs.conventions.otel_values import CHOICE, attributes_of, message_of_event, value_of
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.shapes.in_words import Message
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
-from tasks.logs.tracers.otel_values import CHOICE, attributes_of, message_of_event, value_of
 
 TITLE, SPANS_FILES = "Logs of OpenTelemetry with GenAI events", True
 
@@ -50,8 +51,11 @@ def _events(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _call(events: list[dict[str, Any]]) -> Call:
     sent, answered = list[Message](), list[Message]()
     for event in events:
-        name = event.get("eventName") or attributes_of(event.get("attributes")).get("event.name", "")
+        attributes = attributes_of(event.get("attributes"))
+        name = event.get("eventName") or attributes.get("event.name", "")
         body = value_of(event.get("body") or {}) or {}
         if message := message_of_event(name, body):
             (answered if name == CHOICE else sent).append(message)
+        sent += genai.sent(attributes)
+        answered += genai.answered(attributes)
     return Call(sent, answered, moment(events[0].get("timeUnixNano")))

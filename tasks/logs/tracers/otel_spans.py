@@ -4,27 +4,34 @@ The messages of a model call are attributes of its span or of an event of it: of
 numbered ones.
 """
 
-import json
-from collections.abc import Iterator
+from collections import ChainMap
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
+from tasks.logs.conventions import adk, genai, numbered, vercel
+from tasks.logs.conventions.otel_values import CHOICE, attributes_of, message_of_event
 from tasks.logs.log_kind import NOT_UNDERSTOOD, UNREAD, Part, Recorded
-from tasks.logs.shapes.in_words import Message, call_of
+from tasks.logs.shapes.in_words import Message, decoded
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
-from tasks.logs.tracers.numbered_attributes import numbered_messages, without_messages
-from tasks.logs.tracers.otel_values import attributes_of, message_of_event, messages_with_parts
 from tasks.logs.tracers.tool_spans import ToolRun, tool_run, with_tool_runs
 
 TITLE, SPANS_FILES = "Traces of OpenTelemetry", True
+Event = tuple[str, dict[str, Any]]
+"""Name of an event of a span, and its attributes."""
 
-_SYSTEM, _SENT, _ANSWERED = "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages"
-_ALL = "pydantic_ai.all_messages"
-_EVENTS = ("all_messages_events", "events")
-"""Attributes in which pydantic-ai once listed the events of an agent's run, and of a call."""
+_CONVENTIONS = (genai, numbered, vercel, adk)
+_MESSAGES = tuple(name for one in _CONVENTIONS for name in one.NAMES)
 _COMPACTED = "gen_ai.conversation.compacted"
-_MESSAGES = (_SYSTEM, _SENT, _ANSWERED, _ALL, *_EVENTS)
+_CONTENT, _WRITTEN = "gen_ai.content.", "gen_ai.event.content"
+"""Beginning of the names of events with what was asked and answered; attribute with the whole message of an event."""
+_AROUND = ("invoke_agent", "execute_tool")
+"""Operations whose spans repeat what the spans of their calls say."""
 _IN_A_TABLE = ("context.", "attributes.")
 """Beginnings of the names of columns."""
+_ROW = {"trace_id", "span_id", "attributes"}
+"""Columns of a table of spans, as Logfire's."""
+_BEGAN = ("startTimeUnixNano", "start_time", "start_timestamp")
 _JUDGED = "gen_ai.evaluation."
 
 
@@ -51,13 +58,12 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     calls, runs, fields, remarks = list[Call](), list[ToolRun](), dict[str, Any](), list[str]()
     for span in sorted(parts, key=_began):
         try:
-            attributes = _attributes(span)
-            events = [attributes_of(one.get("attributes")) for one in span.get("events") or []]
+            attributes, events = _attributes(span), _events(span)
         except NOT_UNDERSTOOD:
             remarks.append(UNREAD)
             continue
-        for given in (attributes, *events):
-            calls.append(_call(given, _began(span), remarks))
+        calls += _calls(attributes, events, _began(span), remarks)
+        for given in (attributes, *(one for _, one in events)):
             fields |= _rest(given)
         if run := tool_run(attributes):
             runs.append(run)
@@ -76,6 +82,8 @@ def _spans(export: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _trace_id(span: dict[str, Any]) -> Any:
     context = span.get("context")
+    if span.keys() >= _ROW:
+        return span["trace_id"]
     known = context.get("trace_id") if isinstance(context, dict) else span.get(f"{_IN_A_TABLE[0]}trace_id")
     return span.get("traceId", known)
 
@@ -83,7 +91,7 @@ def _trace_id(span: dict[str, Any]) -> Any:
 def _attributes(span: dict[str, Any]) -> dict[str, Any]:
     """Return a span's attributes; in a table each is a column, which is empty in most rows."""
     if "attributes" in span:
-        return attributes_of(span["attributes"])
+        return attributes_of(decoded(span["attributes"]))
     beginning = _IN_A_TABLE[1]
     columns = {name.removeprefix(beginning): one for name, one in span.items() if name.startswith(beginning)}
     return {name: value for name, value in columns.items() if value is not None}
@@ -96,48 +104,42 @@ def _named(span: dict[str, Any]) -> str:
 
 
 def _began(span: dict[str, Any]) -> int:
-    return moment(span.get("startTimeUnixNano", span.get("start_time")))
+    return moment(next((span[name] for name in _BEGAN if span.get(name)), 0))
+
+
+def _events(span: dict[str, Any]) -> list[Event]:
+    return [(str(one.get("name", "")), attributes_of(one.get("attributes"))) for one in span.get("events") or []]
+
+
+def _calls(attributes: dict[str, Any], events: list[Event], began: int, remarks: list[str]) -> Iterator[Call]:
+    """Yield the calls of a model that a span tells of: by its attributes, by those of its events, and by events themselves."""
+    contents = [given for name, given in events if name.startswith(_CONTENT)]
+    others = [given for name, given in events if not name.startswith(_CONTENT)]
+    for given in (dict(ChainMap(attributes, *contents)), *others):
+        yield _call(given, began, remarks)
+    if attributes.get("gen_ai.operation.name") not in _AROUND:
+        sent, answered = (_read(partial(_messages_of, events, of), remarks) for of in (False, True))
+        yield Call(sent, answered, began)
 
 
 def _call(attributes: dict[str, Any], began: int, remarks: list[str]) -> Call:
-    """Return the model call that attributes tell of; empty if they tell of none."""
-    sent, answered = _read(attributes.get(_SENT), remarks), _read(attributes.get(_ANSWERED), remarks)
-    if sent or answered:
-        system = [{"role": "system", "content": str(attributes[_SYSTEM])}] if _SYSTEM in attributes else []
-        return Call([*system, *sent], answered, began, attributes.get(_COMPACTED) is True)
-    if (
-        whole := _read(attributes.get(_ALL), remarks)
-        or _of_events(attributes, remarks)
-        or numbered_messages(attributes)
-    ):
-        return Call(whole, [], began)
-    return Call(*_in_plain_text(attributes), began)
+    """Return the model call that attributes tell of, by the first convention that they follow; empty if they tell of none."""
+    for one in _CONVENTIONS:
+        sent, answered = (_read(partial(half, attributes), remarks) for half in (one.sent, one.answered))
+        if sent or answered:
+            return Call(sent, answered, began, attributes.get(_COMPACTED) is True)
+    return Call([], [])
 
 
-def _in_plain_text(attributes: dict[str, Any]) -> tuple[list[Message], list[Message]]:
-    """Return what a model was asked and answered, where a span has each as a text, and a call of a tool beside it."""
-    asked, said = (attributes.get(f"gen_ai.{name}") for name in ("prompt", "completion"))
-    sent = [{"role": "user", "content": asked}] if isinstance(asked, str) and asked else []
-    name, arguments = (attributes.get(f"gen_ai.tool.{one}") for one in ("name", "call.arguments"))
-    calls = [call_of(name, arguments)] if name and attributes.get("gen_ai.operation.name") == "chat" else []
-    words = said if isinstance(said, str) else ""
-    return sent, [{"role": "assistant", "content": words, "tool_calls": calls}] if calls or words else []
+def _messages_of(events: list[Event], of_answers: bool) -> list[Message]:
+    """Return the messages that are events themselves; some write them as JSON into one attribute."""
+    bodies = [(name, decoded(given.get(_WRITTEN, given))) for name, given in events if (name == CHOICE) is of_answers]
+    return [message for name, body in bodies if (message := message_of_event(name, body))]
 
 
-def _read(messages: Any, remarks: list[str]) -> list[Message]:
+def _read(read: Callable[[], list[Message]], remarks: list[str]) -> list[Message]:
     try:
-        return messages_with_parts(messages or [])
-    except NOT_UNDERSTOOD:
-        remarks.append(UNREAD)
-        return []
-
-
-def _of_events(attributes: dict[str, Any], remarks: list[str]) -> list[Message]:
-    """Return the messages of listed events."""
-    events = next((attributes[name] for name in _EVENTS if isinstance(attributes.get(name), str)), "[]")
-    try:
-        found = (message_of_event(one.get("event.name", ""), one) for one in json.loads(events))
-        return [message for message in found if message]
+        return read()
     except NOT_UNDERSTOOD:
         remarks.append(UNREAD)
         return []
@@ -145,7 +147,7 @@ def _of_events(attributes: dict[str, Any], remarks: list[str]) -> list[Message]:
 
 def _rest(attributes: dict[str, Any]) -> dict[str, Any]:
     """Return attributes that are no messages; an evaluation under its name."""
-    rest = {name: value for name, value in without_messages(attributes).items() if name not in _MESSAGES}
+    rest = {name: value for name, value in attributes.items() if not f"{name}.".startswith(_MESSAGES)}
     if name := rest.get(f"{_JUDGED}name"):
         rest[name] = rest.get(f"{_JUDGED}score.value", rest.get(f"{_JUDGED}score.label"))
     return rest

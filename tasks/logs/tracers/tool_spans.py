@@ -18,10 +18,23 @@ _CONVENTIONS = (
         ("gen_ai.operation.name", "execute_tool"),
         (f"{_GENAI}name",),
         (f"{_GENAI}call.id",),
-        (f"{_GENAI}call.arguments", f"{_GENAI}input"),
-        (f"{_GENAI}call.result", f"{_GENAI}output", f"{_GENAI}message"),
+        (f"{_GENAI}call.arguments", f"{_GENAI}input", "tool_arguments", "gcp.vertex.agent.tool_call_args"),
+        (
+            f"{_GENAI}call.result",
+            f"{_GENAI}output",
+            f"{_GENAI}message",
+            "tool_response",
+            "gcp.vertex.agent.tool_response",
+        ),
     ),
     (("openinference.span.kind", "TOOL"), ("tool.name",), ("tool.id",), ("input.value",), ("output.value",)),
+    (
+        ("ai.operationId", "ai.toolCall"),
+        ("ai.toolCall.name",),
+        ("ai.toolCall.id",),
+        ("ai.toolCall.args", "ai.toolCall.input"),
+        ("ai.toolCall.result", "ai.toolCall.output"),
+    ),
 )
 """Attribute that makes a span one of a tool, with its value; attributes of name, id, arguments and result."""
 

@@ -1,6 +1,6 @@
 """Messages whose fields are attributes of a span with numbered names: OpenInference's, and OpenLLMetry's (Traceloop).
 
-Tables of Phoenix have lists of messages in place of the numbers.
+Tables of Phoenix have lists of messages in place of the numbers, and its spans have records in place of the dots.
 
 Example:
     llm.input_messages.0.message.content = "Reserve the book."
@@ -12,31 +12,41 @@ from typing import Any
 
 from tasks.logs.shapes.in_words import Message
 
-_LISTS = ("llm.input_messages.", "llm.output_messages.", "gen_ai.prompt.", "gen_ai.completion.")
+NAMES = ("llm.input_messages.", "llm.output_messages.", "gen_ai.prompt.", "gen_ai.completion.")
 """Beginnings of the names of attributes: of messages that were sent, and of those that were answered."""
+_ARGUMENTS = ".arguments"
+"""End of the name of a field whose record is a value."""
 _WRAPPERS = ("message", "tool_call", "message_content")
 """Fields in which OpenInference puts what a number stands for."""
 
 
-def numbered_messages(attributes: Mapping[str, Any]) -> list[Message]:
-    """Return the messages of a span in OpenAI's shape, those sent before those answered; empty if it has none."""
-    numbered = dict(one for name, value in attributes.items() for one in _numbered(name, value))
-    return [_message(one) for name in _LISTS for one in _in_order(_tree(numbered, name))]
+def sent(attributes: Mapping[str, Any]) -> list[Message]:
+    """Return the messages of a span in OpenAI's shape, those sent before those answered; empty if it has none.
+
+    Raises:
+        KeyError, TypeError, AttributeError, ValueError: they are malformed.
+    """
+    own = {name: value for name, value in attributes.items() if f"{name}.".startswith(NAMES)}
+    numbered = dict(one for name, value in own.items() for one in _numbered(name, value))
+    return [_message(one) for name in NAMES for one in _in_order(_tree(numbered, name))]
 
 
-def without_messages(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes that are no part of a message."""
-    return {name: value for name, value in attributes.items() if not f"{name}.".startswith(_LISTS)}
+def answered(_attributes: Mapping[str, Any]) -> list[Message]:
+    """Return nothing: answers are among what is sent."""
+    return []
 
 
 def _numbered(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield an attribute; a list of records as attributes with numbers, without the fields that a table only padded."""
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+    """Yield an attribute; records and lists of them field by field, without the fields that a table only padded."""
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        fields = [(f"{number}.{key}", inner) for number, one in enumerate(value) for key, inner in one.items()]
+    elif isinstance(value, dict) and not name.endswith(_ARGUMENTS):
+        fields = list(value.items())
+    else:
         yield name, value
         return
-    for number, one in enumerate(value):
-        for key, inner in one.items():
-            yield from _numbered(f"{name}.{number}.{key}", inner) if inner is not None else ()
+    for key, inner in fields:
+        yield from _numbered(f"{name}.{key}", inner) if inner is not None else ()
 
 
 def _tree(attributes: Mapping[str, Any], beginning: str) -> dict[str, Any]:

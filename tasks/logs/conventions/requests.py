@@ -1,10 +1,9 @@
 """Messages in what a model call was sent and answered, as clients record it: requests, lists, responses, or plain text."""
 
-import json
 from typing import Any
 
+from tasks.logs.conventions.otel_values import messages_with_parts
 from tasks.logs.shapes.in_words import Message, as_text, call_of
-from tasks.logs.tracers.otel_values import messages_with_parts
 
 _SENT = ("messages", "input", "contents", "prompt", "args")
 """Names under which clients send what a model is asked."""
@@ -64,13 +63,3 @@ def _named_call(call: dict[str, Any]) -> dict[str, Any]:
 def _of_generation(generation: Any) -> list[Message]:
     first = generation[0] if isinstance(generation, list) else generation
     return [first["message"]] if "message" in first else answered_in(first.get("text"))
-
-
-def decoded(value: Any) -> Any:
-    """Return the value that a text is JSON of; a text that is none stays as it is."""
-    if not isinstance(value, str) or value[:1] not in ("[", "{", '"'):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value

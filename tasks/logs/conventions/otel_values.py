@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from tasks.logs.shapes.in_words import Message, as_text
+from tasks.logs.shapes.in_words import Message, as_text, decoded
 
 CHOICE = "gen_ai.choice"
 """Name of the event that is an answer of a model."""
@@ -24,10 +24,15 @@ def value_of(typed: dict[str, Any]) -> Any:
 
 
 def attributes_of(given: Any) -> dict[str, Any]:
-    """Return attributes by name: of OTLP's list, or already by name as in the console's JSON."""
+    """Return attributes by name: of OTLP's list, or already by name as in the console's JSON, maybe nested by its dots."""
     if isinstance(given, dict):
-        return dict(given)
+        return dict(_unnested("", given))
     return {one["key"]: value_of(one["value"]) for one in given or []}
+
+
+def _unnested(above: str, given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in given.items():
+        yield from _unnested(f"{above}{name}.", value) if isinstance(value, dict) else [(f"{above}{name}", value)]
 
 
 def message_of_event(name: str, body: dict[str, Any]) -> Message | None:
@@ -38,9 +43,16 @@ def message_of_event(name: str, body: dict[str, Any]) -> Message | None:
         body: What it says.
     """
     if name == CHOICE:
-        return {"role": "assistant", **body.get("message", body)}
+        said = body.get("message", body)
+        return {"role": "assistant", **(said if isinstance(said, dict) else {"content": _blocks(said)})}
     role = name.removeprefix("gen_ai.").removesuffix(".message")
-    return {"role": role, **body} if role in _ROLES else None
+    return {"role": role, **body, "content": _blocks(body.get("content"))} if role in _ROLES else None
+
+
+def _blocks(content: Any) -> Any:
+    """Return a content; blocks that are written as JSON as what they are."""
+    found = decoded(content)
+    return found if isinstance(found, list) and all(isinstance(one, dict) for one in found) else content
 
 
 def messages_with_parts(messages: Any) -> list[Message]:
