@@ -106,7 +106,7 @@ def test_a_trajectory_that_is_not_whole_is_quarantined(tmp_path, rows, reason):
 
 
 def test_lines_that_are_no_json_are_kept_as_they_came_but_for_what_is_too_long(tmp_path):
-    broken = ["{broken", "[1, 2]", '{"state": "\\ud800"}', "{" + 2_000 * "x"]
+    broken = ["{broken", "[1, 2]", "{" + 2_000 * "x"]
     log = read(tmp_path, [*broken, *episode("good")])
     assert len(log.trajectories) == 1
     assert {row["raw"] for row in log.quarantined} == {line[:2_000] for line in broken}
