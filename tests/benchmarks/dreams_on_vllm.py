@@ -1,7 +1,7 @@
 """Dreamt episodes per second where one vLLM server is policy and experience model: each by itself, and in lockstep.
 
-Actions and predictions have 44 tokens on average and at most 100: every token ends them with the same probability. 64
-episodes of six turns are dreamt, eight of each task.
+Actions and predictions have at most 100 tokens, and every token may end them. 32 episodes of four turns are dreamt, eight of each
+task.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ from tests.benchmarks.episodes import STATE, TASK, served
 from tests.benchmarks.network import NUM_WORDS, endless_format, rates, text
 from tests.rollouts import rollout_options
 
-NUM_TASKS, GROUP, NUM_TURNS = 8, 8, 6
+NUM_TASKS, GROUP, NUM_TURNS = 4, 8, 4
 _MAX_TOKENS, _NUM_ENDS = 100, 40
 _ENDS = tuple(range(NUM_WORDS - _NUM_ENDS, NUM_WORDS))
 _STEPS = "vllm:iteration_tokens_total_count"
