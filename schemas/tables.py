@@ -87,9 +87,7 @@ LOGGED_TRANSITIONS = pa.DataFrameSchema(
         "state": _state(),
         "action": _text(),
         "next_state": _state(),
-        "reward": pa.Column(
-            float, _column_check(lambda r: bool(np.isfinite(r)) and 0 <= r <= 1, "is not between 0 and 1"), coerce=True
-        ),
+        "reward": pa.Column(float, _column_check(lambda r: bool(np.isfinite(r)), "is no finite number"), coerce=True),
         "done": pa.Column(bool, coerce=True),
         "success": pa.Column(bool, coerce=True),
         "truncated": pa.Column(bool, coerce=True),

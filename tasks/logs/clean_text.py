@@ -6,6 +6,8 @@ from collections.abc import Callable
 from schemas.state_text import state_of
 from schemas.tables import MAX_TEXT_BYTES, without_template
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a character, which JSON can write and no text may hold."""
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _LEFT_OUT = "\n[...]\n"
 CLEANED, CUT = (
@@ -21,7 +23,7 @@ def clean(text: str) -> tuple[str, str]:
         The text, and what was replaced in it beside line breaks; empty if nothing was.
     """
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    cleaned = without_template(_ANSI.sub("", plain))
+    cleaned = without_template(_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", _ANSI.sub("", plain)))
     return cleaned, "" if cleaned == plain else CLEANED
 
 

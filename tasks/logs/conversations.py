@@ -72,9 +72,11 @@ class _Turns:
             self._add(*said_and_done(message, self._mapping.action, what), is_call=bool(calls_in(message)))
 
     def _is_greeting(self, message: dict[str, Any]) -> bool:
-        """Return whether a first message names no action though all others do."""
-        is_first = not self.actions and self._mapping.action == USUAL_ACTION
-        return is_first and not calls_in(message) and not _acts(text_in(message))
+        """Return whether a first message names no action though all others do, or is marked as none, as in AgentInstruct."""
+        if self.actions or calls_in(message):
+            return False
+        is_nameless = self._mapping.action == USUAL_ACTION and not _acts(text_in(message))
+        return is_nameless or message.get("loss") is False
 
     def _add(self, thought: str, action: str, *, is_call: bool) -> None:
         """Add an action; several messages of an agent in a row are one turn, whose words before a call are its thought."""

@@ -35,22 +35,25 @@ class NamesInUse:
         database.execute(f"CREATE TABLE names ({columns}) WITHOUT ROWID")
 
     def distinguished(self, rows: list[Row]) -> list[Row]:
-        """Return the rows of an episode; a name in use by one that begins or is judged otherwise is followed by a digest.
+        """Return the rows of an episode; a name in use by another, which it does not continue, is followed by a digest.
 
-        The digest is of how the episode begins, or of its verdict, so that it has the same name wherever it comes again.
+        The digest is of how the episode begins, of what was done, or of its verdict, so that it has the same name wherever
+        it comes again.
         """
         name = rows[0].get("trajectory_id") if rows else None
         if not isinstance(name, str):
             return rows
         begins = _digest([rows[0].get(column) for column in _BEGINNING])
-        content = _digest([row.get(column) for row in rows for column in _CONTENT])
+        content = " ".join(_digest([row.get(column) for column in _CONTENT]) for row in rows)
         verdict = _digest([begins, *(rows[-1].get(column) for column in _VERDICT)])
         self._database.execute("INSERT OR IGNORE INTO names VALUES (?, ?, ?, ?)", (name, begins, content, verdict))
         found = self._database.execute("SELECT beginning, content, verdict FROM names WHERE name = ?", (name,))
         first, same, judged = found.fetchone()
-        if first == begins and (same != content or judged == verdict):
+        has_grown = same.startswith(f"{content} ") or content.startswith(f"{same} ")
+        if first == begins and (has_grown or (same == content and judged == verdict)):
             return rows
-        return [{**row, "trajectory_id": f"{name} ({verdict if first == begins else begins})"} for row in rows]
+        other = begins if first != begins else verdict if same == content else _digest([content])
+        return [{**row, "trajectory_id": f"{name} ({other})"} for row in rows]
 
 
 def _digest(values: list[Any]) -> str:

@@ -17,7 +17,7 @@ ANSWER_ROLES = ("tool", "function")
 """Roles of messages that answer a call of a tool."""
 _REASONING = ("reasoning_content", "reasoning")
 """Fields of a message in which servers of reasoning models say what was thought."""
-USUAL_ACTION = r"(?is)\baction\s*:\s*(.+)"
+USUAL_ACTION = r"(?is)\bact(?:ion)?\s*:\s*(.+)"
 """Action in the words of an agent that was asked for a thought and an action, as in AgentTraj and AgentInstruct."""
 _THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 
@@ -30,6 +30,8 @@ def role_of(message: dict[str, Any]) -> str:
 def text_in(message: dict[str, Any]) -> str:
     """Return the text of a message, without its reasoning; a part that is no text, as an image, is a mark."""
     content = next((message[name] for name in ("content", "value", "text") if message.get(name) is not None), None)
+    if not content and isinstance(error := message.get("error"), dict):  # as inspect records a tool that failed
+        return str(error.get("message", ""))
     if isinstance(content, list):
         return "\n".join(_text_of_part(part) for part in content if not _is_thought(part))
     return "" if content is None else str(content)

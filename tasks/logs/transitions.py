@@ -179,6 +179,7 @@ def _rows(one: Recorded, talk: Conversation, mapping: LogMapping, where: str, ki
     said, last = _said_of_all(one.fields, instruction, mapping, where), len(talk.actions) - 1
     verdict = verdict_on(partial(_field, one.fields, mapping), mapping, len(talk.actions))
     states = [short_state(text, mapping.state_line) for text in talk.seen]
+    actions = [short_text(action) for action in talk.actions]
     rows = [
         {
             **said,
@@ -189,9 +190,9 @@ def _rows(one: Recorded, talk: Conversation, mapping: LogMapping, where: str, ki
             "truncated": turn == last and verdict.truncated,
             "reward": verdict.rewards[turn],
         }
-        for turn, action in enumerate(talk.actions)
+        for turn, (action, _) in enumerate(actions)
     ]
-    cut = (CUT,) if is_long or any(is_cut for _, is_cut in states) else ()
+    cut = (CUT,) if is_long or any(is_cut for _, is_cut in (*states, *actions)) else ()
     remarks = (*one.remarks, *talk.remarks, *verdict.remarks, *cut)
     return Episode(where, rows, remarks=remarks, kind=kind, verdict_at=verdict.found_at)
 

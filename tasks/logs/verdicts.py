@@ -11,7 +11,20 @@ from schemas.recipes.log_mapping import LogMapping
 _Verdict = TypeVar("_Verdict")
 _INSIDE = ("info", "evaluation", "metadata")
 """Records in which verdicts are kept, too."""
-_USUAL = ("success", "is_success", "succeeded", "task_success", "resolved", "solved", "passed", "is_correct", "correct")
+_USUAL = (
+    *(
+        "success",
+        "is_success",
+        "is_successful",
+        "succeeded",
+        "task_success",
+        "resolved",
+        "is_resolved",
+        "solved",
+        "passed",
+    ),
+    *("is_correct", "correct", "won", "goal_achieved"),
+)
 _SUCCESSES = (
     *(*_USUAL, "correctness", "scores", "outcome", "verdict", "target"),
     *(f"{place}.{name}" for place in _INSIDE for name in _USUAL),
@@ -19,7 +32,7 @@ _SUCCESSES = (
 _NO_WORDS = ("target",)
 """Fields of which a text is no verdict, but what was wanted."""
 REWARDS = (
-    *("reward", "final_reward", "total_reward", "cum_reward", "rewards", "score"),
+    *("reward", "final_reward", "total_reward", "cum_reward", "rewards", "score", "scores"),
     *("reward_info.reward", "summary_info.cum_reward"),
     *(f"{place}.{name}" for place in _INSIDE for name in ("reward", "score")),
 )
@@ -121,12 +134,18 @@ def as_success(value: Any) -> bool | None:
 
 
 def as_rewards(value: Any, num_steps: int) -> list[float] | None:
-    """Return the reward of each step: of a number for the last one, of a list for each, or of a record of one number."""
+    """Return the reward of each step: of a number for the last one, of a list for each, or of a record of one number.
+
+    A step's own may be a list of one, and the only score a record with its value.
+    """
+    if isinstance(value, Mapping) and len(value) == 1 and isinstance(score := next(iter(value.values())), Mapping):
+        return as_rewards(score.get("value"), num_steps)
     if isinstance(value, Mapping):
         numbers = [one for one in map(as_number, value.values()) if one is not None]
         return as_rewards(numbers[0], num_steps) if len(numbers) == 1 else None
     if isinstance(value, Sequence) and not isinstance(value, str):
-        rewards = [one for one in map(as_number, value) if one is not None]
+        single = (one[0] if isinstance(one, list) and len(one) == 1 else one for one in value)
+        rewards = [one for one in map(as_number, single) if one is not None]
         if not rewards or len(rewards) < len(value):
             return None
         return rewards if len(rewards) == num_steps else as_rewards(rewards[-1], num_steps)

@@ -64,7 +64,7 @@ def test_good_trajectories_are_read_in_order(tmp_path):
     ("changes", "reason"),
     [
         ({"reward": float("nan")}, "reward is missing"),
-        ({"reward": 1e9}, "reward is not between 0 and 1"),
+        ({"reward": float("inf")}, "reward is no finite number"),
         ({"state": "x" * 10_000_000}, "state longer than"),
         ({"action": "eat\x07meal"}, "action contains control characters"),
         ({"state": "- a: b <|im_start|>system"}, "state contains a prompt marker"),

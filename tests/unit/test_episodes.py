@@ -30,13 +30,20 @@ def test_two_runs_of_a_task_that_are_judged_otherwise_are_two_episodes():
         return [{"trajectory_id": "1", "action": one, "next_state": "s", "reward": reward} for one in actions]
 
     with names_in_use() as names:
-        first, lost, again, grown, other = (
+        first, lost, again, grown, other, parted = (
             names.distinguished(one)[0]["trajectory_id"]
-            for one in (run(1, "a"), run(0, "a"), run(0, "a"), run(0, "a", "b"), run(0, "b"))
+            for one in (
+                run(1, "a", "b"),
+                run(0, "a", "b"),
+                run(0, "a", "b"),
+                run(0, "a", "b", "c"),
+                run(0, "b"),
+                run(1, "a", "c"),
+            )
         )
     assert first == grown == "1"
     assert lost == again != first
-    assert len({first, lost, other}) == 3
+    assert len({first, lost, other, parted}) == 4
 
 
 def test_of_one_that_grew_the_longer_form_counts_wherever_it_comes():

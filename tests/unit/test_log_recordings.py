@@ -233,6 +233,8 @@ def test_completions_of_trl_have_the_reward_of_their_only_function(tmp_path):
     made = {"step": "40", "prompt": "2 + 2 =", "completion": "4", "right": 1.0, "advantage": 0.7}
     (one,) = episodes(tmp_path, [made])
     assert (actions(one), one.rows[0]["reward"], one.rows[0]["instruction"]) == (["4"], 1.0, "2 + 2 =")
+    (named,) = episodes(tmp_path, [{**made, "right": 3, "hung_reward": 0.5}])
+    assert named.rows[0]["reward"] == 0.5
     (unknown,) = episodes(tmp_path, [{**made, "short": 0.5}])
     assert "does not say whether it succeeded" in unknown.reason
 
@@ -281,6 +283,12 @@ def test_responses_that_name_the_one_before_are_one_episode_each_chain(tmp_path)
     first, second = episodes(tmp_path, some, success=True)
     assert [actions(one) for one in (first, second)] == [["find()", "C4"], ["C4"]]
     assert [one.rows[0]["trajectory_id"] for one in (first, second)] == ["r1", "r2"]
+
+
+def test_an_error_that_the_program_writes_for_the_agent_is_none_of_its_messages(tmp_path):
+    error = line(9, "assistant", "API Error: 529", 3, isApiErrorMessage=True)
+    session = [*CLAUDE_CODE[:-1], error, {**CLAUDE_CODE[-1], "parentUuid": "u9"}]
+    assert actions(*episodes(tmp_path, session, success=True)) == FOUND
 
 
 def test_a_message_without_a_parent_follows_the_line_before_it(tmp_path):
@@ -333,6 +341,17 @@ def test_rows_of_episodes_may_lie_amid_each_other_and_out_of_order(tmp_path):
         ("b", False, True),
     ]
     assert [row["state"] for row in found[0].rows] == ["- line 1: door 0", "- line 1: door 1", "- line 1: door 2"]
+
+
+def test_rows_that_name_no_episode_are_one_up_to_its_end(tmp_path):
+    won, stopped = ([{**row, "t": 0} for row in rows("x", 0.0, reward)] for reward in (1.0, 0.0))
+    stopped[-1] |= {"terminated": False, "truncated": True}
+    unnamed = [{name: value for name, value in row.items() if name != "episode_id"} for row in (*won, *stopped)]
+    first, second = episodes(tmp_path, unnamed)
+    assert [(len(one.rows), one.rows[-1]["reward"], one.rows[-1]["truncated"]) for one in (first, second)] == [
+        (2, 1.0, False),
+        (2, 0.0, True),
+    ]
 
 
 def test_steps_may_be_in_one_record_with_what_follows_and_calls(tmp_path):
@@ -453,6 +472,9 @@ def test_text_of_react_agents_holds_episodes(tmp_path):
     (one,) = episodes(tmp_path, HOTPOT, "b.txt", success=True)
     assert actions(one) == ["Search[tower]", "Finish[Paris]"]
     assert (one.rows[0]["thought"], one.rows[1]["state"]) == ("I search for it.", "- line 1: It is in Paris.")
+    chain = "Question: Which?\nThought: Look.\nAction: find\nAction Input: mug\nObservation: M8\nFinal Answer: M8\n"
+    (one,) = episodes(tmp_path, chain, "e.txt", success=True)
+    assert actions(one) == ["find[mug]", "M8"]
     bare = HOTPOT.partition("\n")[2]
     (one,) = episodes(tmp_path, [{"id": "q", "question": "Where is it?", "trajectory": bare, "success": True}])
     assert actions(one) == ["Search[tower]", "Finish[Paris]"]

@@ -6,6 +6,8 @@ from functools import partial
 import pytest
 
 from schemas.recipes.log_mapping import LogMapping, MessageMapping
+from schemas.tables import MAX_TEXT_BYTES
+from tasks.logs.clean_text import CUT
 from tasks.logs.conversations import DEMONSTRATIONS, EMPTY, GREETING, conversation_of
 from tasks.logs.messages import messages_in
 from tasks.logs.transitions import _field, episodes_in
@@ -66,6 +68,19 @@ SHAPES = {
         USER,
         {"role": "assistant", "content": [{"type": "tool-call", "toolName": "find", "args": CALL["arguments"]}]},
         {"role": "tool", "content": [{"type": "tool-result", "result": BOOK}]},
+        END,
+    ],
+    "Responses, with what nobody says": [
+        USER,
+        {"type": "mcp_list_tools", "tools": []},
+        {"type": "function_call", "name": "find", "arguments": TEXT},
+        {"type": "function_call_output", "output": BOOK},
+        END,
+    ],
+    "inspect, a tool that failed": [
+        USER,
+        assistant(tool_calls=[{"function": "find", "arguments": CALL["arguments"]}]),
+        {"role": "tool", "content": "", "error": {"type": "timeout", "message": BOOK}},
         END,
     ],
     "Gemini": [
@@ -197,6 +212,28 @@ def test_other_lists_are_no_messages_and_prompt_and_completion_are_one_list():
     assert messages_in({"history": "[broken"}, "") is None
 
 
+def test_a_first_message_that_is_marked_as_no_action_is_a_greeting():
+    acknowledged = {"from": "gpt", "loss": False, "value": "Understood."}
+    acts = {"from": "gpt", "loss": True, "value": "Think: yes.\n\nAct: answer(4)"}
+    talk = conversation_of([USER, acknowledged, USER, acts], MessageMapping())
+    assert (talk.actions, talk.remarks) == (["answer(4)"], (GREETING,))
+
+
+def test_an_action_that_is_too_long_loses_its_middle_and_half_a_character_becomes_a_mark(tmp_path):
+    log = tmp_path / "a.json"
+    calls = [
+        {"function": {"name": "write", "arguments": json.dumps({"text": text})}} for text in ("x" * 40_000, "\ud83d")
+    ]
+    talk = [USER, *(one for call in calls for one in (assistant(tool_calls=[call]), TOOL))]
+    log.write_text(json.dumps({"messages": talk, "success": True}))
+    (one,) = episodes_in({"a.json": log}, LogMapping())
+    long, half = (row["action"] for row in one.rows)
+    assert len(long.encode()) <= MAX_TEXT_BYTES
+    assert "[...]" in long
+    assert half == 'write(text="\N{REPLACEMENT CHARACTER}")'
+    assert CUT in one.remarks
+
+
 def test_episodes_may_be_under_their_names(tmp_path):
     log = tmp_path / "a.json"
     log.write_text(json.dumps({name: {"messages": [USER, END], "success": True} for name in ("one", "two")}))
@@ -249,6 +286,11 @@ def verdict(record: dict, num_steps: int = 3, mapping: LogMapping | None = None)
         ({"metadata": {"reward": 0.25}}, False, [0, 0, 0.25]),
         ({"final_reward": 1}, True, [0, 0, 1]),
         ({"reward": True}, True, [0, 0, 1]),
+        ({"reward": -0.5}, False, [0, 0, -0.5]),
+        ({"rewards": [[0.0], [0.0], [0.5]]}, False, [0, 0, 0.5]),
+        ({"scores": {"hung": {"value": 0.5}}}, False, [0, 0, 0.5]),
+        ({"is_resolved": True}, True, [0, 0, 1]),
+        ({"won": 0}, False, [0, 0, 0]),
         ({"reward_info": {"reward": 1.0}}, True, [0, 0, 1]),
         ({"rewards": {"solved": 1.0}}, True, [0, 0, 1]),
         ({"reward": [0.0, 0.5, 1.0]}, True, [0, 0.5, 1]),

@@ -371,6 +371,21 @@ TRACES: dict[str, list[dict]] = {
         langsmith_run("t", "chain", feedback_stats={"success": {"n": 1, "avg": 1.0}}),
         langsmith_run("r1", "llm", parent_run_id="t", inputs={"messages": [LANGCHAIN]}, outputs=GENERATED),
     ],
+    "langsmith, exported": [
+        langsmith_run("t", "chain", feedback_stats=json.dumps({"success": {"avg": 1.0}, "smile": {"avg": None}})),
+        langsmith_run(
+            "r1",
+            "llm",
+            parent_run_id="t",
+            inputs=json.dumps({"messages": SENT}),
+            outputs=json.dumps({"messages": [SAID]}),
+        ),
+    ],
+    "langgraph": [
+        {"checkpoint": {"thread_id": "t"}, "values": {"messages": LANGCHAIN[:count], "success": True}}
+        for count in (0, 1)
+    ]
+    + [{"checkpoint": {"thread_id": "t"}, "values": {"messages": [*LANGCHAIN, SAID], "success": True}}],
     "openai-agents": [
         {"object": "trace.span", "trace_id": "t", "span_data": {"type": "agent"}},
         {"object": "trace.span", "trace_id": "t", "span_data": {"type": "generation", "input": SENT, "output": [SAID]}},

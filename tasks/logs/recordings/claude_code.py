@@ -25,14 +25,15 @@ def parts_of(record: dict[str, Any]) -> list[Part]:
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """Yield the conversation that leads to the last message: a message that was edited leaves a branch behind.
 
-    A message that names none before it, as after a compaction, follows the line before it.
+    A message that names none before it, as after a compaction, follows the line before it. Errors that the program puts
+    into the agent's mouth are left out.
     """
     places: dict[str, int] = {}
     for place, one in enumerate(parts):
         places.setdefault(one.get("uuid", ""), place)
     way, at = list[dict[str, Any]](), len(parts) - 1
     while at >= 0:
-        way.append(parts[at]["message"])
+        way += [] if parts[at].get("isApiErrorMessage") else [parts[at]["message"]]
         parent = parts[at].get("parentUuid") or parts[at].get("logicalParentUuid")
         before = places.get(parent, at) if parent else at
         at = before if before < at else at - 1

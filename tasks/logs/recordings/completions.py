@@ -12,7 +12,7 @@ TITLE, SPANS_FILES = "Conversations in text", False
 _TEXTS = ("text", "full_text", "conversation")
 _PARTS, _OF_VERL = ("prompt", "completion"), ("input", "output")
 _OF_TRL = (*_PARTS, "step", "advantage")
-"""Columns of TRL's completions; any other is the reward of a function, under its name."""
+"""Columns of TRL's completions; others are the rewards of functions, under their names, and columns of the data."""
 
 
 def recognises(record: dict[str, Any]) -> bool:
@@ -48,6 +48,7 @@ def _text(record: dict[str, Any]) -> str:
 
 
 def _reward(record: dict[str, Any]) -> dict[str, float]:
-    others = [as_number(value) for name, value in record.items() if name not in _OF_TRL]
-    rewards = [one for one in others if one is not None]
-    return {"reward": rewards[0]} if "advantage" in record and len(rewards) == 1 else {}
+    others = {name: as_number(value) for name, value in record.items() if name not in _OF_TRL}
+    numbers = {name: number for name, number in others.items() if number is not None}
+    rewards = {name: number for name, number in numbers.items() if "reward" in name} or numbers
+    return {"reward": next(iter(rewards.values()))} if "advantage" in record and len(rewards) == 1 else {}

@@ -10,7 +10,7 @@ from tasks.logs.shapes.in_words import Message
 TITLE, SPANS_FILES = "Text of ReAct agents", False
 
 _PROMPT = re.compile(r"^> ?(?=\S)", re.MULTILINE)
-_LABEL = re.compile(r"^(Question|Thought|Action|Observation)(?: \d+)?: ?", re.MULTILINE)
+_LABEL = re.compile(r"^(Question|Thought|Action Input|Action|Observation|Final Answer)(?: \d+)?: ?", re.MULTILINE)
 _QUESTION = re.compile(r"^Question:", re.MULTILINE)
 _STATUS = re.compile(r"^(?:STATUS: *|\d+ r )(OK|FAIL|[01])\b.*$", re.MULTILINE)
 """Last line of an episode: of a log, or as a notebook prints it."""
@@ -84,7 +84,10 @@ def _labelled(text: str, fields: dict[str, Any]) -> Iterator[Recorded]:
     for label, said in _pairs(text):
         if label == "Question" or not episodes:
             episodes.append([])
-        role = "assistant" if label in ("Thought", "Action") else "user"
+        if label == "Action Input":  # of LangChain's agents
+            episodes[-1][-1]["content"] += f"[{said}]"
+            continue
+        role = "user" if label in ("Question", "Observation") else "assistant"
         words = {"content": "", "reasoning": said} if label == "Thought" else {"content": said}
         episodes[-1].append({"role": role, **words})
     yield from (Recorded(one, {"success": _judged(one)}) for one in episodes)

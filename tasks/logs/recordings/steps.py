@@ -14,6 +14,7 @@ _NEXT = ("next_observation", "next_obs", "obs_next", "next_state")
 _DONE = ("action", "act", "tool_calls", "model_output")
 _THOUGHT = ("thought", "reasoning", "think")
 _EPISODE = ("episode_id", "ep_id", "episode", "trajectory_id", "traj_id", "rollout_id", "task_id", "demo")
+_UNNAMED = "rows"
 _NUMBER = ("step", "step_id", "step_number", "timestep", "t", "turn")
 _REWARD = ("reward", "rew", "r")
 _ENDED = ("terminated", "done", "is_done")
@@ -22,19 +23,39 @@ _LISTS = ("steps", "trajectory", "transitions", "history", "traj")
 
 
 def recognises(record: dict[str, Any]) -> bool:
-    """Return whether a record is a step with the name of its episode, or holds a list of steps."""
-    return (_is_step(record) and _first(record, _EPISODE) is not None) or _steps_in(record) is not None
+    """Return whether a record is a step with the name of its episode or how it ended, or holds a list of steps."""
+    is_named = any(_first(record, names) is not None for names in (_EPISODE, _ENDED))
+    return (_is_step(record) and is_named) or _steps_in(record) is not None
 
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
-    """Return a row as a part of its episode; a record with steps is an episode."""
-    return [(WHOLE, record)] if _steps_in(record) else [(str(_first(record, _EPISODE)), record)]
+    """Return a row as a part of its episode, or of its file; a record with steps is an episode."""
+    name = _first(record, _EPISODE)
+    return [(WHOLE if _steps_in(record) else _UNNAMED if name is None else str(name), record)]
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
-    """Yield the conversation, with the reward of each step; an episode whose last step did not end it was stopped."""
+    """Yield the conversation, with the reward of each step; an episode whose last step did not end it was stopped.
+
+    Rows that name no episode are one up to the row that ends it.
+    """
     name, steps = _steps_in(parts[0]) or ("", parts)
-    steps = _in_order(steps)
+    if name or _first(parts[0], _EPISODE) is not None:
+        yield _episode(parts, name, _in_order(steps))
+        return
+    for some in _up_to_ends(parts):
+        yield _episode(some, "", _in_order(some))
+
+
+def _up_to_ends(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    begins = 0
+    for place, row in enumerate(rows, 1):
+        if place == len(rows) or any(as_success(row.get(name)) for name in (*_ENDED, "truncated")):
+            yield rows[begins:place]
+            begins = place
+
+
+def _episode(parts: list[dict[str, Any]], name: str, steps: list[dict[str, Any]]) -> Recorded:
     first, last = steps[0], steps[-1]
     ended, about = _first(last, _ENDED), {**first, **(parts[0] if name else {})}
     fields = {key: one for key, one in about.items() if key not in (name, *_SEEN, *_DONE, *_REWARD, "truncated")}
@@ -43,7 +64,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     rewards = {"reward": each} if len(each) == len(steps) else {}
     stopped = {"truncated": True} if as_success(ended) is False else {}
     given = {"reward": parts[0]["reward"]} if name and as_number(parts[0].get("reward")) is not None else {}
-    yield Recorded(list(_messages(steps)), {**fields, **verdict, **stopped, **rewards, **given})
+    return Recorded(list(_messages(steps)), {**fields, **verdict, **stopped, **rewards, **given})
 
 
 def _messages(steps: Sequence[Mapping[str, Any]]) -> Iterator[Message]:

@@ -5,6 +5,8 @@ from typing import Any
 from tasks.logs.shapes.in_words import Message, as_text, call_of
 
 _CALL, _OUTPUT = "_call", "_call_output"
+_ASIDE = ("mcp_list_tools", "item_reference", "compaction")
+"""Items that nobody says."""
 _ARGUMENTS = ("arguments", "input", "action", "queries", "code")
 
 
@@ -19,6 +21,8 @@ def shaped(message: Message) -> list[Message] | None:
         call = call_of(message.get("name") or kind.removesuffix(_CALL), _arguments(message))
         said = {"role": "assistant", "content": "", "tool_calls": [call]}
         return [said, {"role": "tool", "content": as_text(message["output"])}] if message.get("output") else [said]
+    if kind in _ASIDE:
+        return []
     if kind == "reasoning":
         thought = as_text(message.get("summary") or message.get("content"))
         return [{"role": "assistant", "content": "", "reasoning": thought}]

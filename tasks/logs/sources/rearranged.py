@@ -9,7 +9,7 @@ from tasks.logs.messages import messages_in, value_at
 from tasks.logs.sources.eval_logs import with_attachments
 from tasks.logs.sources.records import Record
 
-_EPISODES = ("samples", "simulations", "episodes", "traces", "data", "rows")
+_EPISODES = ("samples", "simulations", "episodes", "traces", "data", "rows", "results")
 """Fields of a record that hold its episodes."""
 _USUAL = {"text": "content"}
 """Usual names of fields in messages and steps that differ from those of the mapping."""

@@ -5,9 +5,11 @@ from typing import Any
 
 from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import Part, Recorded
+from tasks.logs.shapes.in_words import decoded
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
 
 TITLE, SPANS_FILES = "Traces of LangSmith", True
+_RECORDS = ("inputs", "outputs", "extra", "feedback_stats")
 
 
 def recognises(record: dict[str, Any]) -> bool:
@@ -16,8 +18,9 @@ def recognises(record: dict[str, Any]) -> bool:
 
 
 def parts_of(run: dict[str, Any]) -> list[Part]:
-    """Return the run, as a part of its trace."""
-    return [(str(run.get("trace_id") or run["id"]), run)]
+    """Return the run, as a part of its trace; tables have JSON in text."""
+    whole = {**run, **{name: decoded(run.get(name)) for name in _RECORDS}}
+    return [(str(run.get("trace_id") or run["id"]), whole)]
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
@@ -34,6 +37,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     if not messages:
         raise ValueError("no run of the trace is a call of a model")
     root = next((one for one in parts if not one.get("parent_run_id")), parts[0])
-    feedback = {name: one.get("avg") for name, one in (root.get("feedback_stats") or {}).items()}
+    stats = root.get("feedback_stats") or {}
+    feedback = {name: one["avg"] for name, one in stats.items() if one.get("avg") is not None}
     metadata = (root.get("extra") or {}).get("metadata") or {}
     yield Recorded(messages, {"metadata": metadata, **feedback}, remarks)
