@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from schemas.recipes.log_mapping import LogMapping
@@ -83,7 +83,13 @@ def _kind(record: Record, mapping: LogMapping) -> str:
 
 
 def _gather(gathered: GatheredParts, kind: str, file: str, name: str, part: dict[str, Any], where: str) -> None:
-    gathered.add(kind, "" if spans_files(kind) else file, name, part, where)
+    gathered.add(kind, "" if spans_files(kind) else _scope(file), name, part, where)
+
+
+def _scope(file: str) -> str:
+    """Return where the names of episodes in a file hold: the file, or its folder if that has a file for each event."""
+    folder = PurePath(file).parent
+    return str(folder) if folder.name == "events" else file
 
 
 def _episodes(

@@ -211,6 +211,19 @@ def test_openhands_says_how_it_finished_and_pairs_may_lack_an_observation(tmp_pa
     assert actions(one) == [FOUND[0], "finish()"]
 
 
+def test_a_folder_with_a_file_for_each_event_is_an_episode(tmp_path):
+    numbered = [{**event, "id": number} for number, event in enumerate(OPENHANDS, 7)]
+    files = {}
+    for session in ("a", "b"):
+        (tmp_path / session / "events").mkdir(parents=True)
+        for event in numbered:
+            name = f"{session}/events/{event['id']}.json"
+            (tmp_path / name).write_text(json.dumps(event))
+            files[name] = tmp_path / name
+    found = episodes_in(dict(sorted(files.items())), LogMapping(constants={"success": True}))
+    assert [actions(one) for one in found] == [FOUND, FOUND]
+
+
 WRITTEN = {
     "ChatML": ("<|im_start|>{}\n", "<|im_end|>\n"),
     "Llama 3": ("<|start_header_id|>{}<|end_header_id|>\n\n", "<|eot_id|>"),

@@ -1,4 +1,4 @@
-"""Events of OpenHands: a file of them is an episode, or a record with its `history`."""
+"""Events of OpenHands: a file of them is an episode, or a folder with a file for each, or a record with its `history`."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -29,7 +29,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     report = record.get("report") or (record.get("test_result") or {}).get("report") or {}
     named = {"trajectory_id": record.get("instance_id")}
     fields = {name: value for name, value in {**record, **report}.items() if name != "history"}
-    events = _flat(record["history"]) if record else parts
+    events = _flat(record["history"]) if record else _in_order(parts)
     yield Recorded([one for event in filter(_is_event, events) for one in _messages(event)], {**named, **fields})
 
 
@@ -39,6 +39,12 @@ def _is_event(record: Any) -> bool:
         and record.get("source") in ("user", "agent", "environment")
         and (isinstance(record.get("action"), str) or isinstance(record.get("observation"), str))
     )
+
+
+def _in_order(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return events by number, if each has its own: of files with one event each, 10 comes before 9."""
+    numbers = {event["id"] for event in events if isinstance(event.get("id"), int)}
+    return sorted(events, key=lambda event: event["id"]) if len(numbers) == len(events) else events
 
 
 def _flat(history: list[Any]) -> Iterable[Any]:
