@@ -38,8 +38,8 @@ TRANSITIONS, CHAT = "transitions", "chat"
 _OURS: dict[str, LogKind] = {
     "langfuse-tables": langfuse_tables,  # before spans, which are known by nothing but the name of their trace's id
     "jaeger": jaeger,
+    "otel-logs": otel_logs,  # of which some look like spans
     "otel": otel_spans,
-    "otel-logs": otel_logs,
     "mlflow": mlflow,
     "langfuse": langfuse,
     "langsmith": langsmith,

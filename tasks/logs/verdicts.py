@@ -23,10 +23,10 @@ _USUAL = (
         "solved",
         "passed",
     ),
-    *("is_correct", "correct", "won", "goal_achieved"),
+    *("pass", "is_correct", "correct", "won", "goal_achieved"),
 )
 _SUCCESSES = (
-    *(*_USUAL, "correctness", "scores", "outcome", "verdict", "target"),
+    *(*_USUAL, "correctness", "accuracy", "scores", "outcome", "verdict", "target"),
     *(f"{place}.{name}" for place in _INSIDE for name in _USUAL),
 )
 _NO_WORDS = ("target",)

@@ -322,6 +322,14 @@ TRACES: dict[str, list[dict]] = {
         )
     ],
     "otel-logs": [{"resourceLogs": [{"scopeLogs": [{"logRecords": EVENTS}]}]}],
+    "otel-logs, in a console": [
+        {
+            **{"trace_id": "0x1", "span_id": "0x2", "severity_number": 9, "timestamp": "2026-01-01T00:00:00Z"},
+            "attributes": {"event.name": f"gen_ai.{name}"},
+            "body": body,
+        }
+        for name, body in (*((f"{one['role']}.message", one) for one in SENT), ("choice", {"message": SAID}))
+    ],
     "mlflow": [
         mlflow_trace(
             mlflow_span("CHAIN", {"messages": [ASKED]}, {}),
@@ -386,6 +394,25 @@ TRACES: dict[str, list[dict]] = {
         for count in (0, 1)
     ]
     + [{"checkpoint": {"thread_id": "t"}, "values": {"messages": [*LANGCHAIN, SAID], "success": True}}],
+    "langsmith, a tree": [
+        langsmith_run(
+            "t",
+            "chain",
+            feedback_stats={"success": {"avg": 1.0}},
+            child_runs=[
+                langsmith_run(
+                    "r0",
+                    "chain",
+                    parent_run_id="t",
+                    child_runs=[
+                        langsmith_run(
+                            "r1", "llm", parent_run_id="r0", inputs={"messages": SENT}, outputs={"messages": [SAID]}
+                        )
+                    ],
+                )
+            ],
+        )
+    ],
     "openai-agents": [
         {"object": "trace.span", "trace_id": "t", "span_data": {"type": "agent"}},
         {"object": "trace.span", "trace_id": "t", "span_data": {"type": "generation", "input": SENT, "output": [SAID]}},

@@ -18,9 +18,15 @@ def recognises(record: dict[str, Any]) -> bool:
 
 
 def parts_of(run: dict[str, Any]) -> list[Part]:
-    """Return the run, as a part of its trace; tables have JSON in text."""
-    whole = {**run, **{name: decoded(run.get(name)) for name in _RECORDS}}
-    return [(str(run.get("trace_id") or run["id"]), whole)]
+    """Return the run, and those within it, as parts of its trace; tables have JSON in text."""
+    name = str(run.get("trace_id") or run["id"])
+    return [(name, {**one, **{field: decoded(one.get(field)) for field in _RECORDS}}) for one in _with_children(run)]
+
+
+def _with_children(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {name: value for name, value in run.items() if name != "child_runs"}
+    for one in run.get("child_runs") or []:
+        yield from _with_children(one)
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:

@@ -11,11 +11,12 @@ from tasks.logs.shapes.in_words import Message
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
 
 TITLE, SPANS_FILES = "Logs of OpenTelemetry with GenAI events", True
+_IN_A_CONSOLE = {"body", "trace_id", "severity_number"}
 
 
 def recognises(record: dict[str, Any]) -> bool:
-    """Return whether a record is an export of logs."""
-    return "resourceLogs" in record
+    """Return whether a record is an export of logs, or a log as the console's exporter writes it."""
+    return "resourceLogs" in record or record.keys() >= _IN_A_CONSOLE
 
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
@@ -24,7 +25,10 @@ def parts_of(record: dict[str, Any]) -> list[Part]:
     Raises:
         KeyError, TypeError, AttributeError: the record is no valid export.
     """
-    return [(str(one["traceId"]), one) for one in _events(record)]
+    if "resourceLogs" in record:
+        return [(str(one["traceId"]), one) for one in _events(record)]
+    event = {"spanId": record.get("span_id", ""), "timeUnixNano": record.get("timestamp"), "plain": record["body"]}
+    return [(str(record["trace_id"]), {**event, "attributes": record.get("attributes")})]
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
@@ -53,7 +57,7 @@ def _call(events: list[dict[str, Any]]) -> Call:
     for event in events:
         attributes = attributes_of(event.get("attributes"))
         name = event.get("eventName") or attributes.get("event.name", "")
-        body = value_of(event.get("body") or {}) or {}
+        body = event.get("plain") or value_of(event.get("body") or {}) or {}
         if message := message_of_event(name, body):
             (answered if name == CHOICE else sent).append(message)
         sent += genai.sent(attributes)
