@@ -5,6 +5,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from schemas.errors import DataError
+from tasks.logs.generic import completions, exchanges, message_rows, steps
 from tasks.logs.log_kind import LogKind
 from tasks.logs.messages import messages_in
 from tasks.logs.recordings import (
@@ -12,14 +13,11 @@ from tasks.logs.recordings import (
     browser_use,
     claude_code,
     codex,
-    completions,
-    exchanges,
     mind2web,
     openhands,
     openhands_sdk,
     react,
     smolagents,
-    steps,
 )
 from tasks.logs.tracers import (
     jaeger,
@@ -56,10 +54,11 @@ _OURS: dict[str, LogKind] = {
     "exchanges": exchanges,
     "completions": completions,
     "steps": steps,
+    "message-rows": message_rows,
     "react": react,
 }
 _TITLES = {TRANSITIONS: "Trajectories of transitions", CHAT: "Chats"}
-_AFTER_CHATS = ("completions", "steps", "react")
+_AFTER_CHATS = ("completions", "steps", "message-rows", "react")
 """Kinds of records that are no chats: a step may also hold the agent's messages, and a chat its text."""
 _ROW = ("trajectory_id", "turn", "next_state")
 """Columns by which a record is recognised as a row of logged transitions."""

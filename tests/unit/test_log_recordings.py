@@ -356,6 +356,21 @@ def test_rows_of_episodes_may_lie_amid_each_other_and_out_of_order(tmp_path):
     assert [row["state"] for row in found[0].rows] == ["- line 1: door 0", "- line 1: door 1", "- line 1: door 2"]
 
 
+def test_rows_of_messages_are_conversations_by_their_names_and_numbers(tmp_path):
+    csv = "conversation_id,turn,role,content,success\na,1,assistant,C4,true\nb,0,user,Hm?,\na,0,user,Find it.,\nb,1,assistant,No.,0\n"
+    first, second = episodes(tmp_path, csv, "a.csv")
+    assert [(actions(one), one.rows[-1]["success"], one.rows[0]["trajectory_id"]) for one in (first, second)] == [
+        (["C4"], True, "a"),
+        (["No."], False, "b"),
+    ]
+    stored = [
+        {"id": 1, "session_id": "s", "message": json.dumps({"type": "human", "data": {"content": "Find it."}})},
+        {"id": 2, "session_id": "s", "message": json.dumps({"type": "ai", "data": {"content": "C4"}})},
+    ]
+    (one,) = episodes(tmp_path, stored, success=True)
+    assert (one.kind, actions(one)) == ("message-rows", ["C4"])
+
+
 def test_rows_that_name_no_episode_are_one_up_to_its_end(tmp_path):
     won, stopped = ([{**row, "t": 0} for row in rows("x", 0.0, reward)] for reward in (1.0, 0.0))
     stopped[-1] |= {"terminated": False, "truncated": True}
