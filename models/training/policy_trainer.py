@@ -106,7 +106,8 @@ class PolicyTrainer:
         used_once = num_passes == 1
         prepared = [self._prepared(part, is_first=used_once and number == 0) for number, part in enumerate(minibatches)]
         updates = [self._update(*one) for one in [*zip(minibatches, prepared, strict=True)] * num_passes]
-        return {key: _mean_of_finite([update[key] for update in updates]) for key in updates[0]}
+        names = dict.fromkeys(name for update in updates for name in update)
+        return {name: _mean_of_finite([update[name] for update in updates if name in update]) for name in names}
 
     @torch.no_grad()
     def _prepared(self, groups: Sequence[TrainingGroup], *, is_first: bool) -> list[_Micro]:
@@ -164,16 +165,20 @@ class PolicyTrainer:
             group["lr"] = share * self.options.learning_rate
 
     def _update(self, groups: Sequence[TrainingGroup], batch: list[_Micro]) -> dict[str, float]:
-        """Take one optimiser step; the sum over micro-batches does not depend on how they were cut."""
+        """Take one optimiser step; the sum over micro-batches does not depend on how they were cut.
+
+        An update of auxiliary groups alone has no metrics of sampled tokens.
+        """
         counts = {"rl": num_units(groups, self._loss.unit), "entropy": num_units(groups, "token"), **num_marked(groups)}
         totals: dict[str, float] = defaultdict(float, kl=0.0)
         for micro in batch:
             terms, sums = self._terms(micro)
-            reduce(add, (term * (micro.share / counts[name]) for name, term in terms.items())).backward()
+            reduce(add, (term * (micro.share / max(1, counts[name])) for name, term in terms.items())).backward()
             for key, value in ({name: term.item() for name, term in terms.items()} | sums).items():
                 totals[key] += micro.share * value
         on_all = {name: totals[name] for name in names_on_all_ranks(totals)}  # a rank without actions has fewer
-        means = {key: value / counts.get(key, counts["rl"]) for key, value in all_reduce_sum(on_all).items()}
+        summed = all_reduce_sum(on_all).items()
+        means = {key: value / number for key, value in summed if (number := counts.get(key, counts["rl"]))}
         return {_METRICS.get(key, key): value for key, value in means.items()} | self._step()
 
     def _step(self) -> dict[str, float]:

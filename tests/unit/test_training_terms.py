@@ -8,7 +8,7 @@ from torch import nn
 
 from models.methods.losses import Batch, Loss
 from models.methods.method import NoOptions, built_in_names
-from models.methods.streams import TrainingGroup
+from models.methods.streams import TrainingGroup, TrainingStream
 from models.network.transformer import weights_of
 from models.training.checkpoints import load_optimizer, optimizer_state
 from models.training.policy_trainer import PolicyTrainer
@@ -62,6 +62,21 @@ def test_observed_tokens_leave_the_gradient_of_sampled_ones_as_it_is():
     alone, both = gradient(loss_with()), gradient(loss_with(ce=(0, 0, 0, 1, 1, 0)))
     observed = gradient(loss_with(ce=(0, 0, 0, 1, 1, 0), gain=0.0))
     torch.testing.assert_close(both, alone + observed, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("with_rl", [True, False])
+def test_an_update_of_observed_tokens_alone_has_no_metrics_of_sampled_ones(with_rl):
+    watched = TrainingStream(Tokens([1, 2, 3], [False] * 3, [0.0] * 3), [], ce_weights=[0.0, 1.0, 1.0])
+    observed = [TrainingGroup([watched]), TrainingGroup([watched])]
+    network = tiny_network(seed=1)
+    trainer = PolicyTrainer(network, None, loss_with(), rl(updates_per_round=2), 1000, torch.float32)
+    metrics = trainer.train([*([GROUP, GROUP] if with_rl else []), *observed])
+    alone = PolicyTrainer(tiny_network(seed=1), None, loss_with(), rl(updates_per_round=1), 1000, torch.float32)
+    expected = alone.train([GROUP, GROUP]) if with_rl else {}
+    assert metrics.get("kl") == expected.get("kl")
+    assert metrics.get("entropy") == (pytest.approx(expected["entropy"]) if with_rl else None)
+    assert metrics["ce"] > 0
+    assert metrics["nonfinite_updates"] == 0
 
 
 def test_cross_entropy_is_a_mean_over_its_own_tokens():
