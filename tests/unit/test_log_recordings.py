@@ -356,6 +356,12 @@ def test_rows_of_episodes_may_lie_amid_each_other_and_out_of_order(tmp_path):
     assert [row["state"] for row in found[0].rows] == ["- line 1: door 0", "- line 1: door 1", "- line 1: door 2"]
 
 
+def test_results_beside_steps_are_no_episodes(tmp_path):
+    steps = [{"observation": "dark", "action": "light"}, {"observation": "lit", "action": "leave"}]
+    (one,) = episodes(tmp_path, [{"steps": steps, "results": [{"name": "score"}], "success": True}])
+    assert actions(one) == ["light", "leave"]
+
+
 def test_rows_of_messages_are_conversations_by_their_names_and_numbers(tmp_path):
     csv = "conversation_id,turn,role,content,success\na,1,assistant,C4,true\nb,0,user,Hm?,\na,0,user,Find it.,\nb,1,assistant,No.,0\n"
     first, second = episodes(tmp_path, csv, "a.csv")

@@ -9,7 +9,9 @@ from tasks.logs.messages import messages_in, value_at
 from tasks.logs.sources.eval_logs import with_attachments
 from tasks.logs.sources.records import Record
 
-_EPISODES = ("samples", "simulations", "episodes", "traces", "data", "rows", "results")
+_RESULTS = "results"
+"""Field of results, which are no episodes beside steps or the like."""
+_EPISODES = ("samples", "simulations", "episodes", "traces", "data", "rows", _RESULTS)
 """Fields of a record that hold its episodes."""
 _USUAL = {"text": "content"}
 """Usual names of fields in messages and steps that differ from those of the mapping."""
@@ -29,14 +31,18 @@ def _usual_episodes(record: Record) -> list[Record]:
     """Return the episodes under a usual name, as the samples of an evaluation, or each under its own."""
     for name in _EPISODES:
         inner = record.value.get(name)
-        if not isinstance(inner, list) or messages_in(record.value, "") is not None:
+        if not _are_records(inner) or messages_in(record.value, "") is not None:
             continue
-        if inner and all(isinstance(one, dict) for one in inner):
+        if name != _RESULTS or not any(_are_records(one) for key, one in record.value.items() if key != name):
             return [Record(f"{record.where}, {name} {number}", one) for number, one in enumerate(inner, 1)]
     if record.value and all(map(_is_chat, record.value.values())):
         named = {name: {"trajectory_id": name, **one} for name, one in record.value.items()}
         return [Record(f"{record.where}, {name}", one) for name, one in named.items()]
     return [record]
+
+
+def _are_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
 def _is_chat(value: Any) -> bool:
