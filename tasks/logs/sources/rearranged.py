@@ -30,7 +30,7 @@ def rearranged(record: Record, mapping: LogMapping) -> list[Record]:
 def _usual_episodes(record: Record) -> list[Record]:
     """Return the episodes under a usual name, as the samples of an evaluation, or each under its own."""
     for name in _EPISODES:
-        inner = record.value.get(name)
+        inner = record.value.get(name) or []
         if not _are_records(inner) or messages_in(record.value, "") is not None:
             continue
         if name != _RESULTS or not any(_are_records(one) for key, one in record.value.items() if key != name):
