@@ -25,7 +25,7 @@ class Predictor(Protocol):
 
     @property
     def batches_requests(self) -> bool:
-        """See `Engine.batches_requests`."""
+        """Whether threads can ask side by side; see `Engine`."""
         ...
 
     def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:
@@ -62,7 +62,7 @@ class LocalPredictor:
 
     @property
     def batches_requests(self) -> bool:
-        """See `Engine.batches_requests`."""
+        """Whether threads can ask side by side; see `Engine`."""
         return self._engine.batches_requests
 
     def predict(self, situations: Sequence[TransitionQuery], temperature: float) -> list[str]:

@@ -5,42 +5,21 @@ episodes act while others are predicted. A server batches whatever it is asked a
 experience model computes both in one batch.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import replace
 from threading import Event
-from types import MappingProxyType
 
-from models.rollout.rollouts import Rollout, RolloutOptions, RolloutProgress
-from models.text.policies.policy_format import PolicyFormat
-from models.text.renaming import EntityRenaming
-from schemas.ports import Engine, Environment
-from schemas.records import AgentTask, Origin, Step, Trajectory
+from models.rollout.rollouts import Rollout, RolloutProgress
+from schemas.ports import Environment
+from schemas.records import AgentTask, Step, Trajectory
 
 _BETWEEN_REPORTS_S = 0.5
 
 
-class IndependentRollout:
-    """Rollout whose engine and environment take calls from several threads; see `Rollout`."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        format: PolicyFormat,
-        environment: Environment,
-        origin: Origin,
-        options: RolloutOptions,
-        renamings: Mapping[str, EntityRenaming] = MappingProxyType({}),
-    ) -> None:
-        """Create a rollout; see `Rollout`. As many episodes run at once as there are slots."""
-        self._num_at_once = options.num_slots
-        self._environment, options = environment, replace(options, num_slots=1)
-        self._rollout_in = lambda one_slot: Rollout(engine, format, one_slot, origin, options, renamings)
-        self._ended = Event()
-        self.num_tokens = 0
-        self.limits = Counter[str]()
+class IndependentRollout(Rollout):
+    """Rollout whose engine and environment take calls from several threads; as many episodes run at once as it has slots."""
 
     def play(
         self, tasks: Sequence[AgentTask], on_progress: Callable[[RolloutProgress], None] = lambda progress: None
@@ -49,26 +28,29 @@ class IndependentRollout:
 
         An error, such as an interrupt, ends all episodes after their turn.
         """
-        with ThreadPoolExecutor(self._num_at_once) as threads:
+        has_failed = Event()
+        with ThreadPoolExecutor(self._options.num_slots) as threads:
             episodes = [
-                threads.submit(copy_context().run, self._play_one, slot, task) for slot, task in enumerate(tasks)
+                threads.submit(copy_context().run, self._play_one, slot, task, has_failed)
+                for slot, task in enumerate(tasks)
             ]
             try:
                 self._await(episodes, on_progress)
             except BaseException:
-                self._ended.set()
+                has_failed.set()
                 threads.shutdown(cancel_futures=True)
                 raise
         return [episode.result()[0] for episode in episodes]
 
-    def _play_one(self, slot: int, task: AgentTask) -> tuple[Trajectory, Rollout]:
-        rollout = self._rollout_in(_OneSlot(self._environment, slot))
-        (episode,) = rollout.play([task], lambda _: self._go_on())
-        return episode, rollout
+    def _play_one(self, slot: int, task: AgentTask, has_failed: Event) -> tuple[Trajectory, Rollout]:
+        def go_on(_: RolloutProgress) -> None:
+            if has_failed.is_set():
+                raise InterruptedError("another episode failed")
 
-    def _go_on(self) -> None:
-        if self._ended.is_set():
-            raise InterruptedError("another episode failed")
+        one_slot, options = _OneSlot(self._environment, slot), replace(self._options, num_slots=1)
+        rollout = Rollout(self._engine, self._format, one_slot, self._origin, options, self._renamings)
+        (episode,) = rollout.play([task], go_on)
+        return episode, rollout
 
     def _await(
         self, episodes: "Sequence[Future[tuple[Trajectory, Rollout]]]", on_progress: Callable[[RolloutProgress], None]

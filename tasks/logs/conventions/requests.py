@@ -3,7 +3,8 @@
 from typing import Any
 
 from tasks.logs.conventions.otel_values import messages_with_parts
-from tasks.logs.shapes.in_words import Message, as_text, call_of
+from tasks.logs.shapes.in_words import Message, as_text
+from tasks.logs.shapes.vercel import named_call
 
 _SENT = ("messages", "input", "contents", "prompt", "args")
 """Names under which clients send what a model is asked."""
@@ -35,7 +36,7 @@ def answered_in(value: Any) -> list[Message]:
     if not isinstance(value, list):
         return [{"role": "assistant", "content": as_text(value)}] if value else []
     if value and all(isinstance(one, dict) and "toolName" in one for one in value):
-        return [{"role": "assistant", "content": "", "tool_calls": [*map(_named_call, value)]}]
+        return [{"role": "assistant", "content": "", "tool_calls": [*map(named_call, value)]}]
     return answered_in(value[0]) if len(value) == 1 and isinstance(value[0], list) else messages_with_parts(value)
 
 
@@ -53,11 +54,6 @@ def _of_response(response: dict[str, Any]) -> list[Message]:
     if inner is None:
         return [response] if {"role", "type", "lc"} & response.keys() else []
     return [inner] if isinstance(inner, dict) and "role" in inner else answered_in(inner)
-
-
-def _named_call(call: dict[str, Any]) -> dict[str, Any]:
-    """Return a call as the AI SDK of Vercel records it in OpenAI's shape."""
-    return call_of(call["toolName"], call.get("input", call.get("args")))
 
 
 def _of_generation(generation: Any) -> list[Message]:

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from tasks.logs.shapes.in_words import Message, call_of
+from tasks.logs.shapes.in_words import Message
+from tasks.logs.shapes.vercel import named_call
 
 _SENT, _WORDS, _CALLS = "ai.prompt.messages", "ai.response.text", "ai.response.toolCalls"
 NAMES = ("ai.prompt", "ai.response")
@@ -22,7 +23,6 @@ def answered(attributes: dict[str, Any]) -> list[Message]:
     """Return what a model answered; raises as `sent`."""
     if _SENT not in attributes:
         return []
-    written = json.loads(attributes.get(_CALLS) or "[]")
-    calls = [call_of(one["toolName"], one.get("input", one.get("args"))) for one in written]
+    calls = [*map(named_call, json.loads(attributes.get(_CALLS) or "[]"))]
     words = attributes.get(_WORDS) or ""
     return [{"role": "assistant", "content": words, "tool_calls": calls}] if words or calls else []

@@ -36,11 +36,9 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
 
 def _parts(record: dict[str, Any]) -> tuple[str, str] | None:
     """Return a prompt and its completion; verl's have a score and the number of their training step beside them."""
-    for names in (_PARTS, _OF_VERL if {"score", "step"} <= record.keys() else ()):
-        asked, said = (record.get(name) for name in names) if names else (None, None)
-        if isinstance(asked, str) and isinstance(said, str):
-            return asked, said
-    return None
+    named = (_PARTS, _OF_VERL) if record.keys() >= {"score", "step"} else (_PARTS,)
+    texts = ((record.get(asked), record.get(said)) for asked, said in named)
+    return next(((asked, said) for asked, said in texts if isinstance(asked, str) and isinstance(said, str)), None)
 
 
 def _text(record: dict[str, Any]) -> str:

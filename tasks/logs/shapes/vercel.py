@@ -16,9 +16,14 @@ def shaped(message: Message) -> list[Message] | None:
     return list(_split(message, parts))
 
 
+def named_call(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a call in OpenAI's shape; its arguments have another name in older versions."""
+    return call_of(part["toolName"], part.get("input", part.get("args")))
+
+
 def _split(message: Message, parts: list[Any]) -> Iterator[Message]:
     yield from ({"role": "tool", "content": as_text(_result(part))} for part in parts if _kind(part) == _RESULT)
-    calls = [call_of(part["toolName"], part.get("input", part.get("args"))) for part in parts if _kind(part) == _CALL]
+    calls = [named_call(part) for part in parts if _kind(part) == _CALL]
     said = [part for part in parts if _kind(part) not in (_CALL, _RESULT)]
     if said or calls:
         yield {**message, "content": said, "tool_calls": calls}

@@ -60,11 +60,7 @@ def _named_episodes(record: Record, path: str) -> list[Record]:
 
 def _renamed(value: dict[str, Any], names: Mapping[ItemField, str]) -> dict[str, Any]:
     """Return a record with usual names in itself, if it is a message or a step, and in all its lists of such."""
-    lists = {
-        name: [_item(item, names) for item in items]
-        for name, items in value.items()
-        if isinstance(items, list) and items and all(isinstance(one, dict) for one in items)
-    }
+    lists = {name: [_item(item, names) for item in items] for name, items in value.items() if _are_records(items)}
     return _item({**value, **lists}, names)
 
 
