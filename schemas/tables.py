@@ -7,6 +7,7 @@ column; a missing one is null, never 0.
 import re
 
 import numpy as np
+import pandas as pd
 import pandera.pandas as pa
 import pyarrow as arrow
 
@@ -20,6 +21,7 @@ LOG_SCHEMA_VERSION = 1
 
 MAX_TEXT_BYTES = 32_768
 """Maximum size of a state, action or instruction; beyond it, a text is no textual abstraction any more."""
+_MAX_BYTES_OF_A_CHARACTER = 4
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _TEMPLATE = re.compile(
@@ -28,39 +30,42 @@ _TEMPLATE = re.compile(
 _PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 
 
-def _column_check(test: "np.ufunc | object", message: str) -> pa.Check:
-    return pa.Check(lambda series: series.map(test).astype(bool), error=message)
-
-
 def without_template(text: str) -> str:
     """Return a text without control characters, and with its prompt markers and chat-template tokens defused."""
-    return _CONTROL.sub(" ", _TEMPLATE.sub(lambda found: f"({found.group().strip('[]<>|/')})", text))
+    return _CONTROL.sub(" ", _TEMPLATE.sub(_defused, text))
+
+
+def _defused(found: re.Match[str]) -> str:
+    return f"({found.group().strip('[]<>|/')})"
 
 
 def _clean() -> list[pa.Check]:
     return [
-        _column_check(lambda t: not _CONTROL.search(str(t)), "contains control characters"),
-        _column_check(lambda t: not _TEMPLATE.search(str(t)), "contains a prompt marker or chat-template token"),
+        pa.Check(lambda texts: ~texts.str.contains(_CONTROL.pattern), error="contains control characters"),
+        pa.Check(
+            lambda texts: ~texts.str.contains(_TEMPLATE.pattern),
+            error="contains a prompt marker or chat-template token",
+        ),
     ]
 
 
 def _text(*, nullable: bool = False, empty: bool = False) -> pa.Column:
     """Return a text column that rejects control characters, template tokens and oversized text."""
-    checks = [
-        _column_check(
-            lambda t: len(str(t).encode(errors="replace")) <= MAX_TEXT_BYTES, f"longer than {MAX_TEXT_BYTES} bytes"
-        ),
-        *_clean(),
-    ]
+    checks = [pa.Check(_are_short, error=f"longer than {MAX_TEXT_BYTES} bytes"), *_clean()]
     if not empty:
-        checks.append(_column_check(lambda t: bool(str(t).strip()), "is empty"))
+        checks.append(pa.Check(lambda texts: texts.str.strip() != "", error="is empty"))
     return pa.Column(str, checks, nullable=nullable)
+
+
+def _are_short(texts: pd.Series) -> pd.Series:
+    surely = texts.str.len() <= MAX_TEXT_BYTES // _MAX_BYTES_OF_A_CHARACTER
+    return surely if surely.all() else texts.map(lambda text: len(text.encode(errors="replace")) <= MAX_TEXT_BYTES)
 
 
 def _state() -> pa.Column:
     """Return a text column of states."""
     column = _text()
-    column.checks.append(_column_check(_is_state, "is not lines of the form '- name: value', each name once"))
+    column.checks.append(pa.Check(_are_states, error="is not lines of the form '- name: value', each name once"))
     return column
 
 
@@ -69,9 +74,13 @@ def _thought() -> pa.Column:
     return pa.Column(str, _clean(), nullable=False, required=False)
 
 
-def _is_state(text: object) -> bool:
+def _are_states(texts: pd.Series) -> pd.Series:
+    return pd.Series(map(_is_state, texts.to_numpy(object)), texts.index, bool)
+
+
+def _is_state(text: str) -> bool:
     try:
-        return bool(lines_of(str(text)))
+        return bool(lines_of(text))
     except ValueError:
         return False
 
@@ -87,7 +96,7 @@ LOGGED_TRANSITIONS = pa.DataFrameSchema(
         "state": _state(),
         "action": _text(),
         "next_state": _state(),
-        "reward": pa.Column(float, _column_check(lambda r: bool(np.isfinite(r)), "is no finite number"), coerce=True),
+        "reward": pa.Column(float, pa.Check(np.isfinite, error="is no finite number"), coerce=True),
         "done": pa.Column(bool, coerce=True),
         "success": pa.Column(bool, coerce=True),
         "truncated": pa.Column(bool, coerce=True),

@@ -64,17 +64,16 @@ class _Turns:
             self.seen[-1] = f"{self.seen[-1]}\n{said}"
 
     def act(self, message: dict[str, Any], what: str) -> None:
-        if not (calls_in(message) or text_in(message).strip() or any(reasoning_in(message))):
+        is_call = bool(calls_in(message))
+        if not (is_call or text_in(message).strip() or any(reasoning_in(message))):
             self.remarks.append(EMPTY)
-        elif not self.seen or self._is_greeting(message):
+        elif not self.seen or (not self.actions and not is_call and self._is_greeting(message)):
             self.remarks.append(GREETING)
         else:
-            self._add(*said_and_done(message, self._mapping.action, what), is_call=bool(calls_in(message)))
+            self._add(*said_and_done(message, self._mapping.action, what), is_call=is_call)
 
     def _is_greeting(self, message: dict[str, Any]) -> bool:
         """Return whether a first message names no action though all others do, or is marked as none, as in AgentInstruct."""
-        if self.actions or calls_in(message):
-            return False
         is_nameless = self._mapping.action == USUAL_ACTION and not _acts(text_in(message))
         return is_nameless or message.get("loss") is False
 

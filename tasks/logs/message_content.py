@@ -29,6 +29,9 @@ def role_of(message: dict[str, Any]) -> str:
 
 def text_in(message: dict[str, Any]) -> str:
     """Return the text of a message, without its reasoning; a part that is no text, as an image, is a mark."""
+    content = message.get("content")
+    if content and isinstance(content, str):  # as most are
+        return content
     content = next((message[name] for name in ("content", "value", "text") if message.get(name) is not None), None)
     if not content and isinstance(error := message.get("error"), dict):  # as inspect records a tool that failed
         return str(error.get("message", ""))

@@ -18,6 +18,9 @@ _EXACT: dict[str, tuple[type, ...]] = {
 }
 """Columns whose values must have their type without conversion: "false" is not False, and 7 is no name."""
 
+_TOGETHER = ["trajectory_id", "turn", "state", "next_state", "done", "success", "truncated"]
+"""Columns that the rules for a whole trajectory look at."""
+
 _Row = dict[str, Any]
 
 
@@ -75,7 +78,7 @@ def trajectories_in(frame: pd.DataFrame) -> dict[str, dict[Any, _Row]]:
 def _trajectory_reasons(frame: pd.DataFrame, bad: dict[Any, str]) -> dict[Any, str]:
     """Return reasons for the other rows of trajectories that are incomplete or contradictory."""
     reasons: dict[Any, str] = {}
-    for name, rows in trajectories_in(frame).items():
+    for name, rows in trajectories_in(frame.loc[:, _TOGETHER]).items():
         if problem := _problem(rows, bad):
             reasons |= {index: f"{problem} (trajectory {name})" for index in rows if index not in bad}
     return reasons
