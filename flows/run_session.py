@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from prefect import Flow, State
 from prefect.client.schemas import FlowRun
 
-from infra.context import RunContext, blobs, objects, run_context, set_run_context
+from infra.context import RunContext, background_blobs, blobs, objects, run_context, set_run_context
 from infra.orchestration.prefect_server import await_prefect
 from infra.progress.progress import Display
 from infra.progress.stage_labels import STAGE_LABELS
@@ -24,7 +24,7 @@ from schemas.recipes.recipe import Recipe
 
 @contextmanager
 def run_session(recipe: Recipe, run_id: str, display: Display, *, reopen: bool = True) -> Iterator[Tracker]:
-    """Hold a run's lease, open its tracker and context, and always close its MLflow runs with the true status.
+    """Hold a run's lease, open its tracker, context and stores, and always close its MLflow runs with the true status.
 
     Args:
         recipe: Recipe of the run.
@@ -33,13 +33,14 @@ def run_session(recipe: Recipe, run_id: str, display: Display, *, reopen: bool =
         reopen: Continue its MLflow runs that have ended; else they keep their status and end time.
 
     Raises:
-        StorageError: Prefect or MLflow was unreachable for longer than its client retries.
+        StorageError: Prefect or MLflow was unreachable for longer than its client retries, or an object was not stored.
     """
     require_conditional_puts(blobs())
     with (
         Lease(blobs(), run_id, display.say),
         _outages_explained(),
         _tracked(recipe, run_id, display, reopen) as tracker,
+        background_blobs(),
     ):
         await_prefect()
         with deferred_interrupts():

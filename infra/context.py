@@ -12,6 +12,7 @@ from infra.progress.progress import Display
 from infra.promotion.ledger import Ledger
 from infra.promotion.registry import Registry
 from infra.settings import settings
+from infra.storage.background_blobs import BackgroundBlobs
 from infra.storage.blobs import Blobs, open_blobs
 from infra.storage.object_store import ObjectStore
 from infra.tracking.steps import Steps
@@ -62,15 +63,21 @@ def blobs() -> Blobs:
 
 
 @lru_cache
+def background_blobs() -> BackgroundBlobs:
+    """Return the same store, for what a run writes while it goes on: objects, and the results that name them."""
+    return BackgroundBlobs(blobs())
+
+
+@lru_cache
 def objects() -> ObjectStore:
     """Return the object store of this process."""
-    return ObjectStore(blobs())
+    return ObjectStore(background_blobs())
 
 
 @lru_cache
 def ledger() -> Ledger:
-    """Return the ledger of promotions."""
-    return Ledger(blobs())
+    """Return the ledger of promotions; an entry is written after everything that it names."""
+    return Ledger(background_blobs())
 
 
 @lru_cache

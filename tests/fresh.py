@@ -22,6 +22,7 @@ def reset_context() -> None:
     for opened in (
         context.settings,
         context.blobs,
+        context.background_blobs,
         context.objects,
         context.ledger,
         context.registry,

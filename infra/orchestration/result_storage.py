@@ -2,7 +2,7 @@
 
 from prefect.filesystems import WritableFileSystem
 
-from infra.context import blobs
+from infra.context import background_blobs
 from infra.storage.checksummed import checksummed, verified_content
 
 _FOLDER = "results"
@@ -18,11 +18,12 @@ class ResultBlobs(WritableFileSystem):
         Raises:
             IntegrityError: the result does not match its checksum.
         """
-        return verified_content(blobs().read(f"{_FOLDER}/{path}"), f"result {path} in {blobs().root}")
+        store = background_blobs()
+        return verified_content(store.read(f"{_FOLDER}/{path}"), f"result {path} in {store.root}")
 
     def write_path(self, path: str, content: bytes, *, _sync: bool = True) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Write or replace a result."""
-        blobs().write(f"{_FOLDER}/{path}", checksummed(content))
+        """Write or replace a result, after the objects that it names."""
+        background_blobs().write(f"{_FOLDER}/{path}", checksummed(content))
 
     def _resolve_path(self, path: str) -> None:
         """Return None: keys are not local paths, so Prefect uses them as they are."""

@@ -5,8 +5,9 @@ An object's address is its sha256, so writes can be repeated and every read is v
 
 import hashlib
 import json
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,18 +104,26 @@ class ObjectStore:
         """Return the JSON value of a reference."""
         return json.loads(self.get(reference))
 
-    def put_folder(self, folder: Path, over: Reference | None = None, **notes: float | int | str) -> Reference:
+    def put_folder(
+        self,
+        folder: Path,
+        over: Reference | None = None,
+        also: Mapping[str, bytes] | None = None,
+        **notes: float | int | str,
+    ) -> Reference:
         """Store every file of a model's flat folder; return a reference to the manifest of their digests.
 
         Args:
             folder: Folder of the files.
             over: Stored folder whose other files are included in the manifest.
+            also: Contents of further files, by name.
             notes: Notes of the reference.
         """
-        files = _files(folder)
+        reads = {path.name: path.read_bytes for path in _files(folder)}
+        reads |= {name: partial(bytes, content) for name, content in (also or {}).items()}
         with ThreadPoolExecutor(_NUM_AT_ONCE) as several:
-            stored = several.map(lambda path: self.put(path.read_bytes(), "file").sha256, files)
-            manifest = dict(zip([path.name for path in files], stored, strict=True))
+            stored = several.map(lambda read: self.put(read(), "file").sha256, reads.values())
+            manifest = dict(zip(reads, stored, strict=True))
         beneath = self.get_json(over) if over else {}
         return self.put_json(beneath | manifest, _MODEL, **notes)
 

@@ -6,7 +6,9 @@ A checkpoint is one safetensors file of whole tensors; any number of ranks can w
 import hashlib
 import os
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -21,7 +23,10 @@ _WEIGHT, _SLOT, _OWN = "weight.", "optimizer.", "own."
 
 
 class Checkpoints:
-    """Checkpoints of one training, in a folder of its own; the latest counts."""
+    """Checkpoints of one training, in a folder of its own; the latest counts.
+
+    They are written in the background. As a context manager it ends when the last one is.
+    """
 
     def __init__(self, folder: Path, every_s: float = 600.0) -> None:
         """Set the folder, which is created with the first checkpoint.
@@ -32,6 +37,18 @@ class Checkpoints:
         """
         self._folder, self._every_s = folder, every_s
         self._last_s = time.monotonic()
+        self._thread = ThreadPoolExecutor(1, "checkpoints")
+        self._written: Future[None] | None = None
+
+    def __enter__(self) -> "Checkpoints":
+        """Return the checkpoints."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Wait for the last checkpoint, also if the training was interrupted."""
+        self._thread.shutdown()
+        if error is None:
+            self._require_written()
 
     def resume(self, network: Any, optimizer: torch.optim.Optimizer) -> int:
         """Load the latest intact checkpoint, if there is one; return its number of updates, else 0."""
@@ -45,17 +62,28 @@ class Checkpoints:
         return 0
 
     def keep(self, network: Any, optimizer: torch.optim.Optimizer, num_updates: int) -> None:
-        """Write a checkpoint if one is due, and delete the earlier ones."""
+        """Copy the state if a checkpoint is due, and write it while the training goes on, after the one before it.
+
+        Raises:
+            OSError: the one before it could not be written.
+        """
         is_due = rank() == 0 and time.monotonic() - self._last_s >= self._every_s
         if all_reduce_sum({"due": is_due})["due"] == 0:
             return
+        self._require_written()  # so that at most one copy is in memory, which for a large network is tens of gigabytes
         tensors = state_of(network, optimizer)
         if rank() == 0:
-            self._replace(num_updates, tensors)
+            shared = next(network.parameters()).device.type == "cpu"
+            copies = {name: tensor.clone() for name, tensor in tensors.items()} if shared else tensors
+            self._written = self._thread.submit(self._replace, num_updates, copies)
         self._last_s = time.monotonic()
 
+    def _require_written(self) -> None:
+        if self._written:
+            self._written.result()
+
     def _replace(self, num_updates: int, tensors: dict[str, Tensor]) -> None:
-        """Write a file without a copy in memory, which for a large network is tens of gigabytes."""
+        """Write a checkpoint, and delete the earlier ones."""
         self._folder.mkdir(parents=True, exist_ok=True)
         earlier, unfinished = list(self._folder.glob(f"*{SUFFIX}")), self._folder / "unfinished"
         save_file(tensors, unfinished)

@@ -35,17 +35,18 @@ class SftJob:
         """Train in place, starting from the latest checkpoint."""
         torch.manual_seed(seed)
         batches = repeated(self.examples, self.tokens_per_update, seed)
-        fit(
-            network,
-            batches,
-            self.num_updates,
-            self.learning_rate,
-            on_update,
-            checkpoints,
-            max_tokens=self.tokens_per_batch,
-            relu_share=self.relu_share,
-            seed=seed,
-        )
+        with checkpoints:
+            fit(
+                network,
+                batches,
+                self.num_updates,
+                self.learning_rate,
+                on_update,
+                checkpoints,
+                max_tokens=self.tokens_per_batch,
+                relu_share=self.relu_share,
+                seed=seed,
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from safetensors.torch import load, save_file
+from safetensors.torch import load, save
 
 from infra.context import objects
 from models.network.language_model import LanguageModel, load_model
@@ -76,12 +76,11 @@ def put_model(
         optimizer_state: State of the optimiser to continue training with.
         notes: Notes of the reference.
     """
+    over = made_from if has_adapters(model.network) else None
+    also = {} if optimizer_state is None else {_OPTIMIZER_FILE: save(optimizer_state)}
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder))
-        if optimizer_state is not None:
-            save_file(optimizer_state, Path(folder) / _OPTIMIZER_FILE)
-        over = made_from if has_adapters(model.network) else None
-        reference = objects().put_folder(Path(folder), over, num_parameters=model.num_parameters, **notes)
+        reference = objects().put_folder(Path(folder), over, also, num_parameters=model.num_parameters, **notes)
     if made_from is not None:
         _models.take(made_from)
     _models.remember(reference, model)

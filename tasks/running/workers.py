@@ -13,7 +13,7 @@ import torch
 from pydantic import TypeAdapter
 from rich.console import Console
 
-from infra.context import RunContext, run_context, set_run_context
+from infra.context import RunContext, background_blobs, run_context, set_run_context
 from infra.progress.progress import Display
 from infra.running.processes import in_processes
 from infra.running.ray_cluster import on_ray
@@ -93,6 +93,7 @@ def by_workers(
         run, where = in_processes, "in processes"
     else:
         return [function(*arguments) for arguments in calls]
+    background_blobs().finish()  # a worker reads from the store itself
     with run_context().display.stage(stage) as report:
         payloads = [_CALL.dump_json(_call(function, arguments)) for arguments in calls]
         answers = run(settings(), work, payloads, lambda done: report(done, len(calls), "shards", where))

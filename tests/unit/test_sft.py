@@ -60,18 +60,11 @@ def test_an_interrupted_training_with_stochastic_activations_ends_as_one_that_wa
             raise Cut
 
     whole = trained(6)
-    with pytest.raises(Cut):
-        fit(
-            tiny_network(seed=1),
-            repeated(BATCH, 64, seed=0),
-            6,
-            1e-2,
-            cut,
-            Checkpoints(tmp_path, every_s=0.0),
-            relu_share=relu_share,
-        )
+    with pytest.raises(Cut), Checkpoints(tmp_path, every_s=0.0) as kept:
+        fit(tiny_network(seed=1), repeated(BATCH, 64, seed=0), 6, 1e-2, cut, kept, relu_share=relu_share)
     torch.rand(7)
-    resumed = trained(6, Checkpoints(tmp_path, every_s=0.0))
+    with Checkpoints(tmp_path, every_s=0.0) as kept:
+        resumed = trained(6, kept)
     for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
         assert torch.equal(one, other)
 
