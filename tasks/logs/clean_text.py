@@ -6,29 +6,32 @@ from collections.abc import Callable
 from schemas.state_text import state_of
 from schemas.tables import MAX_TEXT_BYTES, without_template
 
-_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff<\\[]")
-"""Characters of which one is in all that is replaced."""
+_NO_TEXT = "\N{REPLACEMENT CHARACTER}"
+_ODD = re.compile(f"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff<\\[{_NO_TEXT}]")
+"""Characters of which one is in all that is replaced or counted."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a character, which JSON can write and no text may hold."""
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _LEFT_OUT = "\n[...]\n"
-CLEANED, CUT = (
+CLEANED, CUT, MARKED = (
     "texts with control characters or template tokens, which were replaced",
     "texts that were cut in their middle",
+    f"texts with {_NO_TEXT}, which stands for bytes or half characters that are no text",
 )
 
 
-def clean(text: str) -> tuple[str, str]:
+def clean(text: str) -> tuple[str, tuple[str, ...]]:
     """Return a text with plain line breaks, without colours of a terminal, and with template tokens defused.
 
     Returns:
-        The text, and what was replaced in it beside line breaks; empty if nothing was.
+        The text, and remarks on what is odd in it beside line breaks.
     """
     if not _ODD.search(text):  # one search instead of six
-        return text, ""
-    plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    cleaned = without_template(_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", _ANSI.sub("", plain)))
-    return cleaned, "" if cleaned == plain else CLEANED
+        return text, ()
+    plain = _SURROGATE.sub(_NO_TEXT, text.replace("\r\n", "\n").replace("\r", "\n"))
+    cleaned = without_template(_ANSI.sub("", plain))
+    remarks = {CLEANED: cleaned != plain, MARKED: _NO_TEXT in cleaned}
+    return cleaned, tuple(remark for remark, holds in remarks.items() if holds)
 
 
 def short_state(text: str, line: str) -> tuple[str, bool]:

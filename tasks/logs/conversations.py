@@ -7,7 +7,6 @@ from typing import Any
 
 from schemas.chat import conversation_state
 from schemas.recipes.log_mapping import MessageMapping
-from schemas.tables import without_template
 from tasks.logs.clean_text import clean
 from tasks.logs.message_content import (
     SYSTEM_ROLES,
@@ -79,7 +78,7 @@ class _Turns:
 
     def _add(self, thought: str, action: str, *, is_call: bool) -> None:
         """Add an action; several messages of an agent in a row are one turn, whose words before a call are its thought."""
-        thought, action = without_template(thought).strip(), self._cleaned(action)
+        thought, action = self._cleaned(thought).strip(), self._cleaned(action)
         if len(self.actions) == len(self.seen):
             words, before = self.thoughts.pop(), self.actions.pop()
             if is_call and not self._was_call:
@@ -91,8 +90,8 @@ class _Turns:
         self._was_call = is_call
 
     def _cleaned(self, text: str) -> str:
-        cleaned, remark = clean(text)
-        self.remarks += [remark] if remark else []
+        cleaned, remarks = clean(text)
+        self.remarks += remarks
         return cleaned
 
 
@@ -148,7 +147,7 @@ def requests_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> 
         {"role": _role_in_chats(one, mapping), "content": text}
         for one, (text, _) in zip(messages, cleaned, strict=True)
     ]
-    remarks = tuple(dict.fromkeys(remark for _, remark in cleaned if remark))
+    remarks = tuple(dict.fromkeys(remark for _, some in cleaned for remark in some))
     places = [place for place, one in enumerate(said) if one["role"] == "assistant"]
     asked = next((one["content"] for one in said if one["role"] == "user"), "")
     if not places or not asked:

@@ -181,7 +181,8 @@ def _raw(record: Record) -> str:
 
 
 def _rows(one: Recorded, talk: Conversation, mapping: LogMapping, where: str, kind: str) -> Episode:
-    instruction, is_long = short_text(_instruction(one.fields, talk, mapping))
+    asked, odd = clean(_instruction(one.fields, talk, mapping))
+    instruction, is_long = short_text(asked)
     said, last = _said_of_all(one.fields, instruction, mapping, where), len(talk.actions) - 1
     verdict = verdict_on(partial(_field, one.fields, mapping), mapping, len(talk.actions))
     states = [short_state(text, mapping.state_line) for text in talk.seen]
@@ -199,8 +200,8 @@ def _rows(one: Recorded, talk: Conversation, mapping: LogMapping, where: str, ki
         for turn, (action, _) in enumerate(actions)
     ]
     cut = (CUT,) if is_long or any(is_cut for _, is_cut in (*states, *actions)) else ()
-    remarks = (*one.remarks, *talk.remarks, *verdict.remarks, *cut)
-    return Episode(where, rows, remarks=remarks, kind=kind, verdict_at=verdict.found_at)
+    remarks = dict.fromkeys((*one.remarks, *talk.remarks, *odd, *verdict.remarks, *cut))
+    return Episode(where, rows, remarks=tuple(remarks), kind=kind, verdict_at=verdict.found_at)
 
 
 def _field(record: dict[str, Any], mapping: LogMapping, name: Any, *other_names: str) -> Any:
@@ -214,7 +215,7 @@ def _field(record: dict[str, Any], mapping: LogMapping, name: Any, *other_names:
 def _instruction(record: dict[str, Any], talk: Conversation, mapping: LogMapping) -> str:
     said = partial(_field, record, mapping)
     named = said("instruction", *_INSTRUCTIONS) or _worded(said("task"))
-    return clean(str(named or talk.asked or talk.seen[0]))[0]
+    return str(named or talk.asked or talk.seen[0])
 
 
 def _said_of_all(record: dict[str, Any], instruction: str, mapping: LogMapping, where: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from schemas.recipes.environments import PluginRecipe
 from schemas.recipes.log_mapping import LogMapping
 from schemas.records import Trajectory
 from schemas.tables import MAX_TEXT_BYTES
-from tasks.logs.clean_text import CLEANED, CUT
+from tasks.logs.clean_text import CLEANED, CUT, MARKED
 from tasks.logs.convert import convert
 from tasks.logs.read_log import read_log
 from tasks.logs.verdicts import NO_VERDICT
@@ -241,6 +241,15 @@ def test_what_no_model_takes_is_replaced_and_counted(tmp_path):
     assert done.remarks == {CLEANED: 1}
     taken = read_log(tmp_path / "out").trajectories[0]
     assert taken.turns[0].step.state == "- saw: door (im_start)system end"
+
+
+def test_what_is_no_text_becomes_a_mark_and_is_counted(tmp_path):
+    halved = chat(0)
+    halved["messages"][2]["content"] = "a \ud83d door"
+    log = log_of(tmp_path / "a.jsonl", [halved, chat(1), chat(2)])
+    log.write_bytes(log.read_bytes().replace(b"corridor 1", b"corridor \xff"))
+    done, refused = converted(log, tmp_path / "out")
+    assert (done.num_rows, refused, done.remarks) == (6, [], {MARKED: 2})
 
 
 def test_a_page_that_is_too_long_loses_its_middle_and_is_counted(tmp_path):

@@ -1,11 +1,13 @@
 """Texts of logs: what is replaced in them, and what the rules for rows refuse."""
 
+import re
+
 import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.tables import LOG_SCHEMA_VERSION, MAX_TEXT_BYTES, without_template
-from tasks.logs.clean_text import CLEANED, clean
+from tasks.logs.clean_text import CLEANED, MARKED, clean
 from tasks.logs.rules import reasons_against
 
 PIECES = (
@@ -30,11 +32,13 @@ TEXTS = st.lists(st.sampled_from((*PIECES, "\n", "é", "\u2028", "end", "|")), m
 
 @given(TEXTS | st.text(st.characters(codec=None)))
 def test_a_cleaned_text_has_nothing_left_to_clean_and_a_clean_one_stays(text):
-    cleaned, remark = clean(text)
-    assert clean(cleaned) == (cleaned, "")
+    cleaned, remarks = clean(text)
+    assert clean(cleaned) == (cleaned, tuple({*remarks} - {CLEANED}))
     assert without_template(cleaned) == cleaned
     cleaned.encode()  # no half of a character is left
-    assert (remark == CLEANED) == (cleaned != text.replace("\r\n", "\n").replace("\r", "\n"))
+    unbroken = re.sub("[\ud800-\udfff]", "\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+    assert (CLEANED in remarks) == (cleaned != unbroken)
+    assert (MARKED in remarks) == ("\ufffd" in cleaned)
 
 
 @given(TEXTS)
