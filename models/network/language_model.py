@@ -94,6 +94,14 @@ def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) 
     return config, PromptFormat(tokenizer, _end_ids(config))
 
 
+def is_foreign_architecture(config: Any) -> bool:
+    """Return whether transformers computes networks of this configuration, as `transformer.is_foreign` says."""
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"):
+        return is_foreign(AutoModelForCausalLM.from_config(config))
+
+
 def require_computable(config: Any, training: TrainingRecipe, num_ranks: int) -> None:
     """Refuse a network that cannot be computed here, before its weights are loaded.
 

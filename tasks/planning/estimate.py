@@ -12,7 +12,7 @@ import torch
 from infra.settings import settings
 from models.methods.judges import TaughtJudge, open_judge
 from models.methods.losses import open_loss
-from models.network.language_model import load_architecture
+from models.network.language_model import is_foreign_architecture, load_architecture
 from models.network.precision import matmul_dtype
 from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampling, of_update
 from schemas.errors import InputError
@@ -94,7 +94,8 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
         dream = _dream(recipe, config, reviewing, matmul_dtype(where))
         stages["dream"] = replace(dream, weights=dream.weights + trained.weights - own)
     available = _num_bytes_of(where)
-    servers = _servers(recipe.engine, where, available)
+    shares = recipe.training.lora_rank > 0 and not is_foreign_architecture(config)
+    servers = _servers(recipe.engine, where, available, shares=shares)
     if recipe.engine.sleep and servers:
         stages["vLLM's servers"], servers = Footprint(servers, 0, 0, 0), 0
     is_cpu = where == "cpu"
@@ -146,16 +147,24 @@ def _disk_free() -> int | None:
     return shutil.disk_usage(folder).free
 
 
-def _servers(engine: EngineRecipe, where: str, available: int) -> int:
+def _servers(engine: EngineRecipe, where: str, available: int, *, shares: bool) -> int:
     """Return the bytes that vLLM takes on the GPU that trains: a share for each server there."""
     if engine.name != "vllm" or not where.startswith("cuda"):
         return 0
-    return round(num_servers_on(torch.device(where).index or 0, engine) * settings().vllm_gpu_share * available)
+    number = num_servers_on(torch.device(where).index or 0, engine, shares=shares)
+    return round(number * settings().vllm_gpu_share * available)
 
 
-def num_servers_on(gpu: int, engine: EngineRecipe) -> int:
-    """Return the maximum number of vLLM's servers on a GPU; adapters over the same weights may share one."""
-    return sum(gpu in (placed or (0,)) for placed in (engine.policy_gpus, engine.experience_gpus))
+def num_servers_on(gpu: int, engine: EngineRecipe, *, shares: bool) -> int:
+    """Return the number of vLLM's servers on a GPU.
+
+    Args:
+        gpu: Index of the GPU.
+        engine: Placement of policy and experience model.
+        shares: Whether both are adapters that one server takes, where they are placed alike.
+    """
+    placed = [gpus or (0,) for gpus in (engine.policy_gpus, engine.experience_gpus)]
+    return sum(gpu in gpus for gpus in (set(placed) if shares else placed))
 
 
 def _workers(recipe: Recipe, each: int) -> int:

@@ -104,8 +104,13 @@ def test_a_cpu_needs_more_than_its_tensors_take():
 
 
 @pytest.mark.parametrize(
-    ("gpu", "policy_gpus", "experience_gpus", "number"),
-    [(0, (), (), 2), (1, (), (), 0), (0, (), (1, 2), 1), (2, (), (1, 2), 1), (0, (1,), (2,), 0), (1, (1,), (0, 1), 2)],
+    ("gpu", "policy_gpus", "experience_gpus", "number", "shared"),
+    [
+        *[(0, (), (), 2, 1), (1, (), (), 0, 0), (0, (), (1, 2), 1, 1), (2, (), (1, 2), 1, 1), (0, (1,), (2,), 0, 0)],
+        *[(1, (1,), (0, 1), 2, 2), (1, (0, 1), (0, 1), 2, 1)],
+    ],
 )
-def test_servers_count_on_the_gpus_that_they_have(gpu, policy_gpus, experience_gpus, number):
-    assert num_servers_on(gpu, EngineRecipe(policy_gpus=policy_gpus, experience_gpus=experience_gpus)) == number
+def test_servers_count_on_the_gpus_that_they_have(gpu, policy_gpus, experience_gpus, number, shared):
+    engine = EngineRecipe(policy_gpus=policy_gpus, experience_gpus=experience_gpus)
+    assert num_servers_on(gpu, engine, shares=False) == number
+    assert num_servers_on(gpu, engine, shares=True) == shared
