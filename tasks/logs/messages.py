@@ -1,8 +1,8 @@
 """Messages in a record of a log: where they are."""
 
-import json
 from typing import Any
 
+from tasks.logs.shapes.in_words import decoded
 from tasks.logs.shapes.openai_shape import is_message
 
 _LISTS = ("messages", "conversations", "traj", "trajectory", "history", "contents")
@@ -11,23 +11,13 @@ _LISTS = ("messages", "conversations", "traj", "trajectory", "history", "content
 def messages_in(record: dict[str, Any], at: str) -> list[dict[str, Any]] | None:
     """Return the list of messages of a record, if it has one; `prompt` and `completion` are one list."""
     if at:
-        found = _listed(value_at(record, at))
+        found = decoded(value_at(record, at))
         return found if isinstance(found, list) else None
     for name in _LISTS:
-        if _are_messages(found := _listed(record.get(name))):
+        if _are_messages(found := decoded(record.get(name))):
             return found
-    parts = [_listed(record.get(name)) for name in ("prompt", "completion")]
+    parts = [decoded(record.get(name)) for name in ("prompt", "completion")]
     return [*parts[0], *parts[1]] if all(map(_are_messages, parts)) else None
-
-
-def _listed(value: Any) -> Any:
-    """Return a value; a list that is written as JSON in a text as what it is."""
-    if isinstance(value, str) and value.lstrip()[:1] == "[":
-        try:
-            return json.loads(value)
-        except ValueError:
-            return value
-    return value
 
 
 def _are_messages(value: Any) -> bool:

@@ -22,7 +22,7 @@ def call_of(name: str, arguments: Any) -> dict[str, Any]:
 
 def decoded(value: Any) -> Any:
     """Return the value that a text is JSON of; a text that is none stays as it is."""
-    if not isinstance(value, str) or value[:1] not in ("[", "{", '"'):
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{", '"'):
         return value
     try:
         return json.loads(value)
