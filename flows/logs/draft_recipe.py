@@ -12,7 +12,7 @@ _HEAD = """# Drafted by `dreamgym init`, to be corrected. All fields with their 
 name = {name}
 description = {description}
 """
-_READING, _FIT, _CLONING = (4, 20), (1, 8), (5, 20)
+_READING, _FIT, _FIT_OF_SMALL, _CLONING = (4, 20), (1, 8), (2, 14), (5, 20)
 """Fewest and most passes over logs; small logs are passed over more often."""
 _STEPS_OF_FEWEST = 4_000
 """Number of logged steps from which the fewest passes are enough."""
@@ -128,8 +128,12 @@ def _experience(asked: Asked) -> Iterator[str]:
         yield _set("template", "chat", "instructions in the model's own chat template")
         yield _set("demonstration_dropout", 0.1, "logs often hold the very answer, which a model learns to copy")
         yield _set("other_tasks_share", 0.3)
+    is_small = asked.is_logs_alone and not asked.model
+    if is_small:
+        yield _set("entity_renaming", 1.0, "each episode also with other identifiers, which it would learn by heart")
     if sizes := asked.sizes:
-        yield _set("sft.epochs", _epochs(sizes, _FIT), f"passes over {sizes.num_transitions:,} logged steps")
+        epochs = _epochs(sizes, _FIT_OF_SMALL if is_small else _FIT)
+        yield _set("sft.epochs", epochs, f"passes over {sizes.num_transitions:,} logged steps")
         yield _set("max_new_tokens", max(128, sizes.prediction_tokens), "the longest logged step, by its characters")
         yield _set("max_prompt_tokens", _prompt(sizes))
 

@@ -16,11 +16,8 @@ from tests.integration.retail_logs import write_logs
 
 SMALL = (
     *("backbone.scratch.hidden_size=64", "backbone.scratch.num_layers=2", "start.renamed_copies=0"),
-    *(
-        "backbone.scratch.sft.tokens_per_update=1_024",
-        "experience.sft.learning_rate=2e-3",
-        "start.sft.learning_rate=2e-3",
-    ),
+    *("experience.sft.learning_rate=2e-3", "experience.sft.epochs=6", "start.sft.learning_rate=2e-3"),
+    "backbone.scratch.sft.tokens_per_update=1_024",
     *("rl.groups_per_round=2", "rl.group_size=2", "dream.num_rounds=1", "dream.calibrate_every=1"),
 )
 
