@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from flows.promotion.export import export_policy
 from flows.runs.find_policy import FoundPolicy, find_policy
-from infra.context import ledger, objects
+from infra.context import blobs, ledger, objects
 from infra.storage.run_records import save_record
 from models.generation.torch_engine import TorchEngine
 from models.network.language_model import load_model
@@ -210,7 +211,7 @@ def test_an_empty_folder_is_taken(stored, tmp_path):
 
 def object_of(stored, name: str, file: str):
     sha256 = objects().get_json(stored[name])[file]
-    return sha256, objects()._blobs._path(f"{sha256[:2]}/{sha256}")
+    return sha256, Path(blobs().root) / sha256[:2] / sha256
 
 
 @pytest.mark.parametrize("name", ["dream", "sim-to-real"])
@@ -225,7 +226,7 @@ def test_an_object_that_is_gone_is_named_and_nothing_is_written(stored, tmp_path
 
 
 def test_a_champion_that_is_gone_altogether_is_named(stored, tmp_path):
-    shutil.rmtree(objects()._blobs._path(stored["dream"].sha256[:2]))
+    shutil.rmtree(Path(blobs().root) / stored["dream"].sha256[:2])
     with pytest.raises(StorageError, match=f"{stored['dream'].sha256}.*Restore it"):
         exported(tmp_path, "champion")
     assert not list(tmp_path.glob("*agent*"))
