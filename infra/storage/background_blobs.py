@@ -53,10 +53,12 @@ class BackgroundBlobs(Blobs):
         thread, self._thread = self._thread, None
         if thread:
             thread.shutdown()
-        failure, self._failure = self._failure, None
-        self._waiting.clear()
-        if failure and error is None:
-            raise StorageError(f"{failure}") from failure
+        try:
+            if error is None:
+                self._require_success()
+        finally:
+            self._failure = None
+            self._waiting.clear()
 
     def write(self, key: str, content: bytes) -> None:
         """Write or replace the bytes of a key."""

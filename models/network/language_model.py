@@ -94,12 +94,16 @@ def load_architecture(folder_or_id: str | Path, *, revision: str | None = None) 
     return config, PromptFormat(tokenizer, _end_ids(config))
 
 
-def is_foreign_architecture(config: Any) -> bool:
-    """Return whether transformers computes networks of this configuration, as `transformer.is_foreign` says."""
+def network_without_values(config: Any) -> nn.Module:
+    """Return a network of a configuration whose tensors have shapes but no values.
+
+    Raises:
+        ValueError: transformers has no causal LM of this kind.
+    """
     from transformers import AutoModelForCausalLM
 
     with torch.device("meta"):
-        return is_foreign(AutoModelForCausalLM.from_config(config))
+        return AutoModelForCausalLM.from_config(config)
 
 
 def require_computable(config: Any, training: TrainingRecipe, num_ranks: int) -> None:
@@ -113,14 +117,11 @@ def require_computable(config: Any, training: TrainingRecipe, num_ranks: int) ->
     Raises:
         InputError: no causal LM, or an architecture that cannot be computed, or not with these settings.
     """
-    from transformers import AutoModelForCausalLM
-
-    with torch.device("meta"):
-        try:
-            network = AutoModelForCausalLM.from_config(config)
-        except ValueError as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(f"{config.model_type!r} is no causal language model: {reason}") from error
+    try:
+        network = network_without_values(config)
+    except ValueError as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{config.model_type!r} is no causal language model: {reason}") from error
     if is_foreign(network):
         require_shape(network)
         require_trainable(network, training, num_ranks)

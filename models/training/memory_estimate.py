@@ -18,10 +18,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
-from transformers import AutoModelForCausalLM
 
 from models.methods.losses import Loss
 from models.methods.streams import TrainingGroup, TrainingStream
+from models.network.language_model import network_without_values
 from models.network.trained_parameters import make_trainable
 from models.network.transformer import is_foreign, weights_of
 from models.training.peak_memory import PeakMemory
@@ -180,9 +180,8 @@ def num_weights(config: Any) -> int:
 def _network(config: Any, *, keeps_dtype: bool) -> Any:
     """Return a network without values: in bfloat16 if its base keeps the dtype that it is stored in, else in float32."""
     stored = getattr(config, "dtype", None)
-    with _NOWHERE:
-        network = AutoModelForCausalLM.from_config(config)
-        return network.to(torch.bfloat16 if keeps_dtype and stored == torch.bfloat16 else torch.float32)
+    narrow = keeps_dtype and stored == torch.bfloat16
+    return network_without_values(config).to(torch.bfloat16 if narrow else torch.float32)
 
 
 def _num_bytes(tensors: Iterable[Tensor]) -> int:

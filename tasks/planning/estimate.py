@@ -12,8 +12,9 @@ import torch
 from infra.settings import settings
 from models.methods.judges import TaughtJudge, open_judge
 from models.methods.losses import open_loss
-from models.network.language_model import is_foreign_architecture, load_architecture
+from models.network.language_model import load_architecture, network_without_values
 from models.network.precision import matmul_dtype
+from models.network.transformer import is_foreign
 from models.training.memory_estimate import Footprint, of_fine_tuning, of_sampling, of_update
 from schemas.errors import InputError
 from schemas.recipes.networks import EngineRecipe
@@ -94,8 +95,7 @@ def estimated(recipe: Recipe, plan: Mapping[str, int]) -> Estimate:
         dream = _dream(recipe, config, reviewing, matmul_dtype(where))
         stages["dream"] = replace(dream, weights=dream.weights + trained.weights - own)
     available = _num_bytes_of(where)
-    shares = recipe.training.lora_rank > 0 and not is_foreign_architecture(config)
-    servers = _servers(recipe.engine, where, available, shares=shares)
+    servers = _servers(recipe, config, where, available)
     if recipe.engine.sleep and servers:
         stages["vLLM's servers"], servers = Footprint(servers, 0, 0, 0), 0
     is_cpu = where == "cpu"
@@ -147,11 +147,12 @@ def _disk_free() -> int | None:
     return shutil.disk_usage(folder).free
 
 
-def _servers(engine: EngineRecipe, where: str, available: int, *, shares: bool) -> int:
+def _servers(recipe: Recipe, config: Any, where: str, available: int) -> int:
     """Return the bytes that vLLM takes on the GPU that trains: a share for each server there."""
-    if engine.name != "vllm" or not where.startswith("cuda"):
+    if recipe.engine.name != "vllm" or not where.startswith("cuda"):
         return 0
-    number = num_servers_on(torch.device(where).index or 0, engine, shares=shares)
+    shares = recipe.training.lora_rank > 0 and not is_foreign(network_without_values(config))
+    number = num_servers_on(torch.device(where).index or 0, recipe.engine, shares=shares)
     return round(number * settings().vllm_gpu_share * available)
 
 
