@@ -209,5 +209,6 @@ def test_a_whole_cycle_runs_in_a_browser_though_all_browsers_die_amid_it(tmp_pat
     assert killed, said
     assert run.returncode == 0, said
     shown = json.loads(dreamgym_here(home, "show", "--json").stdout)
-    assert shown["stage_failures"]["ingest"][Failure.ENVIRONMENT] > 0
+    # A fast machine has logged all episodes by its first line, and then misses the browsers in its next stage.
+    assert any(failures.get(Failure.ENVIRONMENT) for failures in shown["stage_failures"].values())
     assert set(shown["lineage"]) >= {"backbone", "start", "experience_model", "dream", "sim_to_real"}
