@@ -20,6 +20,7 @@ from infra.tracking.reaper import FLOW_RUN_TAG, close_abandoned_runs
 from infra.tracking.tracker import Tracker, mlflow_is_away
 from schemas.errors import StorageError
 from schemas.recipes.recipe import Recipe
+from tasks.running.device import device_name
 
 
 @contextmanager
@@ -80,9 +81,9 @@ def _outages_explained() -> Iterator[None]:
 
 def _open_context(recipe: Recipe, run_id: str, display: Display, reopen: bool) -> Tracker:
     """Open the run's tracker and context, and return the tracker."""
-    tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), **code_tags()}
+    tags = {"recipe": recipe.name, "recipe_digest": recipe.digest, "seed": str(recipe.seed), "device": device_name()}
     display.time.keep_in(settings().home / "journal" / run_id / "time.json")
-    tracker = Tracker(settings(), run_id, tags, reopen=reopen)
+    tracker = Tracker(settings(), run_id, tags | code_tags(), reopen=reopen)
     display.labels = STAGE_LABELS
     objects().begin_run()
     set_run_context(RunContext(run_id, recipe.digest, tracker, display))

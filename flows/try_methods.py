@@ -23,6 +23,7 @@ from schemas.errors import DreamGymError
 from schemas.recipes.digests import digest_of
 from schemas.recipes.recipe import Recipe
 from schemas.records import Origin
+from tasks.running.device import device_name
 
 ROWS = SHIPPED / "methods"
 ASKED = ROWS / "methods.toml"
@@ -78,6 +79,8 @@ class Row:
     """Kind of the episodes that the policy was trained on."""
     outcome_agreement: float | None = None
     """Share of dreamt outcomes that held when their actions were replayed for real."""
+    device: str = ""
+    """Processor or GPU; rows of different ones may begin with different policies. Empty: made before it was noted."""
 
 
 def try_methods(
@@ -119,8 +122,8 @@ def run_row(comparison: Comparison, method: str, changes: list[str], seed: int) 
         if comparison.origin == "dream"
         else trained_for_real(recipe, f"try-{path.stem}-{key[:8]}", comparison.num_rounds)
     )
-    made = {"key": key, "commit": git_commit(), "num_rounds": comparison.num_rounds, **trained}
-    row = Row(comparison.name, method, seed, [*comparison.changes, *changes], **made)
+    made = {"key": key, "commit": git_commit(), "device": device_name(), "num_rounds": comparison.num_rounds}
+    row = Row(comparison.name, method, seed, [*comparison.changes, *changes], **made, **trained)
     path.write_text(json.dumps(asdict(row)) + "\n")
 
 

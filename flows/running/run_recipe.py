@@ -39,6 +39,7 @@ from schemas.recipes.recipe import Recipe, flat_fields, stored_recipe
 from schemas.records import Reference
 from schemas.runs import LeftBehind, Record, Status, Trigger
 from tasks.judging.report import write_report
+from tasks.running.device import device_name
 
 
 def run_recipe(
@@ -187,6 +188,7 @@ def _ending(made: Lineage, time: CostTracker) -> dict[str, Any]:
         "memorisation": made.memorisation,
         "versions": made.versions,
         "commit": git_commit(),
+        "device": device_name(),
     }
 
 

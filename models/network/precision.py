@@ -9,9 +9,12 @@ def matmul_dtype(device: torch.device | str) -> torch.dtype:
     A processor without bfloat16 instructions emulates them, which was measured to take 45 times as long as float32.
     """
     on_processor = torch.device(device).type == "cpu"
-    return torch.float32 if on_processor and not _processor_multiplies_bfloat16() else torch.bfloat16
+    return torch.float32 if on_processor and not bfloat16_instructions() else torch.bfloat16
 
 
-def _processor_multiplies_bfloat16() -> bool:
-    able = torch.cpu.get_capabilities()  # keys are instruction sets: amx_bf16, avx512_bf16, arm_bf16
-    return torch.backends.mkldnn.is_available() and any(able[name] for name in able if "bf16" in name)
+def bfloat16_instructions() -> list[str]:
+    """Return the processor's instruction sets that multiply bfloat16, such as amx_bf16, avx512_bf16 or arm_bf16."""
+    if not torch.backends.mkldnn.is_available():
+        return []
+    able = torch.cpu.get_capabilities()
+    return [name for name in sorted(able) if "bf16" in name and able[name]]

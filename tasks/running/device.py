@@ -1,14 +1,27 @@
-"""Device of the networks, and the settings of this machine that change their numbers."""
+"""Device of the networks: which one, what it is called, and its settings that change numbers."""
+
+import platform
 
 import torch
 
 from infra.settings import settings
-from models.network.precision import matmul_dtype
+from models.network.precision import bfloat16_instructions, matmul_dtype
 
 
 def device() -> str:
     """Return the device of the networks."""
     return settings().device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def device_name() -> str:
+    """Return the name of the GPU, or of the processor with its instructions for bfloat16.
+
+    Devices that differ in it sum in another order, so the same run may end in other weights there.
+    """
+    if torch.device(device()).type == "cuda":
+        return torch.cuda.get_device_name(device())
+    name = str(torch.cpu.get_capabilities().get("cpu_name", platform.machine()))
+    return " ".join([name, *bfloat16_instructions()])
 
 
 def number_settings() -> dict[str, str]:

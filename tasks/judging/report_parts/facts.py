@@ -116,8 +116,9 @@ def _data(record: Record) -> str:
 def _device(record: Record) -> str:
     key = record.get("key") or {}
     packages = {name: key.get("packages", {}).get(name) for name in ("torch", "transformers")}
-    settings = [f"{name} {value}" if name != "device" else value for name, value in key.get("settings", {}).items()]
-    return ", ".join([*settings, *(f"{name} {version}" for name, version in packages.items() if version)])
+    settings = key.get("settings", {}) | ({"device": record["device"]} if "device" in record else {})
+    computing = [f"{name} {value}" if name != "device" else value for name, value in settings.items()]
+    return ", ".join([*computing, *(f"{name} {version}" for name, version in packages.items() if version)])
 
 
 def _champion(record: Record) -> str:
