@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from tasks.logs.shapes.in_words import Message, as_text, decoded
+from tasks.logs.verdicts import as_success
 
 CHOICE = "gen_ai.choice"
 """Name of the event that is an answer of a model."""
 _ROLES = ("system", "user", "assistant", "tool")
+_JUDGED = "gen_ai.evaluation."
 
 
 def value_of(typed: dict[str, Any]) -> Any:
@@ -47,6 +49,13 @@ def message_of_event(name: str, body: dict[str, Any]) -> Message | None:
         return {"role": "assistant", **(said if isinstance(said, dict) else {"content": _blocks(said)})}
     role = name.removeprefix("gen_ai.").removesuffix(".message")
     return {"role": role, **body, "content": _blocks(body.get("content"))} if role in _ROLES else None
+
+
+def evaluation_in(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return what an evaluation of the GenAI conventions says, by its name: its label, if that is a verdict, or its score."""
+    name = attributes.get(f"{_JUDGED}name")
+    label, score = (attributes.get(f"{_JUDGED}score.{one}") for one in ("label", "value"))
+    return {name: score if score is not None and as_success(label) is None else label} if name else {}
 
 
 def _blocks(content: Any) -> Any:

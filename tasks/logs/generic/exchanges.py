@@ -27,7 +27,7 @@ def recognises(record: dict[str, Any]) -> bool:
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
     """Return the exchange as a part of what it belongs to; one that names nothing is an episode."""
-    named = next((record[name] for name in _TRACES if record.get(name)), WHOLE)
+    named = next((record[name] for name in _TRACES if record.get(name) not in (None, "")), WHOLE)
     return [(_CHAINED if named == WHOLE and _is_chained(record) else str(named), record)]
 
 
@@ -38,7 +38,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
         ValueError: they hold no messages.
     """
     for some in _chains(parts):
-        messages, remarks = conversation_of_calls(map(_call, some))
+        messages, remarks = conversation_of_calls([_call(one, goes_on=_goes_on(one)) for one in some])
         if not messages:
             raise ValueError("no request or response holds messages")
         named = {"trajectory_id": _response(some[0]).get("id")} if _is_chained(some[0]) else {}
@@ -60,6 +60,11 @@ def _chains(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         chain.append(part)
         by_response[_response(part).get("id")] = chain
     return chains
+
+
+def _goes_on(record: dict[str, Any]) -> bool:
+    """Return whether an exchange names the response before it."""
+    return bool({**_request(record), **_response(record)}.get(_CHAINED))
 
 
 def _is_chained(record: dict[str, Any]) -> bool:
@@ -85,5 +90,5 @@ def _began(record: dict[str, Any]) -> int:
     return moment(next((one[name] for one in places for name in _BEGAN if one.get(name)), 0))
 
 
-def _call(record: dict[str, Any]) -> Call:
-    return Call(sent_in(_request(record)), answered_in(_response(record)), _began(record))
+def _call(record: dict[str, Any], *, goes_on: bool) -> Call:
+    return Call(sent_in(_request(record)), answered_in(_response(record)), _began(record), goes_on=goes_on)

@@ -1,7 +1,8 @@
 """Join the model calls of a trace to the agent's conversation.
 
 Calls come in time. Each call was sent either all messages so far, only what is new, a window of the last ones, a summary in
-place of older ones, or what nobody recorded; and a trace may hold the calls of judges, of sub-agents, and of answers that were asked for again.
+place of older ones, or what nobody recorded; and a trace may hold the calls of judges, of sub-agents, and of answers that
+were asked for again. The tree of spans tells whose calls they are, where it is known.
 """
 
 import json
@@ -36,6 +37,10 @@ class Call:
     """Nanoseconds; 0 if it is not known."""
     is_compacted: bool = False
     """Whether a summary is known to stand for older messages."""
+    within: tuple[str, ...] = ()
+    """Agents, tools and checks whose spans are around it, the outermost first."""
+    goes_on: bool = False
+    """Whether it is known to follow the call before it."""
 
 
 class _Said:
@@ -64,36 +69,50 @@ class _Chain:
 
     system: str
     said: list[_Said] = field(default_factory=list)
+    within: tuple[str, ...] = ()
     is_compacted: bool = False
+    is_of_news: bool = False
+    """Whether its calls are known to be sent only what is new."""
 
     @property
     def acts(self) -> bool:
         return any(calls_in(one.message) for one in self.said)
 
-    def num_known(self, sent: Sequence[_Said], system: str, *, is_compacted: bool) -> int | None:
+    def num_known(self, call: Call, sent: Sequence[_Said], system: str) -> int | None:
         """Return how many of the messages sent are known here; None if they belong to another conversation."""
         same = _num_equal(self.said, sent)
-        if same == len(self.said):
+        if same == len(self.said) and (same > 1 or len(call.within) == len(self.within)):
             return same
-        if same == len(sent):
+        if same == len(sent) or len(call.within) != len(self.within):
             return None
         if overlap := _overlap(self.said, sent[same:]):
             return same + overlap
-        if same == 0 and role_of(sent[0].message) in ANSWER_ROLES and calls_in(self.said[-1].message):
+        if same == 0 and self._is_gone_on_with(call, sent[0], system):
             return 0
-        is_summary = is_compacted or (same > 0 and role_of(sent[same].message) not in (*AGENT_ROLES, *ANSWER_ROLES))
-        if is_summary and system == self.system:
-            self.is_compacted = True
-            kept = _overlap(self.said, sent[same + 1 :])
-            return same + 1 + kept if kept else same
-        return None
+        return self._num_summed_up(call, sent, same) if system == self.system else None
+
+    def _is_gone_on_with(self, call: Call, first: _Said, system: str) -> bool:
+        """Return whether messages of which none is known are only what is new: results, or what the user says next."""
+        if role_of(first.message) in ANSWER_ROLES and calls_in(self.said[-1].message):
+            self.is_of_news = True
+            return True
+        return call.goes_on or (self.is_of_news and call.within == self.within and not system)
+
+    def _num_summed_up(self, call: Call, sent: Sequence[_Said], same: int) -> int | None:
+        """Return how many messages are known where one of them is a summary of older ones; None if none is."""
+        kept = _overlap(self.said, sent[same + 1 :])
+        follows = same > 0 and role_of(sent[same].message) not in (*AGENT_ROLES, *ANSWER_ROLES)
+        if not (call.is_compacted or follows or (same == 0 and kept)):
+            return None
+        self.is_compacted = True
+        return same + 1 + kept if kept else same
 
 
 def conversation_of_calls(calls: Iterable[Call]) -> tuple[list[Message], tuple[str, ...]]:
     """Return the messages of the agent's conversation, and remarks; no messages if no call holds any.
 
-    The agent's conversation is the first one with calls of tools, or else the first. Of those that begin with the same
-    message, as when an answer was asked for again, it is the longest.
+    The agent's conversation is the outermost one of an agent, and of those the first one with calls of tools, or else the
+    first. Of those that begin there with the same message, as when an answer was asked for again, it is the longest.
 
     Args:
         calls: Calls of a trace, in any order; of those that began at one time, the one that was sent less is the first.
@@ -103,10 +122,20 @@ def conversation_of_calls(calls: Iterable[Call]) -> tuple[list[Message], tuple[s
         _take(call, chains)
     if not chains:
         return [], ()
-    first = next((one for one in chains if one.acts), chains[0])
-    chosen = max((one for one in chains if one.said[0].is_same(first.said[0])), key=lambda one: len(one.said))
-    remarks = (*((OTHERS,) if len(chains) > 1 else ()), *((COMPACTED,) if chosen.is_compacted else ()))
+    outer = _outermost(chains)
+    first = next((one for one in outer if one.acts), outer[0])
+    chosen = max((one for one in outer if one.said[0].is_same(first.said[0])), key=lambda one: len(one.said))
+    known = {one.key for one in chosen.said}
+    has_others = any(said.key not in known for one in chains if one is not chosen for said in one.said)
+    remarks = (*((OTHERS,) if has_others else ()), *((COMPACTED,) if chosen.is_compacted else ()))
     return [one.message for one in chosen.said], remarks
+
+
+def _outermost(chains: Sequence[_Chain]) -> list[_Chain]:
+    """Return the conversations within the fewest agents and tools; words outside of all of them are no agent's."""
+    of_agents = [one for one in chains if one.within or one.acts] or chains
+    depth = min(len(one.within) for one in of_agents)
+    return [one for one in of_agents if len(one.within) == depth]
 
 
 def _take(call: Call, chains: list[_Chain]) -> None:
@@ -115,14 +144,14 @@ def _take(call: Call, chains: list[_Chain]) -> None:
     sent = [_Said(one) for one in shaped if role_of(one) not in SYSTEM_ROLES]
     answered = [_Said(one) for one in in_openai_shape(call.answered)]
     for chain in reversed(chains) if sent else ():
-        known = chain.num_known(sent, system, is_compacted=call.is_compacted)
+        known = chain.num_known(call, sent, system)
         if known is not None:
             chain.said += [*sent[known:], *answered]
             return
     if answered and not sent and chains:  # nobody knows what it was sent: it goes on where the last call ended
         chains[-1].said += answered
     elif sent or answered:
-        chains.append(_Chain(system, [*sent, *answered]))
+        chains.append(_Chain(system, [*sent, *answered], call.within))
 
 
 def _key(message: Message) -> str:

@@ -30,7 +30,9 @@ def _span(span: dict[str, Any]) -> dict[str, Any]:
     began = {"startTimeUnixNano": 1_000 * span["startTime"]}
     events = [{"attributes": _tagged(one.get("fields"))} for one in span.get("logs") or []]
     named = [{"name": one["attributes"].get("event", ""), **one} for one in events]
-    return {"traceId": span["traceID"], **began, "attributes": _tagged(span.get("tags")), "events": named}
+    above = [one.get("spanID") for one in span.get("references") or [] if one.get("refType", "CHILD_OF") == "CHILD_OF"]
+    ids = {"traceId": span["traceID"], "spanId": span.get("spanID"), "parentSpanId": next(iter(above), None)}
+    return {**ids, **began, "attributes": _tagged(span.get("tags")), "events": named}
 
 
 def _tagged(tags: list[dict[str, Any]] | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from tasks.logs.log_kind import NOT_UNDERSTOOD, UNREAD, WHOLE, Part, Recorded
 from tasks.logs.message_content import calls_in
 from tasks.logs.shapes.in_words import Message, decoded
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
+from tasks.logs.tracers.span_tree import SpanTree, span_of
 from tasks.logs.tracers.tool_spans import ToolRun, with_tool_runs
 
 TITLE, SPANS_FILES = "Traces of Langfuse", False
@@ -39,7 +40,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     if not messages:
         raise ValueError("no generation of the trace holds messages")
     messages, acted = with_tool_runs(messages, _tool_runs(trace["observations"]))
-    scores = {one["name"]: one.get("value") for one in trace.get("scores") or []}
+    scores = {one["name"]: _value_of(one) for one in sorted(trace.get("scores") or [], key=_is_of_whole_trace)}
     metadata = decoded(trace.get("metadata")) or {}
     fields = {"trajectory_id": trace.get("id", ""), "metadata": metadata, **scores}
     yield Recorded(messages, fields, (*((UNREAD,) if num_unread else ()), *joined, *acted))
@@ -47,11 +48,16 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
 
 def _calls(observations: list[Any]) -> tuple[list[Call], int]:
     """Return the calls of models, and the number of those that cannot be read."""
+    known = [one for one in observations if isinstance(one, dict)]
+    tree = SpanTree(span_of(one.get("id"), one.get("parentObservationId"), one.get("type")) for one in known)
     calls, num_unread = list[Call](), 0
-    for one in filter(_is_generation, observations):
+    for one in filter(_is_generation, known):
         try:
-            sent, answered = sent_in(decoded(one.get("input"))), answered_in(decoded(one.get("output")))
-            calls.append(Call(_as_sent(sent), _as_sent(answered), moment(one.get("startTime"))))
+            sent, answered = (
+                _as_sent(sent_in(decoded(one.get("input")))),
+                _as_sent(answered_in(decoded(one.get("output")))),
+            )
+            calls.append(Call(sent, answered, moment(one.get("startTime")), within=tree.within(str(one.get("id", "")))))
         except NOT_UNDERSTOOD:
             num_unread += 1
     return calls, num_unread
@@ -86,6 +92,17 @@ def _tool_runs(observations: list[Any]) -> list[ToolRun]:
         ToolRun(str(one["name"]), "", one.get("input"), one.get("output"))
         for one in sorted(tools, key=lambda one: moment(one.get("startTime")))
     ]
+
+
+def _value_of(score: dict[str, Any]) -> Any:
+    """Return what a score says: its word, if it is one of categories or has no number."""
+    is_word = score.get("dataType") == "CATEGORICAL" or score.get("value") is None
+    return score.get("stringValue", score.get("value")) if is_word else score["value"]
+
+
+def _is_of_whole_trace(score: dict[str, Any]) -> bool:
+    """Return whether a score is of the trace rather than of one of its observations; those of a trace count last."""
+    return not score.get("observationId")
 
 
 def _is_generation(observation: Any) -> bool:

@@ -41,7 +41,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """
     observations = [one for one in parts if _is_observation(one)]
     trace: dict[str, Any] = next((one for one in parts if _is_trace(one)), {"id": parts[0].get("traceId", "")})
-    scores = [{"name": one["name"], "value": _value_of(one)} for one in parts if _is_score(one)]
+    scores = [one for one in parts if _is_score(one)]
     beside = trace.get("scores") or {}  # as the pages export them: names with lists of values
     scores += [{"name": name, "value": values[-1]} for name, values in beside.items() if values]
     whole = [{**trace, "type": "GENERATION", "startTime": trace.get("timestamp")}]
@@ -58,10 +58,6 @@ def _is_score(row: dict[str, Any]) -> bool:
 
 def _is_trace(row: dict[str, Any]) -> bool:
     return all(name in row for name in _OF_A_TRACE) and "traceId" not in row
-
-
-def _value_of(score: dict[str, Any]) -> Any:
-    return score.get("stringValue") if score["dataType"] == "CATEGORICAL" else score["value"]
 
 
 def _in_camel_case(record: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.shapes.in_words import decoded
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
+from tasks.logs.tracers.span_tree import SpanTree, span_of
+from tasks.logs.tracers.tool_spans import ToolRun, with_tool_runs
 
 TITLE, SPANS_FILES = "Traces of LangSmith", True
 _RECORDS = ("inputs", "outputs", "extra", "feedback_stats")
@@ -35,15 +37,32 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     Raises:
         ValueError: no run is a model call with messages.
     """
-    messages, remarks = conversation_of_calls(
-        Call(sent_in(one.get("inputs")), answered_in(one.get("outputs")), moment(one.get("start_time")))
-        for one in parts
-        if one["run_type"] == "llm"
-    )
+    runs = sorted(parts, key=_began)
+    tree = SpanTree(span_of(one["id"], one.get("parent_run_id"), one["run_type"]) for one in runs)
+    messages, joined = conversation_of_calls(_call(one, tree) for one in runs if one["run_type"] == "llm")
     if not messages:
         raise ValueError("no run of the trace is a call of a model")
+    messages, acted = with_tool_runs(messages, [_tool_run(one) for one in runs if one["run_type"] == "tool"])
     root = next((one for one in parts if not one.get("parent_run_id")), parts[0])
     stats = root.get("feedback_stats") or {}
     feedback = {name: one["avg"] for name, one in stats.items() if one.get("avg") is not None}
     metadata = (root.get("extra") or {}).get("metadata") or {}
-    yield Recorded(messages, {"metadata": metadata, **feedback}, remarks)
+    yield Recorded(messages, {"metadata": metadata, **feedback}, (*joined, *acted))
+
+
+def _began(run: dict[str, Any]) -> int:
+    return moment(run.get("start_time"))
+
+
+def _call(run: dict[str, Any], tree: SpanTree) -> Call:
+    sent, answered = sent_in(run.get("inputs")), answered_in(run.get("outputs"))
+    return Call(sent, answered, _began(run), within=tree.within(str(run["id"])))
+
+
+def _tool_run(run: dict[str, Any]) -> ToolRun:
+    """Return the execution of a tool; a result that stands alone under `output` is that."""
+    result = run.get("outputs")
+    if isinstance(result, dict) and result.keys() == {"output"}:
+        result = result["output"]
+    message = result.get("kwargs", result) if isinstance(result, dict) else {}
+    return ToolRun(str(run.get("name", "")), "", run.get("inputs"), message.get("content", result))

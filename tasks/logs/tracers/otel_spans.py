@@ -6,19 +6,32 @@ numbered ones.
 
 from collections import ChainMap
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from tasks.logs.conventions import adk, genai, numbered, vercel
-from tasks.logs.conventions.otel_values import CHOICE, attributes_of, message_of_event
+from tasks.logs.conventions.otel_values import CHOICE, attributes_of, evaluation_in, message_of_event
 from tasks.logs.log_kind import NOT_UNDERSTOOD, UNREAD, Part, Recorded
 from tasks.logs.shapes.in_words import Message, decoded
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
-from tasks.logs.tracers.tool_spans import ToolRun, tool_run, with_tool_runs
+from tasks.logs.tracers.span_tree import Span, SpanTree, span_of
+from tasks.logs.tracers.tool_spans import tool_run, with_tool_runs
 
 TITLE, SPANS_FILES = "Traces of OpenTelemetry", True
 Event = tuple[str, dict[str, Any]]
 """Name of an event of a span, and its attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """Span with its content."""
+
+    place: Span
+    began: int
+    attributes: dict[str, Any]
+    events: list[Event]
+
 
 _CONVENTIONS = (genai, numbered, vercel, adk)
 _MESSAGES = tuple(name for one in _CONVENTIONS for name in one.NAMES)
@@ -32,7 +45,11 @@ _IN_A_TABLE = ("context.", "attributes.")
 _ROW = {"trace_id", "span_id", "attributes"}
 """Columns of a table of spans, as Logfire's."""
 _BEGAN = ("startTimeUnixNano", "start_time", "start_timestamp")
-_JUDGED = "gen_ai.evaluation."
+_IDS, _PARENTS = ("spanId", "span_id", "context.span_id"), ("parentSpanId", "parent_span_id", "parent_id")
+_KINDS = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "ai.operationId")
+"""Attributes that say what a span is of."""
+_NO_JUDGES = ("execute_tool", "tool", "retriever", "embedding", "embeddings", "reranker", "ai.toolcall")
+"""Kinds of spans whose attributes are no verdict on the episode."""
 
 
 def recognises(record: dict[str, Any]) -> bool:
@@ -55,23 +72,31 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     Raises:
         ValueError: no span holds messages.
     """
-    calls, runs, fields, remarks = list[Call](), list[ToolRun](), dict[str, Any](), list[str]()
+    read, remarks = list[_Opened](), list[str]()
     for span in sorted(parts, key=_began):
         try:
-            attributes, events = _attributes(span), _events(span)
+            attributes = _attributes(span)
+            read.append(_Opened(_place(span, attributes), _began(span), attributes, _events(span)))
         except NOT_UNDERSTOOD:
             remarks.append(UNREAD)
-            continue
-        calls += _calls(attributes, events, _began(span), remarks)
-        for given in (attributes, *(one for _, one in events)):
-            fields |= _rest(given)
-        if run := tool_run(attributes):
-            runs.append(run)
+    tree = SpanTree(one.place for one in read)
+    calls = [call for one in read for call in _calls(one, tree.within(one.place.id), remarks)]
     messages, joined = conversation_of_calls(calls)
     if not messages:
         raise ValueError("no span of it holds messages" + (" that can be read" if remarks else ""))
+    runs = [run for one in read if (run := tool_run(one.attributes))]
     messages, acted = with_tool_runs(messages, runs)
-    yield Recorded(messages, fields, (*dict.fromkeys(remarks), *joined, *acted))
+    yield Recorded(messages, _fields(read, tree), (*dict.fromkeys(remarks), *joined, *acted))
+
+
+def _fields(spans: list[_Opened], tree: SpanTree) -> dict[str, Any]:
+    """Return what spans say beside messages; what a span says counts before what those within it say."""
+    judges = [one for one in spans if one.place.kind.lower() not in _NO_JUDGES]
+    fields: dict[str, Any] = {}
+    for one in sorted(judges, key=lambda one: -tree.depth(one.place.id)):
+        for given in (one.attributes, *(attributes for _, attributes in one.events)):
+            fields |= _rest(given)
+    return fields
 
 
 def _spans(export: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -97,6 +122,15 @@ def _attributes(span: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in columns.items() if value is not None}
 
 
+def _place(span: dict[str, Any], attributes: dict[str, Any]) -> Span:
+    id = _first(span, _IDS) or (span.get("context") or {}).get("span_id")
+    return span_of(id, _first(span, _PARENTS), _first(attributes, _KINDS))
+
+
+def _first(given: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((given[name] for name in names if given.get(name)), None)
+
+
 def _named(span: dict[str, Any]) -> str:
     if not isinstance(name := _trace_id(span), str):
         raise TypeError("a span's traceId is not text")
@@ -104,31 +138,32 @@ def _named(span: dict[str, Any]) -> str:
 
 
 def _began(span: dict[str, Any]) -> int:
-    return moment(next((span[name] for name in _BEGAN if span.get(name)), 0))
+    return moment(_first(span, _BEGAN) or 0)
 
 
 def _events(span: dict[str, Any]) -> list[Event]:
     return [(str(one.get("name", "")), attributes_of(one.get("attributes"))) for one in span.get("events") or []]
 
 
-def _calls(attributes: dict[str, Any], events: list[Event], began: int, remarks: list[str]) -> Iterator[Call]:
-    """Yield the calls of a model that a span tells of: by its attributes, by those of its events, and by events themselves."""
-    contents = [given for name, given in events if name.startswith(_CONTENT)]
-    others = [given for name, given in events if not name.startswith(_CONTENT)]
-    for given in (dict(ChainMap(attributes, *contents)), *others):
-        yield _call(given, began, remarks)
-    if attributes.get("gen_ai.operation.name") not in _AROUND:
-        sent, answered = (_read(partial(_messages_of, events, of), remarks) for of in (False, True))
-        yield Call(sent, answered, began)
+def _calls(span: _Opened, within: tuple[str, ...], remarks: list[str]) -> Iterator[Call]:
+    """Yield the calls of a model that a span holds: in its attributes, in those of its events, and as events themselves."""
+    contents = [given for name, given in span.events if name.startswith(_CONTENT)]
+    others = [given for name, given in span.events if not name.startswith(_CONTENT)]
+    for given in (dict(ChainMap(span.attributes, *contents)), *others):
+        sent, answered = _sent_and_answered(given, remarks)
+        yield Call(sent, answered, span.began, given.get(_COMPACTED) is True, within)
+    if span.attributes.get("gen_ai.operation.name") not in _AROUND:
+        sent, answered = (_read(partial(_messages_of, span.events, of), remarks) for of in (False, True))
+        yield Call(sent, answered, span.began, within=within)
 
 
-def _call(attributes: dict[str, Any], began: int, remarks: list[str]) -> Call:
-    """Return the model call that attributes tell of, by the first convention that they follow; empty if they tell of none."""
+def _sent_and_answered(attributes: dict[str, Any], remarks: list[str]) -> tuple[list[Message], list[Message]]:
+    """Return the messages in attributes by the first convention that they follow; none if they follow none."""
     for one in _CONVENTIONS:
         sent, answered = (_read(partial(half, attributes), remarks) for half in (one.sent, one.answered))
         if sent or answered:
-            return Call(sent, answered, began, attributes.get(_COMPACTED) is True)
-    return Call([], [])
+            return sent, answered
+    return [], []
 
 
 def _messages_of(events: list[Event], of_answers: bool) -> list[Message]:
@@ -148,6 +183,4 @@ def _read(read: Callable[[], list[Message]], remarks: list[str]) -> list[Message
 def _rest(attributes: dict[str, Any]) -> dict[str, Any]:
     """Return attributes that are no messages; an evaluation under its name."""
     rest = {name: value for name, value in attributes.items() if not f"{name}.".startswith(_MESSAGES)}
-    if name := rest.get(f"{_JUDGED}name"):
-        rest[name] = rest.get(f"{_JUDGED}score.value", rest.get(f"{_JUDGED}score.label"))
-    return rest
+    return rest | evaluation_in(attributes)
