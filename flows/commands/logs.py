@@ -50,7 +50,7 @@ def ingest(
     mapping: Annotated[
         Path | None,
         typer.Option(
-            help="TOML: what the logs say where. Keys: format, episodes_at, joined_by, file_is_episode, names, paths, constants, success_from, state_line, states, messages."
+            help="TOML: what the logs say where. Keys: format, episodes_at, joined_by, file_is_episode, names, paths, constants, success_from, success_otherwise, state_line, states, messages."
         ),
     ] = None,
     to: Annotated[Path | None, typer.Option(help="Folder for the transitions; empty: in this home.")] = None,
@@ -79,7 +79,7 @@ def ingest(
     given = logs.with_verdict(logs.load_mapping(mapping), success)
     log_mapping, found = logs.understood(source, given, console, may_ask=sys.stdin.isatty() and not as_json)
     if draft:
-        logs.write_draft(found, draft)
+        logs.write_draft(log_mapping, found, draft)
         print_json({"source": str(source), "mapping": str(draft)}) if as_json else console.print(
             f"next: correct {draft}, then dreamgym ingest {source} --mapping {draft}", markup=False, soft_wrap=True
         )

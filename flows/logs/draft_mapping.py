@@ -20,27 +20,29 @@ _EXAMPLES = {
 _WIDTH = 110
 
 
-def drafted(found: Samples) -> str:
+def drafted(mapping: LogMapping, found: Samples) -> str:
     """Return the mapping by which the beginning of a log was read, as TOML with all keys and what they mean."""
-    kinds, verdicts = list(found.kinds), list(found.verdicts)
+    kinds = list(found.kinds)
     known = ", ".join(map(title_of, kinds)) or "nothing that is known"
-    read = {"format": kinds[0]} if len(kinds) == 1 else {}
-    lines = [f"# Understood as: {known}. Lines after # are defaults or examples.", *_section(LogMapping(), read)]
+    given = {**({"format": kinds[0]} if len(kinds) == 1 else {}), **mapping.model_dump(exclude_defaults=True)}
+    lines = [f"# Understood as: {known}. Lines after # are defaults or examples.", *_section(LogMapping(), given)]
     for name, examples in _EXAMPLES.items():
-        given = _verdict(verdicts[0]) if name == "paths" and len(verdicts) == 1 else {}
         description = LogMapping.model_fields[name].description
-        lines += ["", *_comment(description), f"[{name}]", *_lines(given, ""), *_lines(examples, "# ")]
-    return "\n".join([*lines, "", "[messages]", *_section(MessageMapping(), {}), ""])
+        inside = {**(_verdict(found) if name == "paths" else {}), **given.get(name, {})}
+        rest = {key: value for key, value in examples.items() if key not in inside}
+        lines += ["", *_comment(description), f"[{name}]", *_lines(inside, ""), *_lines(rest, "# ")]
+    return "\n".join([*lines, "", "[messages]", *_section(MessageMapping(), given.get("messages", {})), ""])
 
 
-def _verdict(name: str) -> dict[str, str]:
-    return {"reward" if name in REWARDS else "success": name}
+def _verdict(found: Samples) -> dict[str, str]:
+    """Return the field with the verdicts, if it is the same in all episodes."""
+    return {"reward" if name in REWARDS else "success": name for name in found.verdicts if len(found.verdicts) == 1}
 
 
 def _section(defaults: BaseModel, given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the plain fields of a section: what is given as it is, and defaults behind #."""
+    """Yield the plain fields of a section: what is given as it is, and defaults behind #; for want of one, an example."""
     for name, field in type(defaults).model_fields.items():
-        value = getattr(defaults, name)
+        value = True if (value := getattr(defaults, name)) is None else value
         if not isinstance(value, dict | BaseModel):
             yield from ("", *_comment(field.description))
             yield from _lines({name: given.get(name, value)}, "" if name in given else "# ")

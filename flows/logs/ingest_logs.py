@@ -40,10 +40,8 @@ def load_mapping(path: Path | None) -> LogMapping:
 
 
 def with_verdict(mapping: LogMapping, success: bool | None) -> LogMapping:
-    """Return a mapping that gives all episodes this outcome; None: the one that the log says."""
-    if success is None:
-        return mapping
-    return mapping.model_copy(update={"constants": {**mapping.constants, "success": success}})
+    """Return a mapping that gives this outcome to all episodes of which the log says none; None: none is given."""
+    return mapping if success is None else mapping.model_copy(update={"success_otherwise": success})
 
 
 def show_samples(source: Path, mapping: LogMapping, console: Console) -> Samples:
@@ -101,15 +99,15 @@ def require_understood(found: Samples | Converted, source: Path) -> None:
         )
 
 
-def write_draft(found: Samples, file: Path) -> None:
-    """Write the mapping of a log for people to correct.
+def write_draft(mapping: LogMapping, found: Samples, file: Path) -> None:
+    """Write the mapping by which a log was read for people to correct.
 
     Raises:
         InputError: there is such a file already.
     """
     try:
         with file.open("x") as written:
-            written.write(drafted(found))
+            written.write(drafted(mapping, found))
     except FileExistsError:
         raise InputError(f"{file} is there already: name a new file with --draft") from None
 

@@ -86,6 +86,8 @@ class LogMapping(Section):
     """Values that are the same for all records."""
     success_from: float = 1.0
     """Minimum reward that counts as success, for records that give a reward and no success."""
+    success_otherwise: bool | None = None
+    """Success of records that give neither a success nor a reward."""
     state_line: str = Field(default="", pattern=r"^[^:\n]*$")
     """Name of the single line that a plain-text state becomes; empty: its lines become numbered lines."""
     states: Literal["observations", "conversations"] = "observations"

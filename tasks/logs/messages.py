@@ -31,6 +31,8 @@ def _are_messages(value: Any) -> bool:
 
 def value_at(record: Any, path: str) -> Any:
     """Return the value at a dotted path, or None. A name may contain dots itself."""
+    if "." not in path:
+        return _inside(record, path)
     names = path.split(".")
     for count in range(len(names), 0, -1):
         inner = _inside(record, ".".join(names[:count]))

@@ -1,6 +1,7 @@
 """Verdict on an episode in a log: success, rewards of its steps, and whether it was stopped before its end."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 from schemas.recipes.log_mapping import LogMapping
 
 _Verdict = TypeVar("_Verdict")
-_INSIDE = ("info", "evaluation", "metadata")
+_INSIDE = ("info", "evaluation", "metadata", "metrics", "feedback", "eval")
 """Records in which verdicts are kept, too."""
 _USUAL = (
     *(
@@ -23,10 +24,10 @@ _USUAL = (
         "solved",
         "passed",
     ),
-    *("pass", "is_correct", "correct", "won", "goal_achieved"),
+    *("pass", "is_correct", "correct", "won", "goal_achieved", "is_solved"),
 )
 _SUCCESSES = (
-    *(*_USUAL, "correctness", "accuracy", "scores", "outcome", "verdict", "target"),
+    *(*_USUAL, "correctness", "accuracy", "scores", "outcome", "verdict", "result", "grade", "feedback", "target"),
     *(f"{place}.{name}" for place in _INSIDE for name in _USUAL),
 )
 _NO_WORDS = ("target",)
@@ -37,11 +38,23 @@ REWARDS = (
     *(f"{place}.{name}" for place in _INSIDE for name in ("reward", "score")),
 )
 """Fields that hold rewards."""
-_STOPS = (
-    *("truncated", "is_truncated", "stop_condition", "stop_reason", "exit_status", "termination_reason"),
-    "summary_info.truncated",
+_STOPPED = (
+    *("truncated", "is_truncated", "truncations", "early_exit", "TimeLimit.truncated"),
+    *(f"{place}.truncated" for place in ("info", "metadata", "summary_info", "info.TimeLimit")),
 )
-_OUT_OF_STEPS = ("max_steps", "max_turns", "max_iterations", "limitsexceeded", "step_limit", "too_many_steps")
+"""Fields that say that an episode was stopped."""
+_REASONS = (
+    *("stop_condition", "stop_reason", "exit_status", "termination_reason", "terminated_reason", "finish_reason"),
+    *("termination", "stopped_by", "state", "status", "subtype", "error", "limit"),
+    *(f"{place}.{name}" for place in ("info", "metadata") for name in ("exit_status", "stop_reason")),
+)
+"""Fields that say why an episode ended."""
+_COUNTED = "(?:step|turn|iteration|message|action|round|time|cost|budget)"
+_OUT_OF_STEPS = re.compile(
+    rf"max(?:imum)?[\s_-]*(?:num(?:ber)?[\s_-]*(?:of[\s_-]*)?)?{_COUNTED}|{_COUNTED}s?[\s_-]*limit|limits?[\s_-]*exceeded|"
+    rf"(?:too[\s_-]*many|out[\s_-]*of)[\s_-]*{_COUNTED}|exit_(?:cost|context|total_execution_time)|early_exit|truncated",
+    re.IGNORECASE,
+)
 _YES = (
     "true",
     "yes",
@@ -60,7 +73,9 @@ _NO = ("false", "no", "0", "i", "n", "failure", "fail", "failed", "incorrect", "
 _WORDS = {**dict.fromkeys(_YES, True), **dict.fromkeys(_NO, False)}
 """Words for a verdict; C, I and N are the scores of inspect."""
 NO_VERDICT = "does not say whether it succeeded: say it for all with --success, or map `success` or `reward`"
-CONTRADICTION = "verdicts that contradict each other, of which the reward was taken"
+CONTRADICTION = "verdicts that contradict each other: a success counts before rewards, these before scores"
+STOPPED = "successes of episodes that ran out of steps, which count as none"
+OTHER_STEPS = "rewards of another number of steps, of which the last one was taken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +105,55 @@ def verdict_on(said: Callable[..., Any], mapping: LogMapping, num_steps: int) ->
     success_at, success = _first(partial(_judged, said), as_success, _names(_SUCCESSES, mapping))
     reward_at, rewards = _first(said, lambda value: as_rewards(value, num_steps), _names(REWARDS, mapping))
     if success is None and rewards is None:
+        success = mapping.success_otherwise
+    if success is None and rewards is None:
         raise ValueError(NO_VERDICT)
-    truncated, found_at = any(is_truncated(said(name)) for name in _names(_STOPS, mapping)), success_at or reward_at
-    if rewards is None:
-        return Verdict(bool(success), [*[0.0] * (num_steps - 1), float(bool(success))], truncated, found_at)
-    others = [said(name) for name in ("score",)] if "reward" not in mapping.paths else []
-    earned = rewards[-1] >= mapping.success_from
-    is_odd = (success is not None and success != earned and "success" not in mapping.paths) or any(
-        isinstance(other, int | float) and (other >= mapping.success_from) != earned for other in others
-    )
-    remarks = (CONTRADICTION,) if is_odd else ()
-    return Verdict(earned if success is None else success, rewards, truncated, found_at, remarks)
+    succeeded = rewards[-1] >= mapping.success_from if success is None and rewards else bool(success)
+    truncated = _is_truncated(said, mapping)
+    remarks = {
+        CONTRADICTION: _is_odd(said, mapping, success, rewards),
+        STOPPED: truncated and succeeded,
+        OTHER_STEPS: bool(reward_at) and _is_of_others(said(reward_at), num_steps),
+    }
+    rewards = rewards or [*[0.0] * (num_steps - 1), float(succeeded)]
+    odd = tuple(remark for remark, holds in remarks.items() if holds)
+    return Verdict(succeeded, rewards, truncated, success_at or reward_at, odd)
+
+
+def _is_odd(
+    said: Callable[..., Any], mapping: LogMapping, success: bool | None, rewards: Sequence[float] | None
+) -> bool:
+    """Return whether verdicts contradict each other; one whose place a mapping names is the only one."""
+    verdicts = set[bool]() if "success" in mapping.paths else {success, *(as_success(said(name)) for name in _USUAL)}
+    if rewards:
+        verdicts.add(rewards[-1] >= mapping.success_from)
+        score = said("score") if "reward" not in mapping.paths else None
+        verdicts.add(score >= mapping.success_from if isinstance(score, int | float) else None)
+    return {True, False} <= verdicts
+
+
+def _is_of_others(rewards: Any, num_steps: int) -> bool:
+    """Return whether a list of rewards, which is more than an outcome, has another length than the episode."""
+    return isinstance(rewards, list) and len(rewards) not in (1, num_steps)
+
+
+def _is_truncated(said: Callable[..., Any], mapping: LogMapping) -> bool:
+    """Return whether an episode was stopped before its end, as when it ran out of steps."""
+    if any(as_success(_last(said(name))) for name in _names(_STOPPED, mapping)):
+        return True
+    reasons = () if _STOPPED[0] in {**mapping.paths, **mapping.constants} else _REASONS
+    return any(_says_so(said(name)) for name in reasons)
+
+
+def _last(value: Any) -> Any:
+    return value[-1] if isinstance(value, list) and value else value
+
+
+def _says_so(reason: Any) -> bool:
+    """Return whether a reason is that steps ran out; a record is a limit that was met, as of inspect."""
+    if isinstance(reason, str):
+        return _OUT_OF_STEPS.search(reason) is not None
+    return isinstance(reason, Mapping) and reason.get("type") is not None and "limit" in reason
 
 
 def _names(usual: Sequence[str], mapping: LogMapping) -> Sequence[str]:
@@ -126,11 +179,21 @@ def as_success(value: Any) -> bool | None:
     """Return a verdict: true or false, 0 or 1, a word for either, or the value of the only score; None if it is none."""
     if isinstance(value, Mapping) and len(value) == 1 and isinstance(score := next(iter(value.values())), Mapping):
         return as_success(score.get("value"))
+    if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+        return _listed_verdict(value)
     if isinstance(value, bool):
         return value
     word = _WORDS.get(value.strip().lower()) if isinstance(value, str) else None
     number = as_number(value)
     return bool(number) if word is None and number in (0, 1) else word
+
+
+def _listed_verdict(scores: Sequence[Mapping[str, Any]]) -> bool | None:
+    """Return the verdict among scores with their names: under a usual one, or of the only one."""
+    named = {str(one.get("name", one.get("key", ""))): one.get("value", one.get("score")) for one in scores}
+    usual = [named[name] for name in (*_USUAL, "correctness") if name in named]
+    only = [*named.values()] if len(named) == 1 else []
+    return next((verdict for one in (*usual, *only) if (verdict := as_success(one)) is not None), None)
 
 
 def as_rewards(value: Any, num_steps: int) -> list[float] | None:
@@ -162,8 +225,3 @@ def as_number(value: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
-
-
-def is_truncated(value: Any) -> bool:
-    """Return whether an episode was stopped before its end, as when it ran out of steps."""
-    return value is True or (isinstance(value, str) and value.strip().lower() in (*_OUT_OF_STEPS, "true"))

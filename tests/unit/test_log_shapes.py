@@ -11,7 +11,7 @@ from tasks.logs.clean_text import CUT
 from tasks.logs.conversations import DEMONSTRATIONS, EMPTY, GREETING, conversation_of
 from tasks.logs.messages import messages_in
 from tasks.logs.transitions import _field, episodes_in
-from tasks.logs.verdicts import CONTRADICTION, verdict_on
+from tasks.logs.verdicts import CONTRADICTION, OTHER_STEPS, STOPPED, verdict_on
 
 ASKED, BOOK, SAID = "Reserve it.", '{"book": "B12"}', "It is reserved."
 CALL = {"name": "find", "arguments": {"title": "Blue", "copies": 2}}
@@ -294,7 +294,9 @@ def verdict(record: dict, num_steps: int = 3, mapping: LogMapping | None = None)
         ({"reward_info": {"reward": 1.0}}, True, [0, 0, 1]),
         ({"rewards": {"solved": 1.0}}, True, [0, 0, 1]),
         ({"reward": [0.0, 0.5, 1.0]}, True, [0, 0.5, 1]),
-        ({"reward": [0.0, 1.0]}, True, [0, 0, 1]),
+        ({"scores": [{"name": "passed", "value": 1}, {"name": "cost", "value": 0}]}, True, [0, 0, 1]),
+        ({"feedback": [{"key": "correctness", "score": 0}]}, False, [0, 0, 0]),
+        ({"metrics": {"success": True}}, True, [0, 0, 1]),
         ({"reward": 0.67}, False, [0, 0, 0.67]),
         ({"reward": 0.67, "success": False}, False, [0, 0, 0.67]),
     ],
@@ -306,16 +308,39 @@ def test_a_verdict_is_found_under_its_usual_names_and_types(record, success, rew
 def test_verdicts_that_contradict_each_other_are_remarked_on():
     assert verdict({"score": 1.0, "reward": 0.0}) == (False, [0, 0, 0], False, (CONTRADICTION,))
     assert verdict({"success": True, "reward": 0.0})[3] == (CONTRADICTION,)
+    assert verdict({"success": True, "resolved": False})[3] == (CONTRADICTION,)
     assert verdict({"score": 1.0, "reward": 1.0})[3] == ()
+    assert verdict({"reward": [0.0, 1.0]}) == (True, [0, 0, 1], False, (OTHER_STEPS,))
 
 
 @pytest.mark.parametrize(
     "stop",
-    [{"truncated": True}, {"is_truncated": True}, {"stop_condition": "max_turns"}, {"exit_status": "LimitsExceeded"}],
+    [
+        *({"truncated": True}, {"is_truncated": 1}, {"truncated": "yes"}, {"truncations": [False, True]}),
+        *({"info": {"TimeLimit.truncated": True}}, {"info": {"exit_status": "LimitsExceeded"}}),
+        *(
+            {"stop_condition": "max_turns_reached"},
+            {"exit_status": "submitted (exit_cost)"},
+            {"state": "max_steps_error"},
+        ),
+        *({"error": "Agent reached maximum iteration in headless mode"}, {"subtype": "error_max_turns"}),
+        *({"limit": {"type": "message", "limit": 3}}, {"termination_reason": "too many steps"}),
+    ],
 )
 def test_an_agent_that_ran_out_of_steps_was_stopped(stop):
     assert verdict({"reward": 0.0, **stop})[2]
-    assert not verdict({"reward": 0.0, "stop_condition": "done"})[2]
+    assert verdict({"success": True, **stop})[3] == (STOPPED,)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        *({"stop_condition": "done"}, {"exit_status": "submitted"}, {"exit_status": 1}, {"truncated": 0}),
+        *({"finish_reason": "stop"}, {"error": "no such file"}, {"state": "success"}, {"limit": None}),
+    ],
+)
+def test_an_agent_that_ended_by_itself_was_not(end):
+    assert not verdict({"reward": 0.0, **end})[2]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ class Span:
     parent: str
     """Empty: it is a root."""
     kind: str
-    """What it is of, as its convention says: an agent, a tool, a call of a model; empty: it is not known."""
+    """Its subject, as its convention says: an agent, a tool, a call of a model; empty: it is not known."""
 
     @property
     def encloses(self) -> bool:
