@@ -24,8 +24,8 @@ from tasks.logs.shapes.openai_shape import in_openai_shape
 _ENDS = ("exit",)
 """Roles of messages that only say that the agent has stopped."""
 _BREAK = "\n"
-THE_END = "the episode ends"
-"""Observation after a last action without an answer."""
+THE_BEGINNING, THE_END = "the episode begins", "the episode ends"
+"""Observations before a first call that nothing precedes, and after a last action without an answer."""
 EMPTY, GREETING = "messages of the agent without content, which were left out", "greetings, which are no actions"
 DEMONSTRATIONS = "messages of demonstrations, which were left out"
 PARTS = "parts that are no text, as images, which became marks"
@@ -64,6 +64,8 @@ class _Turns:
 
     def act(self, message: dict[str, Any], what: str) -> None:
         is_call = bool(calls_in(message))
+        if not self.seen and is_call:
+            self.seen.append(THE_BEGINNING)
         if not (is_call or text_in(message).strip() or any(reasoning_in(message))):
             self.remarks.append(EMPTY)
         elif not self.seen or (not self.actions and not is_call and self._is_greeting(message)):
@@ -105,6 +107,7 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
     counting = in_openai_shape([one for one in played if role_of(one) not in SYSTEM_ROLES][mapping.skip :])
     if not mapping.action and _names_its_actions(counting, mapping):
         mapping = mapping.model_copy(update={"action": USUAL_ACTION})
+    agent, environment = ({one.lower() for one in roles} for roles in (mapping.agent, mapping.environment))
     turns = _Turns(mapping)
     turns.remarks += [DEMONSTRATIONS] if len(played) < len(messages) else []
     for number, message in enumerate(counting, mapping.skip + 1):
@@ -112,9 +115,9 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
         if role in SYSTEM_ROLES:
             continue
         turns.remarks += [PARTS] if has_other_parts(message) else []
-        if role in mapping.agent or (role == "assistant" and calls_in(message)):
+        if role in agent or (role == "assistant" and calls_in(message)):
             turns.act(message, f"action in message {number}")
-        elif role in mapping.environment:
+        elif role in environment:
             turns.observe(text_in(message), f"observation in message {number}", of_tool=role != "user")
         elif role not in _ENDS:
             raise ValueError(f"role {role!r} of message {number} is neither the agent's nor the environment's")

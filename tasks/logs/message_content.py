@@ -15,16 +15,21 @@ SYSTEM_ROLES = ("system", "developer")
 AGENT_ROLES = MessageMapping().agent
 ANSWER_ROLES = ("tool", "function")
 """Roles of messages that answer a call of a tool."""
+_OTHERWISE = {"ipython": "tool"}
+"""Roles in the words of some templates."""
 _REASONING = ("reasoning_content", "reasoning")
 """Fields of a message in which servers of reasoning models say what was thought."""
 USUAL_ACTION = r"(?is)\bact(?:ion)?\s*:\s*(.+)"
 """Action in the words of an agent that was asked for a thought and an action, as in AgentTraj and AgentInstruct."""
-_THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
+_CLOSING = "</think>"
+_THOUGHT = re.compile(r"\s*(?:<think>)?((?:(?!<think>).)*?)</think>\s*", re.DOTALL)
+"""Thought between tags; templates that begin it themselves leave only the closing one."""
 
 
 def role_of(message: dict[str, Any]) -> str:
-    """Return who a message is from."""
-    return str(message.get("role", message.get("from", "")))
+    """Return who a message is from, in small letters."""
+    role = str(message.get("role", message.get("from", "")))
+    return _OTHERWISE.get(role, role if role.islower() else role.lower())
 
 
 def text_in(message: dict[str, Any]) -> str:
@@ -57,7 +62,7 @@ def _is_text(part: Any) -> bool:
 
 
 def _is_thought(part: Any) -> bool:
-    return isinstance(part, dict) and isinstance(part.get("thinking"), str)
+    return isinstance(part, dict) and (isinstance(part.get("thinking"), str) or part.get("type") == "redacted_thinking")
 
 
 def said_and_done(message: dict[str, Any], pattern: str, what: str) -> tuple[str, str]:
@@ -77,7 +82,7 @@ def said_and_done(message: dict[str, Any], pattern: str, what: str) -> tuple[str
 
 def _thought_and_rest(text: str) -> tuple[str, str]:
     """Return what stands between leading think tags, and the rest of a text."""
-    thought = _THOUGHT.match(text)
+    thought = _THOUGHT.match(text) if _CLOSING in text else None
     return (thought[1], text[thought.end() :]) if thought else ("", text)
 
 
@@ -90,16 +95,17 @@ def calls_in(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _function(call: dict[str, Any]) -> dict[str, Any]:
     """Return the name and arguments of a call, which some formats have beside its id and others inside it."""
-    inner = call.get("function")
+    inner = call.get("function") or call.get("custom")
     if isinstance(inner, dict):
-        return inner
+        return inner if "arguments" in inner else {**inner, "arguments": inner.get("input")}
     return {"name": inner or call["name"], "arguments": call.get("arguments", call.get("args"))}
 
 
 def reasoning_in(message: dict[str, Any]) -> Iterator[str]:
     """Yield the reasoning of a message that is no part of its text."""
     content = message.get("content")
-    yield from (part["thinking"] for part in content if _is_thought(part)) if isinstance(content, list) else ()
+    parts = content if isinstance(content, list) else ()
+    yield from (part["thinking"] for part in parts if isinstance(part, dict) and isinstance(part.get("thinking"), str))
     yield from (message[name] for name in _REASONING if isinstance(message.get(name), str))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from schemas.recipes.log_mapping import LogMapping
 from schemas.tables import LOG_SCHEMA_VERSION
 from tasks.logs.clean_text import CUT, clean, short_state, short_text
-from tasks.logs.conversations import Conversation, conversation_of, requests_of
+from tasks.logs.conversations import THE_BEGINNING, Conversation, conversation_of, requests_of
 from tasks.logs.known_kinds import CHAT, TRANSITIONS, kind_of_record, known_kinds, require_kind, spans_files
 from tasks.logs.log_kind import NOT_UNDERSTOOD, WHOLE, Recorded
 from tasks.logs.messages import messages_in, value_at
@@ -213,9 +213,17 @@ def _field(record: dict[str, Any], mapping: LogMapping, name: Any, *other_names:
 
 
 def _instruction(record: dict[str, Any], talk: Conversation, mapping: LogMapping) -> str:
+    """Return what was asked: a field, or what the agent saw first.
+
+    Raises:
+        ValueError: the log does not say it.
+    """
     said = partial(_field, record, mapping)
-    named = said("instruction", *_INSTRUCTIONS) or _worded(said("task"))
-    return str(named or talk.asked or talk.seen[0])
+    named = said("instruction", *_INSTRUCTIONS) or _worded(said("task")) or talk.asked
+    seen = next((one for one in talk.seen[:-1] if one.strip()), THE_BEGINNING)
+    if not named and seen == THE_BEGINNING:
+        raise ValueError("does not say what was asked: map `instruction`")
+    return str(named or seen)
 
 
 def _said_of_all(record: dict[str, Any], instruction: str, mapping: LogMapping, where: str) -> dict[str, Any]:
@@ -234,8 +242,8 @@ def _said_of_all(record: dict[str, Any], instruction: str, mapping: LogMapping, 
 
 
 def _named(value: Any, otherwise: str) -> str:
-    """Return a name as text; 0 is one, and no text is none."""
-    return otherwise if value is None or value == "" else str(value)
+    """Return a name as a line of text; 0 is one, and no text is none."""
+    return otherwise if value is None or value == "" else " ".join(clean(str(value))[0].split())
 
 
 def _repeated(name: Any, epoch: Any) -> Any:

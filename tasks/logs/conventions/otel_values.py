@@ -10,6 +10,8 @@ from tasks.logs.verdicts import as_success
 CHOICE = "gen_ai.choice"
 """Name of the event that is an answer of a model."""
 _ROLES = ("system", "user", "assistant", "tool")
+_SAID = ("text", "reasoning", "thinking", "tool_call", "tool_call_response")
+"""Types of parts that are words, or calls and their results; others, as blobs, are no text."""
 _JUDGED = "gen_ai.evaluation."
 
 
@@ -82,9 +84,11 @@ def _as_openai(message: dict[str, Any]) -> Iterator[Message]:
     answers = [part for part in parts if part.get("type") == "tool_call_response"]
     for part in answers:
         yield {"role": "tool", "content": as_text(part.get("response", part.get("result")))}
-    texts = [part["content"] for part in parts if part.get("type") == "text"]
+    texts = [{"type": "text", "text": part["content"]} for part in parts if part.get("type") == "text"]
+    others = [{"type": part["type"]} for part in parts if part.get("type") not in _SAID]
     thoughts = [part["content"] for part in parts if part.get("type") in ("reasoning", "thinking")]
     calls = [{"function": part} for part in parts if part.get("type") == "tool_call"]
-    if texts or calls or not answers:
-        said = {"role": message["role"], "content": "\n".join(texts), "tool_calls": calls}
+    if texts or calls or others or not answers:
+        words = [*texts, *others] if others else "\n".join(one["text"] for one in texts)
+        said = {"role": message["role"], "content": words, "tool_calls": calls}
         yield said | ({"reasoning": "\n".join(thoughts)} if thoughts else {})

@@ -48,7 +48,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     them apart, or where their numbers begin anew.
 
     Raises:
-        ValueError: a step is missing amid an episode.
+        ValueError: a step is missing amid an episode, or has no action.
     """
     name, steps = _steps_in(parts[0]) or ("", parts)
     if name:
@@ -69,12 +69,13 @@ def _told_apart(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 
 def _up_to_ends(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Yield rows up to each that ends an episode, or after which numbers begin anew."""
+    """Yield rows up to each that ends an episode, or after which numbers that repeat begin anew."""
+    numbers = [number_of(row) for row in rows]
+    repeat = None not in numbers and len({*numbers}) < len(numbers)
     begins = 0
-    for place, (row, after) in enumerate(pairwise([*rows, {}]), 1):
-        number, following = number_of(row), number_of(after)
-        is_anew = number is not None and following is not None and following < number
-        if place == len(rows) or is_anew or any(as_success(row.get(name)) for name in (*ENDED, "truncated")):
+    for place, row in enumerate(rows, 1):
+        is_last = place == len(rows) or (repeat and (numbers[place] or 0) <= (numbers[place - 1] or 0))
+        if is_last or any(as_success(row.get(name)) for name in (*ENDED, "truncated")):
             yield rows[begins:place]
             begins = place
 
@@ -105,7 +106,12 @@ def _without_last_sight(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return steps without a last row in which nothing was done: it has what the last action led to, and its reward.
 
     In such rows a reward is that of the action before them.
+
+    Raises:
+        ValueError: nothing was done in another row.
     """
+    if any(map(is_last_sight, steps[:-1])):
+        raise ValueError("a step amid it has no action")
     if not is_last_sight(steps[-1]) or len(steps) < 2:
         return steps
     after = [{"reward": first(one, REWARD), "next_observation": first(one, SEEN)} for one in steps[1:]]

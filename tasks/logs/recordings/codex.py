@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasks.logs.log_kind import Part, Recorded
+from tasks.logs.message_content import text_in
 from tasks.logs.shapes.responses import is_item
 
 TITLE, SPANS_FILES = "Sessions of Codex", False
+_OF_THE_PROGRAM = ("<environment_context>", "<user_instructions>")
 _LINES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 
 
@@ -30,7 +32,13 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """Yield the session of a file."""
     said = [one.get("payload", one) for one in parts]
     head = next((one for one in said if not is_item(one)), {})
-    yield Recorded([*filter(is_item, said)], {"trajectory_id": head.get("id"), "source": "Codex"})
+    items = [one for one in said if is_item(one) and not _is_of_the_program(one)]
+    yield Recorded(items, {"trajectory_id": head.get("id"), "source": "Codex"})
+
+
+def _is_of_the_program(item: dict[str, Any]) -> bool:
+    """Return whether a message of the user holds what the program says of itself."""
+    return item.get("role") == "user" and text_in(item).lstrip().startswith(_OF_THE_PROGRAM)
 
 
 def _is_head(record: dict[str, Any]) -> bool:

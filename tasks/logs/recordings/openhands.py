@@ -7,6 +7,8 @@ from tasks.logs.log_kind import WHOLE, Part, Recorded
 from tasks.logs.shapes.in_words import Message, as_text, call_of
 
 TITLE, SPANS_FILES = "Trajectories of OpenHands", False
+_ASIDE = ("condensation", "condensation_request", "change_agent_state", "agent_state_changed", "null")
+"""Events of the program itself, which neither the agent nor the environment says."""
 _NO_ARGUMENTS = ("thought", "security_risk", "confirmation_state", "is_confirmed", "hidden", "blocking")
 _ENDS = {"finish": ("final_thought", "content", "thought"), "message": ("content",)}
 """Fields with what an agent says when it finishes, or without acting."""
@@ -30,7 +32,12 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     named = {"trajectory_id": record.get("instance_id")}
     fields = {name: value for name, value in {**record, **report}.items() if name != "history"}
     events = _flat(record["history"]) if record else _in_order(parts)
-    yield Recorded([one for event in filter(_is_event, events) for one in _messages(event)], {**named, **fields})
+    said = [
+        event
+        for event in events
+        if _is_event(event) and not {event.get("action"), event.get("observation")} & {*_ASIDE}
+    ]
+    yield Recorded([one for event in said for one in _messages(event)], {**named, **fields})
 
 
 def _is_event(record: Any) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.logs.shapes.in_words import Message, as_text, call_of
 
-_CALL, _RESULT = "toolUse", "toolResult"
+_CALL, _RESULT, _REASONING = "toolUse", "toolResult", "reasoningContent"
 
 
 def shaped(message: Message) -> list[Message] | None:
@@ -22,9 +22,16 @@ def _split(message: Message, blocks: list[dict[str, Any]]) -> Iterator[Message]:
     results = (block[_RESULT].get("content") or [] for block in blocks if _RESULT in block)
     yield from ({"role": "tool", "content": "\n".join(map(_text, parts))} for parts in results)
     calls = [call_of(block[_CALL]["name"], block[_CALL].get("input")) for block in blocks if _CALL in block]
-    said = [block for block in blocks if not {_CALL, _RESULT} & block.keys()]
+    said = [_said(block) for block in blocks if not {_CALL, _RESULT} & block.keys()]
     if said or calls:
         yield {**message, "content": said, "tool_calls": calls}
+
+
+def _said(block: dict[str, Any]) -> dict[str, Any]:
+    """Return a block of words or of reasoning as others write it; another one, as an image, by what it holds."""
+    if _REASONING in block:
+        return {"type": "thinking", "thinking": str((block[_REASONING].get("reasoningText") or {}).get("text", ""))}
+    return block if "text" in block else {"type": next(iter(block), "part")}
 
 
 def _text(part: dict[str, Any]) -> str:

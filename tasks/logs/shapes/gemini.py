@@ -15,13 +15,16 @@ def shaped(message: Message) -> list[Message] | None:
 
 
 def _split(role: str, parts: list[dict[str, Any]]) -> Iterator[Message]:
-    texts, calls = list[str](), list[dict[str, Any]]()
+    said, calls, thoughts = list[Any](), list[dict[str, Any]](), list[str]()
     for part in parts:
         if answer := part.get("functionResponse", part.get("function_response")):
             yield {"role": "tool", "content": as_text(answer.get("response"))}
         elif call := part.get("functionCall", part.get("function_call")):
             calls.append(call_of(call["name"], call.get("args")))
-        elif "text" in part:
-            texts.append(part["text"])
-    if texts or calls:
-        yield {"role": role, "content": "\n".join(texts), "tool_calls": calls}
+        elif part.get("thought"):
+            thoughts.append(part.get("text", ""))
+        else:
+            said.append({"type": "text", **part} if "text" in part else {"type": next(iter(part), "part")})
+    if said or calls or thoughts:
+        content = "\n".join(one["text"] for one in said) if all("text" in one for one in said) else said
+        yield {"role": role, "content": content, "tool_calls": calls, "reasoning": "\n".join(thoughts)}

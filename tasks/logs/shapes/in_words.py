@@ -15,6 +15,12 @@ def as_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def content_of(value: Any) -> Any:
+    """Return what a tool returned as the content of a message: a list of typed blocks as it is, all else in words."""
+    is_blocks = isinstance(value, list) and value and all(isinstance(one, dict) and "type" in one for one in value)
+    return value if is_blocks else as_text(value)
+
+
 def call_of(name: str, arguments: Any) -> dict[str, Any]:
     """Return a call of a tool in OpenAI's shape, whose arguments are a record or a text."""
     return {"function": {"name": name, "arguments": {} if arguments is None else arguments}}

@@ -14,8 +14,13 @@ def shaped(message: Message) -> list[Message] | None:
         return None
     calls = [call_of(one["name"], one.get("args")) for one in fields.get("tool_calls") or []] or _older_calls(fields)
     content = fields.get("content")
-    said = content if isinstance(content, list) and _ROLES[kind] == "assistant" else as_text(content)
+    said = [one for one in content if not _is_call(one)] if isinstance(content, list) else as_text(content)
     return [{"role": _ROLES[kind], "content": said, "tool_calls": calls}]
+
+
+def _is_call(part: Any) -> bool:
+    """Return whether a part of a content repeats a call of a tool."""
+    return isinstance(part, dict) and part.get("type") in ("tool_use", "function_call", "tool_call")
 
 
 def _older_calls(fields: dict[str, Any]) -> list[dict[str, Any]]:

@@ -13,7 +13,10 @@ def shaped(message: Message) -> list[Message] | None:
     parts = message.get("parts")
     if not isinstance(parts, list) or not parts or not all("part_kind" in part for part in parts):
         return None
-    return list(_asked(parts)) if message.get("kind") == "request" else [_answered(parts)]
+    if message.get("kind") == "request":
+        return list(_asked(parts))
+    returned = [part for part in parts if part["part_kind"] == "builtin-tool-return"]
+    return [_answered(parts), *({"role": "tool", "content": as_text(part.get("content"))} for part in returned)]
 
 
 def _asked(parts: list[dict[str, Any]]) -> Iterator[Message]:
@@ -27,6 +30,6 @@ def _answered(parts: list[dict[str, Any]]) -> Message:
     texts, thoughts = (
         [part["content"] for part in parts if part["part_kind"] == kind] for kind in ("text", "thinking")
     )
-    calls = [call_of(part["tool_name"], part.get("args")) for part in parts if part["part_kind"] == "tool-call"]
+    calls = [call_of(part["tool_name"], part.get("args")) for part in parts if part["part_kind"].endswith("tool-call")]
     said = {"role": "assistant", "content": "\n".join(texts), "tool_calls": calls}
     return said | ({"reasoning": "\n".join(thoughts)} if thoughts else {})

@@ -9,6 +9,7 @@ from tasks.logs.shapes.in_words import Message, call_of
 TAG = "<tool_"
 _CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 _RESULT = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
+_AGENT = ("assistant", "gpt", "agent", "model", "ai")
 
 
 def shaped(message: Message) -> list[Message] | None:
@@ -17,8 +18,10 @@ def shaped(message: Message) -> list[Message] | None:
     text = message.get(name)
     if not isinstance(text, str) or TAG not in text:
         return None
-    if results := _RESULT.findall(text):
-        return [{"role": "tool", "content": one} for one in results]
+    if message.get("role", message.get("from")) not in _AGENT:
+        results = [{"role": "tool", "content": one} for one in _RESULT.findall(text)]
+        beside = _RESULT.sub("", text).strip()
+        return [*results, *([{"role": "user", "content": beside}] if beside else [])] if results else None
     try:
         calls = [_call(json.loads(one)) for one in _CALL.findall(text)]
     except (ValueError, KeyError, TypeError):
