@@ -122,12 +122,11 @@ class Samples:
 def samples(source: Path, mapping: LogMapping, count: int) -> Samples:
     """Return the first episodes of a log, up to this number of accepted ones.
 
-    They are looked for file by file, and in all files together where no file alone has any: the verdicts of a trace may
-    be in another file.
+    They are looked for file by file, and in all files together where an episode may be in several.
     """
     files = files_in(source)
     found = _looked_at(chain.from_iterable(episodes_in({name: files[name]}, mapping) for name in files), count)
-    if found.taken or len(files) == 1 or not (mapping.joined_by or any(map(spans_files, found.kinds))):
+    if len(files) == 1 or not (mapping.joined_by or any(map(spans_files, found.kinds))):
         return found
     return _looked_at(episodes_in(files, mapping), count)
 

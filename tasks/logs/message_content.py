@@ -54,7 +54,10 @@ def has_other_parts(message: dict[str, Any]) -> bool:
 def _text_of_part(part: Any) -> str:
     if isinstance(part, str):
         return part
-    return part["text"] if _is_text(part) else f"[{part.get('type') if isinstance(part, dict) else 'part'}]"
+    if _is_text(part):
+        return part["text"]
+    kinds = [part.get("type"), part.get("kind"), *part] if isinstance(part, dict) else []
+    return f"[{next(filter(None, kinds), 'part')}]"
 
 
 def _is_text(part: Any) -> bool:

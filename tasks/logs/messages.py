@@ -5,7 +5,13 @@ from typing import Any
 from tasks.logs.shapes.in_words import decoded
 from tasks.logs.shapes.openai_shape import is_message
 
-_LISTS = ("messages", "conversations", "traj", "trajectory", "history", "contents")
+_LISTS = (
+    *("messages", "conversations", "traj", "trajectory", "history", "contents"),
+    *("conversation", "dialog", "dialogue", "chat_history", "values.messages"),
+)
+
+
+_HALVES = (("prompt", "completion"), ("input.messages", "output.messages"))
 
 
 def messages_in(record: dict[str, Any], at: str) -> list[dict[str, Any]] | None:
@@ -14,10 +20,21 @@ def messages_in(record: dict[str, Any], at: str) -> list[dict[str, Any]] | None:
         found = decoded(value_at(record, at))
         return found if isinstance(found, list) else None
     for name in _LISTS:
-        if _are_messages(found := decoded(record.get(name))):
+        if _are_messages(found := decoded(value_at(record, name))):
             return found
-    parts = [decoded(record.get(name)) for name in ("prompt", "completion")]
-    return [*parts[0], *parts[1]] if all(map(_are_messages, parts)) else None
+    return next(
+        (both for names in _HALVES if (both := _joined(*(decoded(value_at(record, one)) for one in names)))), None
+    )
+
+
+def _joined(asked: Any, said: Any) -> list[dict[str, Any]] | None:
+    """Return two halves of a conversation as one list, of which one may be a text; None if both are, or are no messages."""
+    halves = [
+        [{"role": role, "content": half}] if half and isinstance(half, str) else half
+        for role, half in (("user", asked), ("assistant", said))
+    ]
+    has_messages = _are_messages(asked) or _are_messages(said)
+    return [*halves[0], *halves[1]] if has_messages and all(map(_are_messages, halves)) else None
 
 
 def _are_messages(value: Any) -> bool:

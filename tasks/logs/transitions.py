@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -13,6 +13,7 @@ from schemas.recipes.log_mapping import LogMapping
 from schemas.tables import LOG_SCHEMA_VERSION
 from tasks.logs.clean_text import CUT, clean, short_state, short_text
 from tasks.logs.conversations import THE_BEGINNING, Conversation, conversation_of, requests_of
+from tasks.logs.generic.completions import only_reward
 from tasks.logs.known_kinds import CHAT, TRANSITIONS, kind_of_record, known_kinds, require_kind, spans_files
 from tasks.logs.log_kind import NOT_UNDERSTOOD, WHOLE, Recorded
 from tasks.logs.messages import messages_in, value_at
@@ -66,13 +67,20 @@ def episodes_in(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Epis
 def _joined(records: Iterable[Record], mapping: LogMapping, gathered: GatheredParts, file: str) -> Iterator[Episode]:
     """Keep records as messages or steps of the episodes that they belong to; yield those that name none."""
     kind = mapping.format or CHAT
-    for one in records:
+    for one in chain.from_iterable(map(_apart, records)):
         name = file if mapping.file_is_episode else value_at(one.value, mapping.joined_by)
         if one.reason or name is None:
             reason = one.reason or f"has nothing at {mapping.joined_by}, which joins the records of an episode"
             yield Episode(one.where, reason=reason, raw=_raw(one), kind="" if one.reason else kind)
         else:
             gathered.add(kind, "", str(name), one.value, one.where)
+
+
+def _apart(record: Record) -> list[Record]:
+    """Return the messages of an array of messages, which is a record, as records; else the record."""
+    if record.value.keys() != {"messages"}:
+        return [record]
+    return [Record(f"{record.where} item {number}", one) for number, one in enumerate(record.value["messages"], 1)]
 
 
 def _kind(record: Record, mapping: LogMapping) -> str:
@@ -120,7 +128,7 @@ def _chat(record: Record, mapping: LogMapping) -> Episode:
     if messages is None:
         reason = "has no list of messages: say where it is in messages.at"
         return Episode(record.where, reason=reason, raw=_raw(record), kind=CHAT)
-    return _episode(Recorded(messages, record.value), record, mapping, CHAT)
+    return _episode(Recorded(messages, {**only_reward(record.value), **record.value}), record, mapping, CHAT)
 
 
 def _of_kind(
@@ -235,8 +243,8 @@ def _said_of_all(record: dict[str, Any], instruction: str, mapping: LogMapping, 
         "trajectory_id": _named(_repeated(said(*_NAMES), said("epoch")) if name is None else name, where),
         "task_id": _named(task_id, f"task/{digest[:16]}"),
         "instruction": instruction,
-        "family": str(said("family") or "logged"),
-        "source": str(said("source") or "an imported log"),
+        "family": _named(said("family") or None, "logged"),
+        "source": _named(said("source") or None, "an imported log"),
         **{"split": "train", "seed": 0, "schema_version": LOG_SCHEMA_VERSION},
     }
 

@@ -83,3 +83,13 @@ def test_steps_whose_fields_have_other_names(tmp_path):
 def test_records_that_a_mapping_does_not_fit_are_refused_with_the_reason(tmp_path, mapping, record, reason):
     [episode] = read(tmp_path, mapping, record)
     assert (episode.rows, reason in episode.reason) == ([], True)
+
+
+def test_messages_in_an_array_are_joined_as_lines_are(tmp_path):
+    joined = [{**one, "session": {"id": 0}} for one in SPOKEN]
+    [episode] = read(
+        tmp_path,
+        {"names": NAMES, "joined_by": "session.id", "success_otherwise": True},
+        [{"role": one["speaker"], "content": "", **one} for one in joined],
+    )
+    assert shown(episode) == CANCELLED

@@ -356,6 +356,83 @@ def test_rows_of_episodes_may_lie_amid_each_other_and_out_of_order(tmp_path):
     assert [row["state"] for row in found[0].rows] == ["- line 1: door 0", "- line 1: door 1", "- line 1: door 2"]
 
 
+@pytest.mark.parametrize("apart", [{"seed": 1}, {"trial": 1}, {}])
+def test_episodes_of_one_name_are_told_apart(tmp_path, apart):
+    again = [{**row, **apart} for row in rows(7, 0.0, 0.0)]
+    first, second = episodes(tmp_path, [*rows(7, 0.0, 1.0), *again])
+    assert [row["reward"] for row in first.rows] == [0.0, 1.0]
+    assert [row["reward"] for row in second.rows] == [0.0, 0.0]
+
+
+def test_an_episode_with_a_step_missing_is_refused(tmp_path):
+    (one,) = episodes(tmp_path, [row for row in rows("e", 0.0, 0.0, 0.0, 1.0) if row["step"] != 2])
+    assert (one.rows, one.reason) == ([], "step 2 is missing")
+    undone = rows("e", 0.0, 0.0, 1.0)
+    undone[1]["action"] = None
+    (one,) = episodes(tmp_path, undone)
+    assert (one.rows, one.reason) == ([], "a step amid it has no action")
+
+
+def test_a_last_row_without_an_action_is_what_was_seen_at_the_end(tmp_path):
+    *acted, last = rows("e", 0.0, 0.0, 1.0)
+    (one,) = episodes(tmp_path, [*acted, {**last, "action": None}])
+    assert [row["reward"] for row in one.rows] == [0.0, 1.0]
+    assert (one.rows[-1]["next_state"], one.rows[-1]["done"]) == (f"- line 1: {last['observation']}", True)
+
+
+def test_what_is_written_after_a_thought_and_an_action_is_their_result(tmp_path):
+    steps = [
+        {"thought": "look", "action": "go", "observation": "a pen"},
+        {"thought": "", "action": "take", "observation": "ok"},
+    ]
+    (one,) = episodes(tmp_path, [{"task": "Find the pen.", "success": True, "steps": steps}])
+    assert [row["state"] for row in one.rows] == ["- line 1: Find the pen.", "- line 1: a pen"]
+    assert (one.rows[-1]["next_state"], actions(one)) == ("- line 1: ok", ["go", "take"])
+    swe_agent = [{"action": "ls", "observation": "a.py", "response": "Look.", "thought": "Look."}]
+    (one,) = episodes(tmp_path, [{"problem_statement": "Fix it.", "resolved": 1, "trajectory": swe_agent}])
+    assert (one.rows[0]["state"], one.rows[0]["next_state"]) == ("- line 1: Fix it.", "- line 1: a.py")
+
+
+def test_results_of_calls_made_at_once_are_kept_though_each_has_another_parent(tmp_path):
+    other = line(5, "assistant", [{**USE, "input": {"title": "Red"}}], 2)
+    last = line(7, "assistant", "Both are there.", 6)
+    both = [*CLAUDE_CODE[:5], other, line(3, "user", [SEEN], 2), line(6, "user", [SEEN], 5), last]
+    (one,) = episodes(tmp_path, both, success=True)
+    assert actions(one)[0] == 'find(title="Blue"); find(title="Red")'
+    assert one.rows[0]["next_state"] == "- line 1: shelf C4\n- line 2: shelf C4"
+
+
+def test_what_the_program_says_is_neither_the_users_nor_the_agents(tmp_path):
+    cost = line(9, "user", "<command-name>/cost</command-name>", 3)
+    (one,) = episodes(tmp_path, [*CLAUDE_CODE[:6], cost, line(4, "assistant", "It is on C4.", 9)], success=True)
+    assert one.rows[0]["next_state"] == "- line 1: shelf C4"
+    about = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "<environment_context>x"}]}
+    (one,) = episodes(tmp_path, [CODEX[0], {"type": "response_item", "payload": about}, *CODEX[1:]], success=True)
+    assert one.rows[0]["instruction"] == "Find it."
+    condensed = {"id": 9, "source": "agent", "action": "condensation", "args": {"summary": "x"}}
+    (one,) = episodes(tmp_path, [*OPENHANDS, condensed], success=True)
+    assert actions(one) == ['find(title="Blue")', "It is on C4."]
+
+
+def test_a_printed_session_that_ran_out_of_turns_was_stopped(tmp_path):
+    end = {"type": "result", "subtype": "error_max_turns", "session_id": PRINTED[0]["session_id"]}
+    (one,) = episodes(tmp_path, [*[row for row in PRINTED if row["type"] != "result"], end], success=False)
+    assert (one.rows[-1]["truncated"], one.rows[-1]["done"]) == (True, False)
+
+
+def test_rows_of_messages_may_be_in_order_of_time_alone(tmp_path):
+    said = [("user", "u1", 1), ("assistant", "a2", 4), ("user", "u2", 3), ("assistant", "a1", 2)]
+    (one,) = episodes(
+        tmp_path,
+        [
+            {"session_id": 0, "role": role, "content": text, "created_at": f"2025-01-01T00:00:0{second}Z"}
+            for role, text, second in said
+        ],
+        success=True,
+    )
+    assert [(row["state"], row["action"]) for row in one.rows] == [("- line 1: u1", "a1"), ("- line 1: u2", "a2")]
+
+
 def test_results_beside_steps_are_no_episodes(tmp_path):
     steps = [{"observation": "dark", "action": "light"}, {"observation": "lit", "action": "leave"}]
     (one,) = episodes(tmp_path, [{"steps": steps, "results": [{"name": "score"}], "success": True}])

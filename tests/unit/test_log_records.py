@@ -116,6 +116,22 @@ def test_an_array_of_messages_is_one_record_and_an_array_of_such_arrays_is_sever
     assert read(tmp_path, "c.json", json.dumps([CHAT, CHAT]).encode()) == [{"messages": CHAT}] * 2
 
 
+def test_messages_in_an_array_that_name_their_conversations_are_rows(tmp_path):
+    rows = [{"session_id": session, **one} for session in (0, 1) for one in CHAT]
+    assert read(tmp_path, "a.json", json.dumps(rows).encode()) == rows
+
+
+def test_a_row_of_a_table_that_is_too_long_is_refused_and_the_others_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "MAX_CHARACTERS", 1_000)
+    table = pa.table({"text": ["a", "x" * 5_000, "b"]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert read(tmp_path, "t.parquet", (tmp_path / "t.parquet").read_bytes()) == [
+        {"text": "a"},
+        records._TOO_LONG,
+        {"text": "b"},
+    ]
+
+
 def test_numbers_that_json_does_not_know_are_read_as_far_as_python_can(tmp_path):
     nan, huge = read(tmp_path, "a.json", b'[\n{"reward": NaN},\n{"reward": ' + b"9" * 5000 + b"}\n]")
     assert nan["reward"] != nan["reward"]

@@ -8,7 +8,7 @@ import pytest
 from schemas.recipes.log_mapping import LogMapping, MessageMapping
 from schemas.tables import MAX_TEXT_BYTES
 from tasks.logs.clean_text import CUT
-from tasks.logs.conversations import DEMONSTRATIONS, EMPTY, GREETING, conversation_of
+from tasks.logs.conversations import DEMONSTRATIONS, EMPTY, GREETING, PARTS, conversation_of
 from tasks.logs.messages import messages_in
 from tasks.logs.transitions import _field, episodes_in
 from tasks.logs.verdicts import CONTRADICTION, OTHER_STEPS, STOPPED, verdict_on
@@ -57,6 +57,43 @@ SHAPES = {
         {"role": "assistant", "content": [{"toolUse": {"name": "find", "input": CALL["arguments"]}}]},
         {"role": "user", "content": [{"toolResult": {"content": [{"json": json.loads(BOOK)}]}}]},
         {"role": "assistant", "content": [{"text": SAID}]},
+    ],
+    "OpenAI, a custom tool": [
+        {"role": "USER", "content": ASKED},
+        assistant(tool_calls=[{"type": "custom", "custom": {"name": "find", "input": TEXT}}]),
+        {"role": "ipython", "content": BOOK},
+        END,
+    ],
+    "Anthropic, a tool of a server": [
+        USER,
+        assistant(
+            content=[
+                {"type": "server_tool_use", "name": "find", "input": CALL["arguments"]},
+                {"type": "find_tool_result", "content": [{"type": "text", "text": BOOK}]},
+                {"type": "text", "text": SAID},
+            ]
+        ),
+    ],
+    "pydantic-ai, a tool of a server": [
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": ASKED}]},
+        {
+            "kind": "response",
+            "parts": [
+                {"part_kind": "builtin-tool-call", "tool_name": "find", "args": TEXT},
+                {"part_kind": "builtin-tool-return", "content": json.loads(BOOK)},
+                {"part_kind": "text", "content": SAID},
+            ],
+        },
+    ],
+    "LangChain, flat with blocks": [
+        {"type": "human", "content": ASKED},
+        {
+            "type": "ai",
+            "content": [{"type": "tool_use", "name": "find", "input": CALL["arguments"]}],
+            "tool_calls": [{"name": "find", "args": CALL["arguments"]}],
+        },
+        {"type": "tool", "content": BOOK},
+        {"type": "ai", "content": SAID},
     ],
     "Vercel": [
         USER,
@@ -208,7 +245,9 @@ def test_other_lists_are_no_messages_and_prompt_and_completion_are_one_list():
     assert messages_in({"history": [{"action": "ls"}], "messages": [USER, END]}, "") == [USER, END]
     assert messages_in({"trajectory": ["a"], "history": []}, "") is None
     assert messages_in({"prompt": [USER], "completion": [END]}, "") == [USER, END]
-    assert messages_in({"prompt": "text", "completion": [END]}, "") is None
+    assert messages_in({"prompt": ASKED, "completion": [END]}, "") == [USER, END]
+    assert messages_in({"prompt": ASKED, "completion": SAID}, "") is None
+    assert messages_in({"values": {"messages": [USER, END]}}, "") == [USER, END]
     assert messages_in({"history": "[broken"}, "") is None
 
 
@@ -349,3 +388,61 @@ def test_an_agent_that_ended_by_itself_was_not(end):
 def test_without_a_verdict_none_is_guessed(record):
     with pytest.raises(ValueError, match="does not say whether it succeeded"):
         verdict(record)
+
+
+IMAGE = {"type": "image", "source": {"data": "iVBOR" * 99}}
+SHOTS = {
+    "Anthropic": {"role": "user", "content": [{"type": "tool_result", "content": [IMAGE]}]},
+    "Responses": {"type": "computer_call_output", "output": {"type": "input_image", "image_url": "data:iVBOR"}},
+    "LangChain": {"type": "tool", "data": {"content": [IMAGE]}},
+    "Gemini": {"role": "user", "parts": [{"inlineData": {"data": "iVBOR"}}]},
+    "Bedrock": {"role": "user", "content": [{"image": {"source": {"bytes": "iVBOR"}}}]},
+}
+
+
+@pytest.mark.parametrize("shape", SHOTS)
+def test_an_image_becomes_a_mark_and_is_counted(shape):
+    talk = conversation_of([USER, assistant(tool_calls=[{"function": CALL}]), SHOTS[shape], END], MessageMapping())
+    assert "iVBOR" not in talk.seen[1]
+    assert talk.seen[1].startswith("[")
+    assert talk.remarks == (PARTS,)
+
+
+THOUGHTS = {
+    "a template's closing tag": assistant(content=f"I look.</think>\n\n{SAID}"),
+    "Gemini": {"role": "model", "parts": [{"text": "I look.", "thought": True}, {"text": SAID}]},
+    "Bedrock": assistant(content=[{"reasoningContent": {"reasoningText": {"text": "I look."}}}, {"text": SAID}]),
+    "Anthropic, with one that cannot be read": assistant(
+        content=[
+            {"type": "redacted_thinking", "data": "x"},
+            {"type": "thinking", "thinking": "I look."},
+            {"type": "text", "text": SAID},
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", THOUGHTS)
+def test_reasoning_is_a_thought_and_no_action(shape):
+    talk = conversation_of([USER, THOUGHTS[shape]], MessageMapping())
+    assert (talk.thoughts, talk.actions, talk.remarks) == (["I look."], [SAID], ())
+
+
+def test_tags_are_calls_of_the_agent_only_and_words_beside_a_result_are_the_users():
+    example = {"role": "user", "content": f"Write <tool_call>{json.dumps(CALL)}</tool_call>. {ASKED}"}
+    acted = {"role": "assistant", "content": f"<tool_call>{json.dumps(CALL)}</tool_call>"}
+    answer = {"role": "user", "content": f"<tool_response>{BOOK}</tool_response>Go on."}
+    talk = conversation_of([example, acted, answer, END], MessageMapping())
+    assert talk.actions == ['find(title="Blue", copies=2)', SAID]
+    assert talk.seen[:2] == [example["content"], f"{BOOK}\nGo on."]
+
+
+def test_a_call_before_anything_was_said_is_an_action_of_an_episode_that_says_what_was_asked(tmp_path):
+    messages = [assistant(tool_calls=[{"function": CALL}]), TOOL, END]
+    (tmp_path / "a.jsonl").write_text(
+        "\n".join(json.dumps({"messages": messages, "success": True, **more}) for more in ({"instruction": ASKED}, {}))
+    )
+    known, unknown = episodes_in({"a.jsonl": tmp_path / "a.jsonl"}, LogMapping())
+    assert known.rows[0]["state"] == "- line 1: the episode begins"
+    assert known.rows[0]["action"] == 'find(title="Blue", copies=2)'
+    assert unknown.reason == "does not say what was asked: map `instruction`"

@@ -133,8 +133,8 @@ def generation(began: str, sent: object, answered: object) -> dict:
     return {"type": "GENERATION", "startTime": began, "input": sent, "output": answered}
 
 
-def langsmith_run(name: str, kind: str, **fields: object) -> dict:
-    return {"id": name, "trace_id": "t", "run_type": kind, "inputs": {}, **fields}
+def langsmith_run(id: str, kind: str, **fields: object) -> dict:
+    return {"id": id, "trace_id": "t", "run_type": kind, "inputs": {}, **fields}
 
 
 LANGCHAIN = [
@@ -630,3 +630,125 @@ def test_judges_and_sub_agents_are_other_conversations():
 def test_an_answer_that_was_asked_for_again_is_left_where_nobody_went_on():
     calls = [Call([ASKED], [BOOK], 1), Call([ASKED], [SEARCH], 2), Call(TALK[:3], [SAID], 3)]
     assert conversation_of_calls(calls) == ([*TALK[:3], SAID], (OTHERS,))
+
+
+def within(id: str, parent: str, one: dict, kind: str = "chat") -> dict:
+    """Return a span in its place in the tree."""
+    named = [attribute("gen_ai.operation.name", kind)]
+    return {**one, "spanId": id, "parentSpanId": parent, "attributes": [*one["attributes"], *named]}
+
+
+def agent(id: str, parent: str = "", began: int = 0, **attributes: object) -> dict:
+    return within(id, parent, span(began, **attributes), "invoke_agent")
+
+
+def the_agents(*spans: dict) -> Recorded:
+    ((_, one),) = found([export(*spans)])
+    return one
+
+
+SUB = [
+    within("s1", "sub", genai(3, [ASKED], [BOOK])),
+    within("s2", "sub", genai(4, [ASKED, BOOK, OK], [BOOK])),
+    within("s3", "sub", genai(5, [ASKED, BOOK, OK, BOOK, OK], [SAID])),
+]
+"""A sub-agent that was given the same task and took more steps."""
+
+
+def test_the_outermost_agent_is_the_one_though_a_sub_agent_says_more():
+    asks = {**BOOK, "tool_calls": [{"function": {"name": "book", "arguments": ARGUMENTS}}]}
+    outer = [
+        within("c1", "root", genai(1, [RULES, ASKED], [asks])),
+        within("c2", "root", genai(9, [RULES, ASKED, asks, {"role": "tool", "content": "done"}], [SAID])),
+    ]
+    one = the_agents(agent("root", success=True), agent("sub", "root", 2), *outer, *SUB)
+    assert conversation_of(one.messages, PLAIN).seen == ["a trip", "done", THE_END]
+    assert one.remarks == (OTHERS,)
+
+
+def test_an_agent_that_only_speaks_is_the_one_around_a_sub_agent_that_acts():
+    planner = {"role": "assistant", "content": "first book"}
+    outer = [
+        within("c1", "root", genai(1, [ASKED], [planner])),
+        within("c2", "root", genai(9, [ASKED, planner, {"role": "user", "content": "booked"}], [SAID])),
+    ]
+    one = the_agents(agent("root"), agent("sub", "root", 2), *outer, *SUB)
+    assert conversation_of(one.messages, PLAIN).actions == ["first book", "booked"]
+
+
+def test_a_guardrail_is_no_agent_and_what_is_said_outside_of_agents_is_none_of_theirs():
+    check = within("g1", "guard", genai(1, [{"role": "user", "content": "Is it safe?"}], [BOOK]))
+    title = within("t1", "", genai(1, [{"role": "user", "content": "Name this."}], [SAID]))
+    calls = [within("c1", "root", genai(2, SENT[:2], [BOOK])), within("c2", "root", genai(3, SENT, [SAID]))]
+    spans = [title, agent("root"), within("guard", "root", span(1), "guardrail"), check, *calls]
+    assert conversation_of(the_agents(*spans).messages, PLAIN) == TRIP
+
+
+def test_a_verdict_on_the_whole_counts_before_those_on_its_parts():
+    tool = within("t1", "root", span(2, success=True), "execute_tool")
+    inner = within("c1", "root", genai(1, SENT, [SAID], success=True))
+    assert the_agents(agent("root", success=False), tool, inner).fields["success"] is False
+    assert "success" not in the_agents(agent("root"), tool, within("c1", "root", genai(1, SENT, [SAID]))).fields
+    scores = [
+        {"name": "success", "value": 1, "observationId": "g1"},
+        {"name": "success", "value": 0, "observationId": None},
+        {"name": "correctness", "value": 0, "dataType": "CATEGORICAL", "stringValue": "correct"},
+    ]
+    generation = {"type": "GENERATION", "input": SENT, "output": SAID}
+    ((_, one),) = found([{"id": "t", "observations": [generation], "scores": scores[::-1]}])
+    assert (one.fields["success"], one.fields["correctness"]) == (0, "correct")
+
+
+def test_calls_that_are_sent_what_is_new_go_on_when_the_user_speaks_again():
+    again = {"role": "user", "content": "another"}
+    calls = [Call([RULES, ASKED], [BOOK], 1), Call([OK], [SAID], 2), Call([again], [BOOK], 3), Call([OK], [SAID], 4)]
+    assert conversation_of_calls(calls) == ([ASKED, BOOK, OK, SAID, again, BOOK, OK, SAID], ())
+    chained = [Call([ASKED], [SAID], 1), Call([again], [BOOK], 2, goes_on=True)]
+    assert conversation_of_calls(chained) == ([ASKED, SAID, again, BOOK], ())
+
+
+def test_a_summary_may_stand_for_the_first_message_where_the_rest_is_known():
+    summary = {"role": "user", "content": "so far: a trip"}
+    calls = [Call([RULES, ASKED], [BOOK], 1), Call([RULES, summary, BOOK, OK], [SAID], 2)]
+    assert conversation_of_calls(calls) == ([ASKED, BOOK, OK, SAID], (COMPACTED,))
+
+
+def test_calls_that_were_recorded_twice_are_no_other_conversations():
+    calls = [Call([ASKED], [BOOK], 1), Call([ASKED], [BOOK], 1), Call(SENT, [SAID], 2), Call(SENT, [SAID], 2)]
+    assert conversation_of_calls(calls)[1] == ()
+
+
+TOOLS_IN_TRACES = {
+    "LangSmith": [
+        langsmith_run("t", "chain"),
+        langsmith_run("l", "llm", inputs={"messages": [ASKED]}, outputs={"messages": [BOOK]}),
+        langsmith_run("b", "tool", inputs={"days": 2}, outputs={"output": "ok"}, name="book"),
+    ],
+    "MLflow": [
+        mlflow_trace(
+            mlflow_span("CHAT_MODEL", {"messages": [ASKED]}, {"choices": [{"message": BOOK}]}),
+            {**mlflow_span("TOOL", {"days": 2}, "ok"), "name": "book"},
+        )
+    ],
+    "OpenAI Agents": [
+        {"object": "trace", "id": "t"},
+        {
+            "object": "trace.span",
+            "trace_id": "t",
+            "id": "1",
+            "span_data": {"type": "generation", "input": [ASKED], "output": [BOOK]},
+        },
+        {
+            "object": "trace.span",
+            "trace_id": "t",
+            "id": "2",
+            "span_data": {"type": "function", "name": "book", "input": ARGUMENTS, "output": "ok"},
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("by", TOOLS_IN_TRACES)
+def test_the_last_result_is_taken_from_its_tool_in_other_traces_too(by):
+    ((_, one),) = found(TOOLS_IN_TRACES[by])
+    assert conversation_of(one.messages, PLAIN).seen == ["a trip", "ok"]

@@ -31,7 +31,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     asked, said = _parts(record) or ("", "")
     apart = [{"role": "user", "content": asked}, {"role": "assistant", "content": said}]
     fields = {name: value for name, value in record.items() if name not in (*_TEXTS, *_PARTS, *_OF_VERL)}
-    yield Recorded(turns_in(_text(record) or asked + said) or apart, {**_reward(record), **fields})
+    yield Recorded(turns_in(_text(record) or asked + said) or apart, {**only_reward(record), **fields})
 
 
 def _parts(record: dict[str, Any]) -> tuple[str, str] | None:
@@ -45,8 +45,11 @@ def _text(record: dict[str, Any]) -> str:
     return next((record[name] for name in _TEXTS if isinstance(record.get(name), str)), "")
 
 
-def _reward(record: dict[str, Any]) -> dict[str, float]:
+def only_reward(record: dict[str, Any]) -> dict[str, float]:
+    """Return the reward of TRL's completions, if one function gave all of it."""
+    if "advantage" not in record:
+        return {}
     others = {name: as_number(value) for name, value in record.items() if name not in _OF_TRL}
     numbers = {name: number for name, number in others.items() if number is not None}
     rewards = {name: number for name, number in numbers.items() if "reward" in name} or numbers
-    return {"reward": next(iter(rewards.values()))} if "advantage" in record and len(rewards) == 1 else {}
+    return {"reward": next(iter(rewards.values()))} if len(rewards) == 1 else {}

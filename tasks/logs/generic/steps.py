@@ -55,11 +55,11 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
         yield _episode(parts[0], name, _in_order(steps))
         return
     is_named = first(parts[0], _EPISODE) is not None
-    for some in _told_apart(parts) if is_named else _up_to_ends(parts):
+    for some in _repeats_of(parts) if is_named else _up_to_ends(parts):
         yield _episode({}, "", _in_order(some))
 
 
-def _told_apart(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def _repeats_of(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     repeats: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
         repeats.setdefault(tuple(str(row.get(name)) for name in _REPEATS), []).append(row)

@@ -6,14 +6,13 @@ from typing import Any
 from tasks.logs.shapes.in_words import Message, as_text, call_of
 
 _CALL, _RESULT, _REASONING = "toolUse", "toolResult", "reasoningContent"
+_KNOWN = {_CALL, _RESULT, _REASONING}
 
 
 def shaped(message: Message) -> list[Message] | None:
     """Return results of tools one by one, then everything else that the message says; None if it has no such block."""
     blocks = message.get("content")
-    if not (
-        isinstance(blocks, list) and any(isinstance(one, dict) and {_CALL, _RESULT} & one.keys() for one in blocks)
-    ):
+    if not (isinstance(blocks, list) and any(isinstance(one, dict) and _KNOWN & one.keys() for one in blocks)):
         return None
     return list(_split(message, blocks))
 

@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 Message = dict[str, Any]
+_MEDIA = ("image", "screenshot", "audio", "video", "document")
+"""Words in the types of blocks that are no text."""
 
 
 def as_text(value: Any) -> str:
@@ -16,9 +18,13 @@ def as_text(value: Any) -> str:
 
 
 def content_of(value: Any) -> Any:
-    """Return what a tool returned as the content of a message: a list of typed blocks as it is, all else in words."""
-    is_blocks = isinstance(value, list) and value and all(isinstance(one, dict) and "type" in one for one in value)
-    return value if is_blocks else as_text(value)
+    """Return what a tool returned as the content of a message: blocks of text and media as they are, all else in words."""
+    blocks = value if isinstance(value, list) else [value]
+    return blocks if any(map(_is_media, blocks)) else as_text(value)
+
+
+def _is_media(block: Any) -> bool:
+    return isinstance(block, dict) and any(word in str(block.get("type")) for word in _MEDIA)
 
 
 def call_of(name: str, arguments: Any) -> dict[str, Any]:

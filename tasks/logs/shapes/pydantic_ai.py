@@ -13,10 +13,7 @@ def shaped(message: Message) -> list[Message] | None:
     parts = message.get("parts")
     if not isinstance(parts, list) or not parts or not all("part_kind" in part for part in parts):
         return None
-    if message.get("kind") == "request":
-        return list(_asked(parts))
-    returned = [part for part in parts if part["part_kind"] == "builtin-tool-return"]
-    return [_answered(parts), *({"role": "tool", "content": as_text(part.get("content"))} for part in returned)]
+    return list(_asked(parts) if message.get("kind") == "request" else _answers(parts))
 
 
 def _asked(parts: list[dict[str, Any]]) -> Iterator[Message]:
@@ -24,6 +21,19 @@ def _asked(parts: list[dict[str, Any]]) -> Iterator[Message]:
         content = part.get("content")
         is_parts = part["part_kind"] == "user-prompt" and isinstance(content, list)
         yield {"role": _ROLES[part["part_kind"]], "content": content if is_parts else as_text(content)}
+
+
+def _answers(parts: list[dict[str, Any]]) -> Iterator[Message]:
+    """Yield what a model answered, and between it the results of tools that its server ran."""
+    said = list[dict[str, Any]]()
+    for part in parts:
+        if part["part_kind"] == "builtin-tool-return":
+            yield from (_answered(said), {"role": "tool", "content": as_text(part.get("content"))})
+            said = []
+        else:
+            said.append(part)
+    if said:
+        yield _answered(said)
 
 
 def _answered(parts: list[dict[str, Any]]) -> Message:

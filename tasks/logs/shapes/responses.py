@@ -16,7 +16,7 @@ def shaped(message: Message) -> list[Message] | None:
     if not isinstance(kind, str) or "role" in message:
         return None
     if kind.endswith(_OUTPUT):
-        return [{"role": "tool", "content": _shown(message.get("output"))}]
+        return [{"role": "tool", "content": content_of(message.get("output"))}]
     if kind.endswith(_CALL):
         call = call_of(message.get("name") or kind.removesuffix(_CALL), _arguments(message))
         said = {"role": "assistant", "content": "", "tool_calls": [call]}
@@ -32,11 +32,6 @@ def shaped(message: Message) -> list[Message] | None:
 def is_item(record: dict[str, Any]) -> bool:
     """Return whether a record is an item, or a message among items."""
     return (record.get("type") == "message" and "role" in record) or shaped(record) is not None
-
-
-def _shown(output: Any) -> Any:
-    """Return what a tool returned; a screenshot is a part that is no text."""
-    return content_of([output] if isinstance(output, dict) and "image" in str(output.get("type")) else output)
 
 
 def _arguments(message: Message) -> Any:

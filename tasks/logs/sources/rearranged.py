@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from schemas.recipes.log_mapping import ItemField, LogMapping
+from tasks.logs.known_kinds import kind_of_record
 from tasks.logs.messages import messages_in, value_at
 from tasks.logs.sources.eval_logs import with_attachments
 from tasks.logs.sources.records import Record
@@ -31,7 +32,7 @@ def _usual_episodes(record: Record) -> list[Record]:
     """Return the episodes under a usual name, as the samples of an evaluation, or each under its own."""
     for name in _EPISODES:
         inner = record.value.get(name) or []
-        if not _are_records(inner) or messages_in(record.value, "") is not None:
+        if not _are_records(inner) or kind_of_record(record.value, ""):
             continue
         if name != _RESULTS or not any(_are_records(one) for key, one in record.value.items() if key != name):
             return [Record(f"{record.where}, {name} {number}", one) for number, one in enumerate(inner, 1)]

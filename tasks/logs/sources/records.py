@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from tasks.logs.generic.message_rows import names_conversation
 from tasks.logs.shapes.openai_shape import is_message
 from tasks.logs.sources.eval_logs import samples_in
 from tasks.logs.sources.opened import (
@@ -151,7 +152,7 @@ def as_records(value: Any) -> list[Any]:
     """Return the records in a value: the items of an array, unless they are messages, which are one record."""
     if not isinstance(value, list) or not any(isinstance(item, dict | list) for item in value):
         return [value]
-    if value and all(map(is_message, value)):
+    if value and all(map(is_message, value)) and not all(map(names_conversation, value)):
         return [{"messages": value}]
     return [record for item in value for record in (as_records(item) if isinstance(item, list) else [item])]
 
@@ -244,9 +245,20 @@ def _rows_of_arrow(file: Path, name: str) -> Iterator[Record]:
 
 
 def _rows(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[Record]:
-    rows = (row for batch in batches for row in batch.to_pylist())
+    rows = (row for batch in batches for row in _rows_of_batch(batch))
     for number, row in enumerate(rows):
-        yield Record(f"{name} row {number}", {key: _without_padding(value) for key, value in row.items()})
+        value = {key: _without_padding(one) for key, one in (row or {}).items()}
+        yield Record(f"{name} row {number}", value, "" if row is not None else _TOO_LONG)
+
+
+def _rows_of_batch(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | None]:
+    """Yield the rows of a batch; None for one that is too long. Those of a large batch are made one by one."""
+    if batch.nbytes <= MAX_CHARACTERS:
+        yield from batch.to_pylist()
+        return
+    for place in range(batch.num_rows):
+        row = batch.slice(place, 1)
+        yield row.to_pylist()[0] if row.nbytes <= MAX_CHARACTERS else None
 
 
 def _without_padding(value: Any) -> Any:
