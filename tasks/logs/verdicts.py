@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -108,10 +108,11 @@ def verdict_on(said: Callable[..., Any], mapping: LogMapping, num_steps: int) ->
         success = mapping.success_otherwise
     if success is None and rewards is None:
         raise ValueError(NO_VERDICT)
-    succeeded = rewards[-1] >= mapping.success_from if success is None and rewards else bool(success)
+    earned = None if rewards is None else rewards[-1] >= mapping.success_from
+    succeeded = bool(earned if success is None else success)
     truncated = _is_truncated(said, mapping)
     remarks = {
-        CONTRADICTION: _is_odd(said, mapping, success, rewards),
+        CONTRADICTION: {True, False} <= {success, earned, *_others(said, mapping)},
         STOPPED: truncated and succeeded,
         OTHER_STEPS: bool(reward_at) and _is_of_others(said(reward_at), num_steps),
     }
@@ -120,16 +121,13 @@ def verdict_on(said: Callable[..., Any], mapping: LogMapping, num_steps: int) ->
     return Verdict(succeeded, rewards, truncated, success_at or reward_at, odd)
 
 
-def _is_odd(
-    said: Callable[..., Any], mapping: LogMapping, success: bool | None, rewards: Sequence[float] | None
-) -> bool:
-    """Return whether verdicts contradict each other; one whose place a mapping names is the only one."""
-    verdicts = set[bool]() if "success" in mapping.paths else {success, *(as_success(said(name)) for name in _USUAL)}
-    if rewards:
-        verdicts.add(rewards[-1] >= mapping.success_from)
-        score = said("score") if "reward" not in mapping.paths else None
-        verdicts.add(score >= mapping.success_from if isinstance(score, int | float) else None)
-    return {True, False} <= verdicts
+def _others(said: Callable[..., Any], mapping: LogMapping) -> Iterator[bool | None]:
+    """Yield the verdicts under further usual names; none of a kind that the mapping gives."""
+    given = {**mapping.paths, **mapping.constants}
+    if "success" not in given:
+        yield from (as_success(said(name)) for name in _USUAL)
+    if "reward" not in given and isinstance(score := said("score"), int | float):
+        yield score >= mapping.success_from
 
 
 def _is_of_others(rewards: Any, num_steps: int) -> bool:

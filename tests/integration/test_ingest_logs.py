@@ -401,6 +401,18 @@ def test_a_drafted_mapping_says_what_is_understood_and_is_one(tmp_path, field, n
     assert (again.returncode, "is there already" in again.stderr) == (2, True)
 
 
+def test_a_verdict_that_is_given_for_all_changes_none_that_is_there(tmp_path):
+    log = log_of(tmp_path / "a.jsonl", [{**chat(number), "success": said} for number, said in enumerate((False, None))])
+    done = dreamgym_here(tmp_path / "home", "ingest", str(log), "--success", "--to", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    assert [one.turns[-1].step.success for one in read_log(tmp_path / "out").trajectories] == [False, True]
+    mapping = tmp_path / "m.toml"
+    dreamgym_here(tmp_path / "home", "ingest", str(log), "--success", "--draft", str(mapping))
+    assert LogMapping.model_validate(tomllib.loads(mapping.read_text())) == LogMapping(
+        format="chat", paths={"success": "success"}, success_otherwise=True
+    )
+
+
 def test_a_log_without_verdicts_is_named_and_given_one_for_all(tmp_path):
     log = log_of(tmp_path / "a.jsonl", [{**chat(number), "success": None} for number in range(2)])
     done = dreamgym_here(tmp_path / "home", "ingest", str(log))

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from schemas.recipes.log_mapping import MessageMapping
+from schemas.recipes.log_mapping import LogMapping, MessageMapping
 from tasks.logs.conversations import THE_END, Conversation, conversation_of
+from tasks.logs.convert import samples
 from tasks.logs.known_kinds import kind_of_record, known_kinds
 from tasks.logs.log_kind import UNREAD, Recorded
 from tasks.logs.tracers.calls import COMPACTED, OTHERS, Call, conversation_of_calls
@@ -752,3 +753,11 @@ TOOLS_IN_TRACES = {
 def test_the_last_result_is_taken_from_its_tool_in_other_traces_too(by):
     ((_, one),) = found(TOOLS_IN_TRACES[by])
     assert conversation_of(one.messages, PLAIN).seen == ["a trip", "ok"]
+
+
+def test_a_dry_run_joins_what_is_in_several_files_as_an_ingest_does(tmp_path):
+    spans = [genai(1, SENT[:2], [BOOK], success=True), genai(2, SENT, [SAID])]
+    for number, one in enumerate(spans):
+        (tmp_path / f"{number}.json").write_text(json.dumps(export(one)))
+    (rows,) = samples(tmp_path, LogMapping(), 3).taken
+    assert [row["action"] for row in rows] == TRIP.actions
