@@ -30,6 +30,8 @@ class Recorded:
     """All else that is known of the episode: names, instruction, verdicts."""
     remarks: tuple[str, ...] = ()
     """Contradictions, and what had to be left out."""
+    reason: str = ""
+    """Why the episode is refused though others of its record or file are not; empty: it is not."""
 
 
 class LogKind(Protocol):

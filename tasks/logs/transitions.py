@@ -159,7 +159,10 @@ def _recorded(
         place = where if len(found) == 1 else f"{where}, episode {number}"
         fields = {**named, **{name: value for name, value in one.fields.items() if value is not None}}
         record = Record(place, {**fields, "messages": one.messages})
-        yield _episode(Recorded(one.messages, fields, one.remarks), record, mapping, kind)
+        if one.reason:
+            yield Episode(place, reason=one.reason, raw=_raw(record), kind=kind)
+        else:
+            yield _episode(Recorded(one.messages, fields, one.remarks), record, mapping, kind)
 
 
 def _talk(parts: list[dict[str, Any]]) -> Iterator[Recorded]:

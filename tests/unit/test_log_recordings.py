@@ -371,6 +371,14 @@ def test_an_episode_with_a_step_missing_is_refused(tmp_path):
     undone[1]["action"] = None
     (one,) = episodes(tmp_path, undone)
     assert (one.rows, one.reason) == ([], "a step amid it has no action")
+    unnamed = [
+        {key: value for key, value in row.items() if key != "episode_id"} for row in [*undone, *rows("f", 0.0, 1.0)]
+    ]
+    bad, good = episodes(tmp_path, unnamed)
+    assert (bad.reason, len(good.rows)) == ("a step amid it has no action", 2)
+    twice = [row for pair in zip(rows("e", 0.0, 1.0), rows("e", 0.0, 1.0), strict=True) for row in pair]
+    (one,) = episodes(tmp_path, twice)
+    assert one.reason == "its steps stand twice, and nothing tells its episodes apart"
 
 
 def test_a_last_row_without_an_action_is_what_was_seen_at_the_end(tmp_path):

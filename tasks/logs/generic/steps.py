@@ -45,18 +45,18 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """Yield the conversations, with the reward of each step; an episode whose last step did not end it was stopped.
 
     Rows that name no episode are one up to the row that ends it. Those of one name are several where something else tells
-    them apart, or where their numbers begin anew.
+    them apart, or where their numbers begin anew. One that lacks a step or an action is refused.
 
     Raises:
-        ValueError: a step is missing amid an episode, or has no action.
+        ValueError: rows are of several episodes, and nothing tells these apart.
     """
     name, steps = _steps_in(parts[0]) or ("", parts)
     if name:
-        yield _episode(parts[0], name, _in_order(steps))
+        yield _whole(parts[0], name, steps)
         return
     is_named = first(parts[0], _EPISODE) is not None
     for some in _repeats_of(parts) if is_named else _up_to_ends(parts):
-        yield _episode({}, "", _in_order(some))
+        yield _whole({}, "", some)
 
 
 def _repeats_of(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
@@ -65,7 +65,11 @@ def _repeats_of(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         repeats.setdefault(tuple(str(row.get(name)) for name in _REPEATS), []).append(row)
     for some in repeats.values():
         numbers = [number_of(row) for row in some]
-        yield from [some] if None not in numbers and len({*numbers}) == len(some) else _up_to_ends(some)
+        is_one = None not in numbers and len({*numbers}) == len(some)
+        several = [some] if is_one else list(_up_to_ends(some))
+        if len({number_of(one[0]) for one in several}) > 1:
+            raise ValueError("its steps stand twice, and nothing tells its episodes apart")
+        yield from several
 
 
 def _up_to_ends(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
@@ -80,6 +84,14 @@ def _up_to_ends(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
             begins = place
 
 
+def _whole(record: dict[str, Any], name: str, steps: list[dict[str, Any]]) -> Recorded:
+    """Return an episode of steps in any order, or why there is none; see _episode."""
+    try:
+        return _episode(record, name, _in_order(steps))
+    except ValueError as error:
+        return Recorded([], {"steps": steps}, reason=str(error))
+
+
 def _episode(record: dict[str, Any], name: str, steps: list[dict[str, Any]]) -> Recorded:
     """Return an episode of steps.
 
@@ -87,11 +99,13 @@ def _episode(record: dict[str, Any], name: str, steps: list[dict[str, Any]]) -> 
         record: Record that holds them; empty: they are rows.
         name: Field of the record with the steps.
         steps: Steps in their order.
+
+    Raises:
+        ValueError: a step has no action.
     """
-    last, about = steps[-1], {}
-    for one in (*steps[:1], *steps[-1:], record):
+    ended, about = first(steps[-1], ENDED), dict[str, Any]()
+    for one in (steps[0], steps[-1], record):
         about |= {key: value for key, value in one.items() if value is not None}
-    ended = first(last, ENDED)
     steps = _without_last_sight(steps)
     fields = {key: one for key, one in about.items() if key not in (name, *SEEN, *DONE, *REWARD)}
     each = [one for step in steps if (one := as_number(first(step, REWARD))) is not None]
