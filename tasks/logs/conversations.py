@@ -11,6 +11,7 @@ from tasks.logs.clean_text import clean
 from tasks.logs.message_content import (
     SYSTEM_ROLES,
     USUAL_ACTION,
+    USUAL_COMMAND,
     calls_in,
     has_other_parts,
     reasoning_in,
@@ -75,7 +76,8 @@ class _Turns:
 
     def _is_greeting(self, message: dict[str, Any]) -> bool:
         """Return whether a first message names no action though all others do, or is marked as none, as in AgentInstruct."""
-        is_nameless = self._mapping.action == USUAL_ACTION and not _acts(text_in(message))
+        usual = self._mapping.action
+        is_nameless = usual in (USUAL_ACTION, USUAL_COMMAND) and not re.search(usual, text_in(message))
         return is_nameless or message.get("loss") is False
 
     def _add(self, thought: str, action: str, *, is_call: bool) -> None:
@@ -105,8 +107,9 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
     """
     played = [one for one in messages if not one.get("is_demo")]
     counting = in_openai_shape([one for one in played if role_of(one) not in SYSTEM_ROLES][mapping.skip :])
-    if not mapping.action and _names_its_actions(counting, mapping):
-        mapping = mapping.model_copy(update={"action": USUAL_ACTION})
+    if not mapping.action:
+        usual = (one for one in (USUAL_ACTION, USUAL_COMMAND) if _acts_always(counting, mapping, one))
+        mapping = mapping.model_copy(update={"action": next(usual, "")})
     agent, environment = ({one.lower() for one in roles} for roles in (mapping.agent, mapping.environment))
     turns = _Turns(mapping)
     turns.remarks += [DEMONSTRATIONS] if len(played) < len(messages) else []
@@ -129,14 +132,10 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
     )
 
 
-def _names_its_actions(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> bool:
-    """Return whether an agent writes `Action: ...` in all messages; the first may be a greeting."""
+def _acts_always(messages: Sequence[dict[str, Any]], mapping: MessageMapping, usual: str) -> bool:
+    """Return whether an agent writes its action in a usual way in all messages; the first may be a greeting."""
     said = [text_in(one) for one in messages if role_of(one) in mapping.agent and not calls_in(one)]
-    return any(map(_acts, said)) and all(map(_acts, said[1:]))
-
-
-def _acts(text: str) -> bool:
-    return re.search(USUAL_ACTION, text) is not None
+    return all(re.search(usual, text) for text in said[1:]) and any(re.search(usual, text) for text in said)
 
 
 def requests_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping) -> Conversation:

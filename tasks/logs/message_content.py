@@ -21,6 +21,8 @@ _REASONING = ("reasoning_content", "reasoning")
 """Fields of a message in which servers of reasoning models say what was thought."""
 USUAL_ACTION = r"(?is)\bact(?:ion)?\s*:\s*(.+)"
 """Action in the words of an agent that was asked for a thought and an action, as in AgentTraj and AgentInstruct."""
+USUAL_COMMAND = r"(?s)```(?:bash|sh|mswea_bash_command)\n(.*?)\n?```"
+"""Action in the words of an agent that was asked for a command in a fence, as by mini-swe-agent."""
 _CLOSING = "</think>"
 _THOUGHT = re.compile(r"\s*(?:<think>)?((?:(?!<think>).)*?)</think>\s*", re.DOTALL)
 """Thought between tags; templates that begin it themselves leave only the closing one."""

@@ -285,6 +285,41 @@ def test_exchanges_of_one_session_are_one_episode(tmp_path):
     assert (actions(one), one.rows[-1]["reward"], one.rows[0]["trajectory_id"]) == (["find()", "C4"], 1.0, "s1")
 
 
+def test_exchanges_that_are_sent_all_before_again_are_one_episode(tmp_path):
+    other = {"request": {"messages": ASKED}, "response": {"choices": [{"message": {**CALLED, "content": "Other."}}]}}
+    first = {"request": {"messages": ASKED}, "response": {"choices": [{"message": CALLED}]}}
+    answer = {"choices": [{"message": {"role": "assistant", "content": "C4"}}]}
+    alone, grown = episodes(tmp_path, [other, first, {"request": {"messages": NOW}, "response": answer}], success=True)
+    assert [len(one.rows) for one in (alone, grown)] == [1, 2]
+    assert actions(grown) == ["find()", "C4"]
+
+
+def test_invocations_that_bedrock_logs_are_exchanges(tmp_path):
+    asked = {"messages": [{"role": "user", "content": [{"text": "Find it."}]}]}
+    answered = {"output": {"message": {"role": "assistant", "content": [{"text": "C4"}]}}}
+    record = {"requestId": "r1", "input": {"inputBodyJson": asked}, "output": {"outputBodyJson": answered}}
+    (one,) = episodes(tmp_path, [{"timestamp": "2026-01-01", **record}], success=True)
+    assert (one.kind, one.rows[0]["state"], actions(one)) == ("exchanges", "- line 1: Find it.", ["C4"])
+
+
+def test_webshop_ends_with_its_score_and_what_only_thinks_is_a_thought(tmp_path):
+    text = (
+        "WebShop\nInstruction:\ni need a towel\n\nAction: search[towel]\nObservation:\n[B07]\n\nAction: think[B07 fits.]\n"
+        "Observation: OK.\n\nAction: click[B07]\nObservation: Your score (min 0.0, max 1.0): 1.0\n"
+    )
+    (one,) = episodes(tmp_path, text, "a.txt")
+    assert (actions(one), one.rows[-1]["thought"]) == (["search[towel]", "click[B07]"], "B07 fits.")
+    assert ("i need a towel" in one.rows[0]["instruction"], one.rows[-1]["reward"]) == (True, 1.0)
+
+
+def test_calls_in_llamas_template_are_read(tmp_path):
+    call = '<|python_tag|>{"name": "find", "parameters": {"title": "Blue"}}'
+    said = [("user", "Find it."), ("assistant", call), ("ipython", "shelf C4"), ("assistant", "C4")]
+    text = "".join(f"<|start_header_id|>{role}<|end_header_id|>\n\n{words}<|eot_id|>" for role, words in said)
+    (one,) = episodes(tmp_path, [{"text": text, "reward": 1.0}])
+    assert actions(one) == ['find(title="Blue")', "C4"]
+
+
 def test_responses_that_name_the_one_before_are_one_episode_each_chain(tmp_path):
     def exchange(number: int, before: str | None, sent: dict, output: dict) -> dict:
         response = {"id": f"r{number}", "created_at": number, "output": [output], "previous_response_id": before}

@@ -446,3 +446,14 @@ def test_a_call_before_anything_was_said_is_an_action_of_an_episode_that_says_wh
     assert known.rows[0]["state"] == "- line 1: the episode begins"
     assert known.rows[0]["action"] == 'find(title="Blue", copies=2)'
     assert unknown.reason == "does not say what was asked: map `instruction`"
+
+
+def test_a_command_beside_or_in_a_fence_of_every_answer_is_the_action():
+    beside = assistant(content="I look.\n```\nls\n```", thought="I look.", action="ls\n")
+    fenced = assistant(content="THOUGHT: I look.\n\n```bash\nls -l\n```")
+    for said, action in ((beside, "ls"), (fenced, "ls -l")):
+        talk = conversation_of([USER, said, {"role": "user", "content": "a.py"}, said], MessageMapping())
+        assert talk.actions == [action, action]
+        assert talk.thoughts[0].endswith("I look.")
+    kept = conversation_of([USER, fenced, USER, END, USER, fenced], MessageMapping())
+    assert kept.actions[0] == fenced["content"], "some answers have no command"

@@ -761,3 +761,13 @@ def test_a_dry_run_joins_what_is_in_several_files_as_an_ingest_does(tmp_path):
         (tmp_path / f"{number}.json").write_text(json.dumps(export(one)))
     (rows,) = samples(tmp_path, LogMapping(), 3).taken
     assert [row["action"] for row in rows] == TRIP.actions
+
+
+def test_the_name_of_an_only_evaluation_does_not_matter():
+    named = {"gen_ai__evaluation__name": "task_completion", "gen_ai__evaluation__score__value": 0.9}
+    result = span(**named, gen_ai__evaluation__score__label="pass")
+    judged = {
+        **genai(1, SENT, [SAID]),
+        "events": [{"name": "gen_ai.evaluation.result", "attributes": result["attributes"]}],
+    }
+    assert the_agents(judged).fields["scores"] == {"task_completion": {"value": "pass"}}

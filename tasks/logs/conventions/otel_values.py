@@ -53,11 +53,16 @@ def message_of_event(name: str, body: dict[str, Any]) -> Message | None:
     return {"role": role, **body, "content": _blocks(body.get("content"))} if role in _ROLES else None
 
 
-def evaluation_in(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return what an evaluation of the GenAI conventions says, by its name: its label, if that is a verdict, or its score."""
-    name = attributes.get(f"{_JUDGED}name")
-    label, score = (attributes.get(f"{_JUDGED}score.{one}") for one in ("label", "value"))
-    return {name: score if score is not None and as_success(label) is None else label} if name else {}
+def evaluations_in(attributes: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return evaluations of the GenAI conventions by name, and all as `scores`: of an only one the name does not matter."""
+    named = dict(_evaluation(one) for one in attributes if one.get(f"{_JUDGED}name"))
+    return {**named, "scores": {name: {"value": value} for name, value in named.items()}} if named else {}
+
+
+def _evaluation(attributes: dict[str, Any]) -> tuple[str, Any]:
+    """Return the name of an evaluation, and its label, if that is a verdict, or its score."""
+    name, label, score = (attributes.get(f"{_JUDGED}{one}") for one in ("name", "score.label", "score.value"))
+    return str(name), score if score is not None and as_success(label) is None else label
 
 
 def _blocks(content: Any) -> Any:

@@ -1,11 +1,15 @@
 """Requests to a model and its responses, as clients and proxies log them: OpenAI's, Gemini's, Anthropic's."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tasks.logs.conventions.requests import answered_in, sent_in
-from tasks.logs.log_kind import WHOLE, Part, Recorded
-from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
+from tasks.logs.log_kind import Part, Recorded
+from tasks.logs.message_content import AGENT_ROLES, SYSTEM_ROLES, role_of
+from tasks.logs.shapes.in_words import Message
+from tasks.logs.shapes.openai_shape import in_openai_shape
+from tasks.logs.tracers.calls import Call, conversation_of_calls, moment, said_in
 
 TITLE, SPANS_FILES = "Requests and responses", True
 
@@ -14,7 +18,7 @@ _ANSWERED = ("choices", "candidates", "output", "content")
 _BOTH = ("request", "response", "output", *_SENT)
 _TRACES = ("trace_id", "session_id", "conversation_id")
 """Names of what several requests belong to."""
-_CHAINED = "previous_response_id"
+_ASKED, _CHAINED = "asked ", "previous_response_id"
 _BEGAN = ("start_time", "startTime", "timestamp", "created_at")
 
 
@@ -22,13 +26,16 @@ def recognises(record: dict[str, Any]) -> bool:
     """Return whether a record has a request, or what it sent, and a response, or its output."""
     has_request = any(name in _request(record) for name in _SENT)
     has_output = "response" not in record and isinstance(record.get("output"), list)
-    return has_request and (has_output or any(name in _body(record.get("response")) for name in _ANSWERED))
+    answered = _response(record) if _response(record) is not record else {}
+    return has_request and (has_output or any(name in answered for name in _ANSWERED))
 
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
-    """Return the exchange as a part of what it belongs to; one that names nothing is an episode."""
-    named = next((record[name] for name in _TRACES if record.get(name) not in (None, "")), WHOLE)
-    return [(_CHAINED if named == WHOLE and _is_chained(record) else str(named), record)]
+    """Return the exchange as a part of what it belongs to; of one that names nothing, what was asked first is the name."""
+    named = next((record[name] for name in _TRACES if record.get(name) not in (None, "")), None)
+    if named is not None:
+        return [(str(named), record)]
+    return [(_CHAINED if _is_chained(record) else f"{_ASKED}{_beginning(record)}", record)]
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
@@ -37,19 +44,38 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     Raises:
         ValueError: they hold no messages.
     """
-    for some in _chains(parts):
+    for some in _conversations(parts):
         messages, remarks = conversation_of_calls([_call(one, goes_on=_goes_on(one)) for one in some])
         if not messages:
             raise ValueError("no request or response holds messages")
-        named = {"trajectory_id": _response(some[0]).get("id")} if _is_chained(some[0]) else {}
+        named = {} if _names_trace(some[0]) else {"trajectory_id": _response(some[0]).get("id")}
         fields = {name: value for part in some for name, value in part.items() if name not in _BOTH}
         yield Recorded(messages, {**named, **fields}, remarks)
 
 
-def _chains(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Return the exchanges that belong together: all, or those whose responses name the ones before them."""
-    if not _is_chained(parts[0]):
+def _conversations(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the exchanges that belong together: all, those that name the ones before them, or that are sent all before."""
+    if _names_trace(parts[0]):
         return [parts]
+    return _chains(parts) if _is_chained(parts[0]) else _grown(parts)
+
+
+def _grown(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return exchanges with those before them whose request and response they are sent again."""
+    conversations: list[list[dict[str, Any]]] = []
+    by_content: dict[str, list[dict[str, Any]]] = {}
+    for part in sorted(parts, key=_began):
+        sent, answered = (in_openai_shape(half) for half in (sent_in(_request(part)), answered_in(_response(part))))
+        last = max((place for place, one in enumerate(sent) if role_of(one) in AGENT_ROLES), default=-1)
+        conversation = by_content.pop(_digest(sent[: last + 1]), None) if last >= 0 else None
+        if conversation is None:
+            conversations.append(conversation := [])
+        conversation.append(part)
+        by_content[_digest([*sent, *answered])] = conversation
+    return conversations
+
+
+def _chains(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     chains: list[list[dict[str, Any]]] = []
     by_response: dict[Any, list[dict[str, Any]]] = {}
     for part in sorted(parts, key=_began):
@@ -62,6 +88,20 @@ def _chains(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return chains
 
 
+def _names_trace(record: dict[str, Any]) -> bool:
+    return any(record.get(name) not in (None, "") for name in _TRACES)
+
+
+def _beginning(record: dict[str, Any]) -> str:
+    """Return a digest of what was asked first."""
+    return _digest(in_openai_shape(sent_in(_request(record)))[:1])
+
+
+def _digest(messages: Sequence[Message]) -> str:
+    said = "\x1f".join(said_in(one) for one in messages if role_of(one) not in SYSTEM_ROLES)
+    return hashlib.sha256(said.encode(errors="replace")).hexdigest()[:16]
+
+
 def _goes_on(record: dict[str, Any]) -> bool:
     """Return whether an exchange names the response before it."""
     return bool({**_request(record), **_response(record)}.get(_CHAINED))
@@ -72,11 +112,17 @@ def _is_chained(record: dict[str, Any]) -> bool:
 
 
 def _request(record: dict[str, Any]) -> dict[str, Any]:
-    return _body(record.get("request", record))
+    return _body(record.get("request", _logged(record, "input")))
 
 
 def _response(record: dict[str, Any]) -> dict[str, Any]:
-    return _body(record.get("response", record))
+    return _body(record.get("response", _logged(record, "output")))
+
+
+def _logged(record: dict[str, Any], half: str) -> dict[str, Any]:
+    """Return what was sent or answered in a log of Bedrock's invocations; the record if it is none."""
+    logged = record.get(half)
+    return logged.get(f"{half}BodyJson", record) if isinstance(logged, dict) else record
 
 
 def _body(value: Any) -> dict[str, Any]:

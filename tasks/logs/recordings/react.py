@@ -19,6 +19,10 @@ _ACT, _OBS = (re.compile(rf"^{label} \d+: ?", re.MULTILINE) for label in ("Act",
 _EXAMPLES_END = "Here is the task:"
 """Words before which only examples are shown."""
 _ANSWER = re.compile(r"\bAnswer is (CORRECT|INCORRECT)\b")
+_SCORE = re.compile(r"Your score \(min 0\.0, max 1\.0\): ([\d.]+)")
+"""Last words of WebShop."""
+_THINK = "think["
+"""Beginning of an action that only thinks, which is answered OK."""
 _TEXTS = ("text", "trajectory", "scratchpad")
 _TASK = re.compile(r"[Yy]our task is to: *(.+?)\.?$", re.MULTILINE)
 
@@ -79,9 +83,10 @@ def _turns(episode: str) -> Iterator[Message]:
 def _labelled(text: str, fields: dict[str, Any]) -> Iterator[Recorded]:
     """Yield the episodes of labelled lines; one without its question is asked the one beside it."""
     episodes = list[list[Message]]()
-    if (question := fields.get("question")) and not _QUESTION.search(text):
-        text = f"Question: {question}\n{text}"
-    for label, said in _pairs(text):
+    asked = fields.get("question") or _LABEL.split(text)[0].strip()
+    if asked and not _QUESTION.search(text):
+        text = f"Question: {asked}\n{text}"
+    for label, said in _without_thinking(_pairs(text)):
         if label == "Question" or not episodes:
             episodes.append([])
         if label == "Action Input":  # of LangChain's agents
@@ -90,13 +95,22 @@ def _labelled(text: str, fields: dict[str, Any]) -> Iterator[Recorded]:
         role = "user" if label in ("Question", "Observation") else "assistant"
         words = {"content": "", "reasoning": said} if label == "Thought" else {"content": said}
         episodes[-1].append({"role": role, **words})
-    yield from (Recorded(one, {"success": _judged(one)}) for one in episodes)
+    yield from (Recorded(one, _judged(one)) for one in episodes)
 
 
-def _judged(messages: list[Message]) -> bool | None:
-    """Return what the last observation says of the answer, as HotpotQA's environment does; None if it is not judged."""
-    verdict = _ANSWER.search(messages[-1]["content"])
-    return verdict[1] == "CORRECT" if verdict else None
+def _judged(messages: list[Message]) -> dict[str, Any]:
+    """Return what the last observation says of the episode, as HotpotQA's and WebShop's do."""
+    verdict, score = (one.search(messages[-1]["content"]) for one in (_ANSWER, _SCORE))
+    return {"success": verdict[1] == "CORRECT"} if verdict else {"reward": float(score[1])} if score else {}
+
+
+def _without_thinking(pairs: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield labels with what stands at them; an action that only thinks is a thought, and its answer is left out."""
+    thinks = False
+    for label, said in pairs:
+        is_answer, thinks = thinks and label == "Observation", label == "Action" and said.startswith(_THINK)
+        if not is_answer:
+            yield ("Thought", said.removeprefix(_THINK).removesuffix("]")) if thinks else (label, said)
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:

@@ -38,7 +38,15 @@ def _shaped(message: Message) -> list[Message]:
         message = {**message, "tool_calls": _decoded(calls)}
     if _is_plain(message):
         return [message]
+    if _is_command(message):
+        return [{**message, "content": message["action"].strip(), "reasoning": message["thought"]}]
     return next((found for known in _KNOWN if (found := known(message)) is not None), [message])
+
+
+def _is_command(message: Message) -> bool:
+    """Return whether a message is SWE-agent's, which keeps the command and the thought beside what the model wrote."""
+    parts = [message.get(name) for name in ("action", "thought")]
+    return "role" in message and all(isinstance(one, str) for one in parts) and not message.get("tool_calls")
 
 
 def _decoded(calls: str | list[Any]) -> list[Any]:
@@ -52,4 +60,4 @@ def _is_plain(message: Message) -> bool:
     content = message.get("content")
     if not isinstance(content, str) or "role" not in message or "lc" in message:
         return False
-    return message["role"] not in sharegpt.ROLES and tagged.TAG not in content
+    return message["role"] not in sharegpt.ROLES and tagged.TAG not in content and "action" not in message

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from tasks.logs.shapes.in_words import Message, as_text
+from tasks.logs.shapes.in_words import Message, as_text, call_of, decoded
 
 _TEMPLATES = (
     re.compile(r"<\|im_start\|>(\w+)\n(.*?)(?:<\|im_end\|>|\Z)", re.DOTALL),
@@ -14,6 +14,7 @@ _TEMPLATES = (
 _ROLE = re.compile(r"^(system|user|assistant|tool)\n", re.MULTILINE)
 """Beginning of a turn in text without special tokens."""
 _ROLES = {"ipython": "tool"}
+_CALL = "<|python_tag|>"
 _MISTRAL = re.compile(r"\[(INST|/INST|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|/\w+)\]|</?s>")
 """Token that begins or ends a turn."""
 
@@ -26,7 +27,19 @@ def turns_in(text: str) -> list[Message]:
     if turns is None and _ROLE.match(text.lstrip()):
         _, *parts = _ROLE.split(text)
         turns = zip(parts[::2], parts[1::2], strict=True)
-    return [{"role": _ROLES.get(role, role), "content": said.strip()} for role, said in turns or () if said.strip()]
+    return [_message(_ROLES.get(role, role), said.strip()) for role, said in turns or () if said.strip()]
+
+
+def _message(role: str, said: str) -> Message:
+    """Return a turn; a call of Llama's template as one."""
+    call = decoded(said.removeprefix(_CALL)) if said.startswith(_CALL) else None
+    if not isinstance(call, dict) or "name" not in call:
+        return {"role": role, "content": said}
+    return {
+        "role": role,
+        "content": "",
+        "tool_calls": [call_of(call["name"], call.get("parameters", call.get("arguments")))],
+    }
 
 
 def _of_mistral(text: str) -> Iterator[Message]:

@@ -59,7 +59,7 @@ class _Said:
     def key(self) -> str:
         """Content without ids and the like."""
         if self._key is None:
-            self._key = _key(self.message)
+            self._key = said_in(self.message)
         return self._key
 
 
@@ -140,7 +140,7 @@ def _outermost(chains: Sequence[_Chain]) -> list[_Chain]:
 
 def _take(call: Call, chains: list[_Chain]) -> None:
     shaped = in_openai_shape(call.sent)
-    system = "\n".join(_key(one) for one in shaped if role_of(one) in SYSTEM_ROLES)
+    system = "\n".join(said_in(one) for one in shaped if role_of(one) in SYSTEM_ROLES)
     sent = [_Said(one) for one in shaped if role_of(one) not in SYSTEM_ROLES]
     answered = [_Said(one) for one in in_openai_shape(call.answered)]
     for chain in reversed(chains) if sent else ():
@@ -154,7 +154,7 @@ def _take(call: Call, chains: list[_Chain]) -> None:
         chains.append(_Chain(system, [*sent, *answered], call.within))
 
 
-def _key(message: Message) -> str:
+def said_in(message: Message) -> str:
     """Return what a message says, without ids and the like."""
     try:
         if role_of(message) in AGENT_ROLES:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasks.logs.conventions import genai
-from tasks.logs.conventions.otel_values import CHOICE, attributes_of, evaluation_in, message_of_event, value_of
+from tasks.logs.conventions.otel_values import CHOICE, attributes_of, evaluations_in, message_of_event, value_of
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.shapes.in_words import Message
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
@@ -43,8 +43,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     messages, remarks = conversation_of_calls(_call(some) for some in spans.values())
     if not messages:
         raise ValueError("no event of it is a message")
-    judged = (evaluation_in(attributes_of(event.get("attributes"))) for event in parts)
-    yield Recorded(messages, {name: value for one in judged for name, value in one.items()}, remarks)
+    yield Recorded(messages, evaluations_in(attributes_of(event.get("attributes")) for event in parts), remarks)
 
 
 def _events(record: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from tasks.logs.conventions import adk, genai, numbered, vercel
-from tasks.logs.conventions.otel_values import CHOICE, attributes_of, evaluation_in, message_of_event
+from tasks.logs.conventions.otel_values import CHOICE, attributes_of, evaluations_in, message_of_event
 from tasks.logs.log_kind import NOT_UNDERSTOOD, UNREAD, Part, Recorded
 from tasks.logs.shapes.in_words import Message, decoded
 from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
@@ -94,8 +94,8 @@ def _fields(spans: list[_Opened], tree: SpanTree) -> dict[str, Any]:
     judges = [one for one in spans if one.place.kind.lower() not in _NO_JUDGES]
     fields: dict[str, Any] = {}
     for one in sorted(judges, key=lambda one: -tree.depth(one.place.id)):
-        for given in (one.attributes, *(attributes for _, attributes in one.events)):
-            fields |= _rest(given)
+        given = (one.attributes, *(attributes for _, attributes in one.events))
+        fields |= {name: value for some in given for name, value in _rest(some).items()} | evaluations_in(given)
     return fields
 
 
@@ -181,6 +181,5 @@ def _read(read: Callable[[], list[Message]], remarks: list[str]) -> list[Message
 
 
 def _rest(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return attributes that are no messages; an evaluation under its name."""
-    rest = {name: value for name, value in attributes.items() if not f"{name}.".startswith(_MESSAGES)}
-    return rest | evaluation_in(attributes)
+    """Return attributes that are no messages."""
+    return {name: value for name, value in attributes.items() if not f"{name}.".startswith(_MESSAGES)}
