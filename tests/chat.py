@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 CHATML = (
@@ -30,3 +30,14 @@ def byte_level_tokenizer(special_tokens: Sequence[str] = ("<|end|>",), template:
 def chat_tokenizer(template: str = CHATML) -> PreTrainedTokenizerFast:
     """Return a tokenizer with this chat template, whose answers end with a token of their own."""
     return byte_level_tokenizer(("<|endoftext|>", "<|begin|>", "<|im_start|>", "<|im_end|>"), template)
+
+
+def sentencepiece_tokenizer() -> PreTrainedTokenizerFast:
+    """Return a tokenizer as that of Llama 2, which writes a space before a text and takes it away again."""
+    pieces = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    pieces.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    read = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    pieces.decoder = decoders.Sequence(read)
+    special = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    pieces.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=400, special_tokens=special))
+    return PreTrainedTokenizerFast(tokenizer_object=pieces, bos_token="<s>", eos_token="</s>", unk_token="<unk>")

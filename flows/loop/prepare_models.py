@@ -21,7 +21,9 @@ from tasks.judging.promote import require_stored
 from tasks.learning.fit_experience_model import cut_off, fit_experience_model
 from tasks.learning.learn_preferences import learn_preferences
 from tasks.logs.sources.files import log_files
+from tasks.planning.contract import require_contract
 from tasks.playing.play_policy import play_policy
+from tasks.running.artifacts import get_format
 
 _SEED_OF_LOGS = 7_000_003
 """Seed offset of logged episodes, so that on-policy episodes of the same model differ from them."""
@@ -41,7 +43,7 @@ def ingest_logs(recipe: Recipe, made: Lineage) -> None:
     """Check and store the logged trajectories."""
     asked, played = recipe.ingest, None
     if asked.played_by == "base":
-        base = fetch_backbone(recipe.backbone, folder_digest(recipe.backbone))
+        base = named_backbone(recipe)
         num_episodes = asked.episodes_per_task * recipe.environment.num_train_tasks
         play = recipe.real_play.model_copy(update={"seed": recipe.seed + _SEED_OF_LOGS})
         played = play_policy(base, play, num_episodes, (recipe.rl.temperature,), 0.0)
@@ -52,9 +54,10 @@ def ingest_logs(recipe: Recipe, made: Lineage) -> None:
 
 def prepare_start(recipe: Recipe, made: Lineage) -> None:
     """Annotate the logs and build the starting policy; until then, the logs are all experience."""
-    artifacts = made.artifacts
-    artifacts.experience = explained(recipe, made, logs_to_learn_from(recipe, made))
-    artifacts.backbone = backbone_of(recipe, artifacts.experience[0])
+    artifacts, logs = made.artifacts, logs_to_learn_from(recipe, made)
+    named = None if recipe.backbone.scratch else named_backbone(recipe)  # before a teacher is asked
+    artifacts.experience = explained(recipe, made, logs)
+    artifacts.backbone = backbone_of(recipe, named, artifacts.experience[0])
     artifacts.start = starting_policy(recipe, made)
 
 
@@ -112,15 +115,23 @@ def explained(recipe: Recipe, made: Lineage, logs: Reference) -> list[Reference]
     ]
 
 
-def backbone_of(recipe: Recipe, logs: Reference) -> Reference:
-    """Return the backbone of policy and experience model: an existing model, or one trained on the logs."""
+def named_backbone(recipe: Recipe) -> Reference:
+    """Return the model that the recipe names, before anything is trained on it.
+
+    Raises:
+        InputError: its tokenizer does not give back what policy and experience model are taught to write.
+    """
+    backbone = fetch_backbone(recipe.backbone, folder_digest(recipe.backbone))
+    require_contract(get_format(backbone), recipe)
+    return backbone
+
+
+def backbone_of(recipe: Recipe, named: Reference | None, logs: Reference) -> Reference:
+    """Return the backbone of policy and experience model: the one that is named, or one trained on the logs."""
     asked, shown = recipe.backbone, recipe.experience
-    if asked.scratch is None:
-        backbone = fetch_backbone(asked, folder_digest(asked))
-    else:
-        backbone = backbone_from_logs(
-            logs, asked.scratch, recipe.retrieval, shown.history_length, shown.with_reasoning, recipe.seed
-        )
+    backbone = named or backbone_from_logs(
+        logs, asked.scratch, recipe.retrieval, shown.history_length, shown.with_reasoning, recipe.seed
+    )
     return fitted(recipe, backbone, [logs]) if asked.learn_transitions else backbone
 
 

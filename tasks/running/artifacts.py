@@ -9,9 +9,10 @@ import torch
 from safetensors.torch import load, save
 
 from infra.context import objects
-from models.network.language_model import LanguageModel, load_model
+from models.network.language_model import LanguageModel, load_architecture, load_model
 from models.network.lora import ADAPTERS, has_adapters, merged, share_base
 from models.network.trained_parameters import trainable_copy
+from models.text.prompts import PromptFormat
 from schemas.codec import decode_trajectories, encode_trajectories
 from schemas.recipes.digests import digest_of
 from schemas.recipes.networks import TrainingRecipe
@@ -93,6 +94,13 @@ def get_model(reference: Reference, training: TrainingRecipe, seed: int = 0) -> 
     """Return a stored model to train, in full or by adapters; every file is verified before it is loaded."""
     frozen = get_frozen_model(reference)
     return replace(frozen, network=trainable_copy(frozen.network, training, seed))
+
+
+def get_format(reference: Reference) -> PromptFormat:
+    """Return the prompts of a stored model, without loading its weights."""
+    weights = [name for name in objects().get_json(reference) if name.endswith(_WEIGHTS)]
+    with tempfile.TemporaryDirectory() as folder:
+        return load_architecture(objects().get_folder(reference, Path(folder), but=weights))[1]
 
 
 def fetch_model(reference: Reference, folder: Path) -> None:

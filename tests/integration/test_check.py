@@ -9,8 +9,8 @@ import pytest
 import torch
 from transformers import Gemma3TextConfig, T5Config
 
-from tests.chat import byte_level_tokenizer, chat_tokenizer
-from tests.command_line import changed, dreamgym_here
+from tests.chat import byte_level_tokenizer, chat_tokenizer, sentencepiece_tokenizer
+from tests.command_line import TOY, changed, dreamgym_here
 from tests.unit.tiny import tiny_network
 
 pytestmark = pytest.mark.integration
@@ -80,6 +80,18 @@ def backbone(home, config) -> str:
 def test_a_network_that_would_stop_a_run_is_refused_before_it_begins(tmp_path):
     reason = refused(tmp_path, "textworld-tiny", backbone(tmp_path, T5Config(vocab_size=400, d_model=32, num_layers=1)))
     assert "the backbone: 't5' is no causal language model" in reason
+
+
+@pytest.mark.parametrize("played_by", ["behaviour", "base"])
+def test_a_tokenizer_that_a_run_could_not_train_with_is_refused_by_both(tmp_path, shared_prefect, played_by):
+    tokenizer = sentencepiece_tokenizer()
+    tiny_network(kind="llama", vocab_size=len(tokenizer)).save_pretrained(tmp_path / "backbone")
+    tokenizer.save_pretrained(tmp_path / "backbone")
+    changes = (f"backbone.model={tmp_path / 'backbone'}", f"ingest.played_by={played_by}", *TOY)
+    reason = "tokenizer does not give a prediction back as it was written"
+    assert reason in refused(tmp_path, "textworld-tiny", *changes)
+    run = dreamgym_here(tmp_path, "run", "textworld-tiny", *changed(*changes))
+    assert (run.returncode, reason in run.stderr) == (2, True), run.stderr
 
 
 def test_a_network_that_transformers_computes_is_ready_on_a_single_rank(tmp_path):

@@ -9,7 +9,7 @@ from schemas.errors import InputError
 from schemas.recipes.recipe import Recipe
 from tasks.backbones.find_backbone import SHIPPED
 from tasks.planning.contract import require_contract
-from tests.chat import byte_level_tokenizer, chat_tokenizer
+from tests.chat import byte_level_tokenizer, chat_tokenizer, sentencepiece_tokenizer
 
 PLAIN = Recipe(name="plain")
 CHAT = Recipe(
@@ -29,6 +29,11 @@ def test_a_tokenizer_that_changes_text_is_refused(recipe):
     tokenizer.backend_tokenizer.normalizer = normalizers.Replace("carrot", "turnip")
     with pytest.raises(InputError, match="does not give a prediction back as it was written"):
         require_contract(PromptFormat(tokenizer), recipe)
+
+
+def test_a_tokenizer_of_sentencepiece_is_refused():
+    with pytest.raises(InputError, match="does not give a prediction back as it was written"):
+        require_contract(PromptFormat(sentencepiece_tokenizer()), PLAIN)
 
 
 def test_a_model_without_a_chat_template_is_refused():
