@@ -15,7 +15,7 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from infra.files.private_files import read_privately
-from infra.surroundings import reach_loopback_directly
+from infra.surroundings import use_proxies_as_clients_can
 from schemas.errors import InputError
 
 PREFIX = "DREAMGYM_"
@@ -109,7 +109,7 @@ def settings() -> Settings:
     Raises:
         InputError: a DREAMGYM_ variable does not exist, or has an invalid value.
     """
-    reach_loopback_directly()
+    use_proxies_as_clients_can()
     use_stack(Path(os.environ.get(f"{PREFIX}HOME") or _DEFAULT_HOME))
     known = {f"{PREFIX}{name}".upper() for name in Settings.model_fields}
     strangers = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known)

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from io import TextIOWrapper
 from pathlib import Path
 
-_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+from infra.proxies import settle_proxies
+
 _SERVER = "PREFECT_API_URL"
 _MLFLOW_OF_OTHER_WORK = (
     *("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "MLFLOW_EXPERIMENT_NAME", "MLFLOW_WORKSPACE"),
@@ -35,7 +35,7 @@ _changes: list[str] = []
 
 def settle() -> None:
     """Set up the surroundings of this command."""
-    reach_loopback_directly()
+    use_proxies_as_clients_can()
     _forget_other_work()
     _find_temporary_folder()
     _keep_own_files_open()
@@ -55,17 +55,9 @@ def changes() -> list[str]:
     return list(_changes)
 
 
-def reach_loopback_directly() -> None:
-    """Exempt this machine from the proxies of the surroundings: servers that are started here are behind none."""
-    if not any(os.environ.get(name) or os.environ.get(name.upper()) for name in _PROXIES):
-        return
-    given = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
-    exempt = [host.strip() for host in given.split(",") if host.strip()]
-    if "*" not in exempt:
-        both = ",".join(dict.fromkeys([*exempt, *_LOOPBACK]))
-        if (os.environ.get("no_proxy"), os.environ.get("NO_PROXY")) != (both, both):
-            _changes.append("this machine is exempt from the proxies")
-        os.environ.update(no_proxy=both, NO_PROXY=both)
+def use_proxies_as_clients_can() -> None:
+    """Leave proxies to clients as far as they can use them, and none of them for this machine."""
+    _changes.extend(settle_proxies())
 
 
 def _forget_other_work() -> None:

@@ -5,10 +5,11 @@ import subprocess
 import sys
 import tempfile
 
+import httpx
 import pytest
 
 from infra import surroundings
-from infra.surroundings import changes, reach_loopback_directly, settle
+from infra.surroundings import changes, settle, use_proxies_as_clients_can
 from tests.command_line import COMMAND
 
 LOOPBACK = "localhost,127.0.0.1,::1"
@@ -33,15 +34,36 @@ def own_surroundings(monkeypatch):
         ({}, None),
         ({"http_proxy": "http://p"}, LOOPBACK),
         ({"HTTPS_PROXY": "http://p", "NO_PROXY": "intra.net, localhost"}, "intra.net,localhost,127.0.0.1,::1"),
-        ({"all_proxy": "socks5://p", "no_proxy": "*"}, "*"),
+        ({"all_proxy": "http://p", "no_proxy": "*"}, "*"),
+        (
+            {"http_proxy": "http://p", "no_proxy": "localhost,[::1],10.0.0.0/8,fe80::/10"},
+            "localhost,::1,10.0.0.0/8,127.0.0.1",
+        ),
+        ({"no_proxy": "[fe80::1],fe80::/10"}, "fe80::1"),
     ],
 )
 def test_loopback_is_exempt_from_proxies(given, expected):
     os.environ.update(given)
-    reach_loopback_directly()
+    use_proxies_as_clients_can()
     assert os.environ.get("no_proxy") == expected
-    if expected != "*":
-        assert os.environ.get("NO_PROXY") == expected
+    assert os.environ.get("NO_PROXY", expected) == expected
+    httpx.Client().close()
+
+
+@pytest.mark.parametrize("proxy", ["socks5h://127.0.0.1:9", "ftp://p", "http://p:port"])
+def test_a_proxy_that_clients_cannot_use_is_left_out_and_named(proxy):
+    os.environ.update(all_proxy=proxy, HTTPS_PROXY="http://p")
+    use_proxies_as_clients_can()
+    httpx.Client().close()
+    assert "all_proxy" not in os.environ
+    assert os.environ["HTTPS_PROXY"] == "http://p"
+    assert changes()[0].startswith("all_proxy is not used")
+
+
+def test_an_exemption_that_clients_cannot_read_is_named():
+    os.environ["no_proxy"] = "intra.net,fe80::/10"
+    use_proxies_as_clients_can()
+    assert changes() == ["no_proxy is not used for fe80::/10: name hosts, domains or IPv4"]
 
 
 @pytest.mark.parametrize(
