@@ -37,26 +37,25 @@ def start_prefect() -> None:
     Raises:
         StorageError: the configured server does not answer.
     """
-    if os.environ.get("PREFECT_API_URL") in _embedded:
+    named = os.environ.get("PREFECT_API_URL", "")
+    if named in _embedded:
         return  # started for an earlier run of this process
-    port = _free_port()
-    server = (
-        None if os.environ.get("PREFECT_API_URL") else _started(port)
-    )  # before Prefect itself is imported, which takes a second
+    if not named:
+        _start_embedded()  # before Prefect itself is imported, which takes a second
     from prefect.context import refresh_global_settings_context
-    from prefect.settings import PREFECT_API_URL
 
     refresh_global_settings_context()  # Prefect may have been imported before the variables were set
-    if named := PREFECT_API_URL.value():
-        if server:  # a Prefect profile names a server
-            _end(server)
-        return require_server("Prefect", named, "/api/health")
-    assert server is not None, "where no variable names a server, one was started"
+    if named:
+        require_server("Prefect", named, "/api/health")
+
+
+def _start_embedded() -> None:
+    port = _free_port()
+    server = _started(port)
     _starting.append(server)
     atexit.register(_end, server)
     os.environ["PREFECT_API_URL"] = f"http://127.0.0.1:{port}/api"
     _embedded.add(os.environ["PREFECT_API_URL"])
-    refresh_global_settings_context()
 
 
 def await_prefect() -> None:
@@ -76,12 +75,15 @@ def _free_port() -> int:
 
 
 def _started(port: int) -> "subprocess.Popen[bytes]":
-    """Start a server that Ctrl-C does not reach: an interrupted run still has to report its end to it."""
+    """Start a server that Ctrl-C does not reach: an interrupted run still has to report its end to it.
+
+    It runs in Prefect's home, because it would read prefect.toml and .env of the working folder.
+    """
     command = [
         *(sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"),
         *("--host", "127.0.0.1", "--port", str(port), "--log-level", "error", "--lifespan", "on"),
     ]
-    return started(command, {**os.environ, **_FOR_ONE_RUN})
+    return started(command, {**os.environ, **_FOR_ONE_RUN}, os.environ["PREFECT_HOME"])
 
 
 def _await_health(server: "subprocess.Popen[bytes]") -> None:

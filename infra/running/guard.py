@@ -18,10 +18,12 @@ from tempfile import TemporaryDirectory
 _PATIENCE_S = 10
 
 
-def started(command: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+def started(command: list[str], environment: dict[str, str], folder: str | None = None) -> "subprocess.Popen[bytes]":
     """Start a guarded server in its own session, out of reach of Ctrl-C. `communicate` or our exit ends it."""
     guarded = [sys.executable, "-m", "infra.running.guard", *command]
-    return subprocess.Popen(guarded, env=environment, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603
+    return subprocess.Popen(  # noqa: S603
+        guarded, env=environment, cwd=folder, stdin=subprocess.PIPE, start_new_session=True
+    )
 
 
 def main(command: list[str]) -> int:
