@@ -21,8 +21,8 @@ _INTERRUPTED = 130
 def main() -> None:
     """Run the command line; print known errors as one line and exit with their code."""
     read_text_as_utf8()
-    settle()
     try:
+        settle()
         app()
     except DreamGymError as error:
         typer.echo(f"error: {' '.join(str(error).splitlines())}", err=True)

@@ -14,6 +14,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from infra.proxies import settle_proxies
+from schemas.errors import InputError
 
 _SERVER = "PREFECT_API_URL"
 _MLFLOW_OF_OTHER_WORK = (
@@ -21,22 +22,25 @@ _MLFLOW_OF_OTHER_WORK = (
     *("MLFLOW_TRACKING_URI", "MLFLOW_REGISTRY_URI"),
 )
 """Variables that would send our entries elsewhere: DREAMGYM_TRACKING_URI names our server."""
-_PREFECT_OF_OTHER_WORK = (
-    *("PREFECT_HOME", "PREFECT_PROFILE", "PREFECT_PROFILES_PATH", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING"),
-    *("PREFECT_LOCAL_STORAGE_PATH", "PREFECT_RESULTS_LOCAL_STORAGE_PATH", "PREFECT_RESULTS_PERSIST_BY_DEFAULT"),
-    *("PREFECT_TASKS_DEFAULT_RETRIES", "PREFECT_FLOWS_DEFAULT_RETRIES"),
-    *("PREFECT_API_DATABASE_CONNECTION_URL", "PREFECT_SERVER_DATABASE_CONNECTION_URL"),
-)
-"""Variables that would give embedded Prefect the places, the account or the retries of another one."""
+_PREFECT, _PREFECT_LOGGING = "PREFECT_", "PREFECT_LOGGING_"
+"""Beginnings of Prefect's variables: only those of its logs leave embedded Prefect as it is meant to be."""
+_FILES_OF_PREFECT = {".env": b"PREFECT_", "prefect.toml": b"", "pyproject.toml": b"[tool.prefect"}
+"""Files of the working folder that Prefect reads, each with what makes it Prefect's."""
 _OWNER = 0o700
 _changes: list[str] = []
 """Sentences about what was changed in this process."""
 
 
 def settle() -> None:
-    """Set up the surroundings of this command."""
+    """Set up the surroundings of this command.
+
+    Raises:
+        InputError: the working folder was removed.
+    """
+    _require_working_folder()
     use_proxies_as_clients_can()
     _forget_other_work()
+    _name_files_of_prefect()
     _find_temporary_folder()
     _keep_own_files_open()
 
@@ -60,6 +64,14 @@ def use_proxies_as_clients_can() -> None:
     _changes.extend(settle_proxies())
 
 
+def _require_working_folder() -> None:
+    """Refuse a folder that is gone; numerical libraries would abort the process."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise InputError("the working folder was removed: go to one that is there, and run again") from None
+
+
 def _forget_other_work() -> None:
     """Remove variables of other MLflow runs, and of another Prefect unless its server is named."""
     found = [name for name in _names_of_other_work() if os.environ.pop(name, None) is not None]
@@ -70,15 +82,33 @@ def _forget_other_work() -> None:
 def _names_of_other_work() -> Iterator[str]:
     yield from _MLFLOW_OF_OTHER_WORK
     if not os.environ.get(_SERVER):
-        yield from _PREFECT_OF_OTHER_WORK
+        prefect = [name for name in os.environ if name.startswith(_PREFECT)]
+        yield from (name for name in prefect if not name.startswith(_PREFECT_LOGGING))
+
+
+def _name_files_of_prefect() -> None:
+    """Name the files of this folder that set up Prefect's client; its embedded server runs elsewhere."""
+    found = [
+        name for name, mark in _FILES_OF_PREFECT.items() if Path(name).is_file() and mark in Path(name).read_bytes()
+    ]
+    if found:
+        _changes.append(f"Prefect reads settings from {' and '.join(found)} here: keep those of other work elsewhere")
 
 
 def _find_temporary_folder() -> None:
     """Name the folder for temporary files that Python finds if TMPDIR is none: other libraries do not look for one."""
     named = os.environ.get("TMPDIR")
-    if named and not Path(named).is_dir():
+    if named and not _can_be_written(named):
         os.environ["TMPDIR"] = tempfile.gettempdir()
-        _changes.append(f"TMPDIR is no folder: temporary files are in {os.environ['TMPDIR']}")
+        _changes.append(f"TMPDIR is no folder that can be written: temporary files are in {os.environ['TMPDIR']}")
+
+
+def _can_be_written(folder: str) -> bool:
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
 
 
 def _keep_own_files_open() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from infra import surroundings
 from infra.surroundings import changes, settle, use_proxies_as_clients_can
+from schemas.errors import InputError
 from tests.command_line import COMMAND
 
 LOOPBACK = "localhost,127.0.0.1,::1"
@@ -71,6 +72,7 @@ def test_an_exemption_that_clients_cannot_read_is_named():
     [
         ({"MLFLOW_RUN_ID": "1", "MLFLOW_TRACKING_USERNAME": "ann"}, {"MLFLOW_TRACKING_USERNAME"}),
         ({"PREFECT_HOME": "/proc", "PREFECT_API_KEY": "k", "PREFECT_LOGGING_LEVEL": "INFO"}, {"PREFECT_LOGGING_LEVEL"}),
+        ({"PREFECT_SERVER_API_AUTH_STRING": "a:b", "PREFECT_TASKS_REFRESH_CACHE": "true"}, set()),
         ({"PREFECT_API_URL": "http://p/api", "PREFECT_API_KEY": "k"}, {"PREFECT_API_URL", "PREFECT_API_KEY"}),
     ],
 )
@@ -82,14 +84,35 @@ def test_variables_of_other_work_are_not_used(given, left):
     assert changes() == ([f"{', '.join(gone)} of other work are not used"] if gone else [])
 
 
+def test_files_of_this_folder_that_set_up_prefect_are_named(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[tool.ruff]")
+    (tmp_path / ".env").write_text("TOKEN=1")
+    settle()
+    assert changes() == []
+    (tmp_path / ".env").write_text("PREFECT_API_URL=http://p/api")
+    (tmp_path / "prefect.toml").touch()
+    settle()
+    assert "settings from .env and prefect.toml here" in changes()[0]
+
+
+def test_a_working_folder_that_is_gone_is_refused(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    with pytest.raises(InputError, match="the working folder was removed"):
+        settle()
+
+
 def test_a_folder_for_temporary_files_is_found(monkeypatch, tmp_path):
     os.environ["TMPDIR"] = str(tmp_path)
     settle()
     assert (os.environ["TMPDIR"], changes()) == (str(tmp_path), [])
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    os.environ["TMPDIR"] = str(tmp_path / "gone")
-    settle()
-    assert os.path.isdir(os.environ["TMPDIR"])
+    for unusable in (str(tmp_path / "gone"), "/proc"):
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        os.environ["TMPDIR"] = unusable
+        settle()
+        assert os.path.isdir(os.environ["TMPDIR"])
+        assert os.environ["TMPDIR"] != unusable
     assert "TMPDIR is no folder" in changes()[0]
 
 
