@@ -18,7 +18,7 @@ from infra.running.reachable import require_server
 from infra.settings import Settings
 from infra.storage.blobs import open_blobs, require_conditional_puts
 from infra.surroundings import changes
-from infra.tracking.embedded_mlflow import num_left_behind
+from infra.tracking.embedded_mlflow import mended_by_the_next_run
 from schemas.errors import DreamGymError
 
 _PACKAGES = ("torch", "transformers", "prefect", "mlflow", "lancedb", "textworld")
@@ -78,8 +78,8 @@ def _objects(settings: Settings) -> str:
 
 def _mlflow(settings: Settings) -> str:
     require_server("MLflow", settings.tracking, "/health")
-    if not settings.tracking_uri.get_secret_value() and num_left_behind(settings):
-        return f"{settings.tracking_shown} was moved with its home: the next run moves the addresses of its artifacts"
+    if not settings.tracking_uri.get_secret_value() and (mended := mended_by_the_next_run(settings)):
+        return f"{settings.tracking_shown} {mended}"
     return f"{settings.tracking_shown} {_clock(settings.tracking, '/health')}"
 
 

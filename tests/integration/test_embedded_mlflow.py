@@ -8,8 +8,10 @@ import pytest
 from mlflow import MlflowClient
 
 from infra.settings import Settings
+from infra.tracking.embedded_mlflow import mended_by_the_next_run
 from infra.tracking.names import tracked_name
 from infra.tracking.tracker import EXPERIMENT, Tracker
+from schemas.errors import StorageError
 
 pytestmark = pytest.mark.integration
 
@@ -72,8 +74,22 @@ def test_an_experiment_that_was_deleted_in_the_page_is_brought_back(home):
     experiment = client.get_experiment_by_name(EXPERIMENT)
     assert experiment is not None
     client.delete_experiment(experiment.experiment_id)
+    assert "as deleted: the next run brings it back" in mended_by_the_next_run(Settings(home=home))
     run(home, "r-2")
+    assert mended_by_the_next_run(Settings(home=home)) == ""
     assert len(client.search_runs([experiment.experiment_id])) == 2
+
+
+def test_a_file_that_is_no_database_is_named_and_an_empty_one_is_filled(tmp_path):
+    file = tmp_path / "mlflow.db"
+    file.write_bytes(b"no database " * 999)
+    with pytest.raises(StorageError, match=r"mlflow\.db: file is not a database"):
+        mended_by_the_next_run(Settings(home=tmp_path))
+    with pytest.raises(StorageError, match="move it away"):
+        run(tmp_path)
+    file.write_bytes(b"")
+    assert mended_by_the_next_run(Settings(home=tmp_path)) == ""
+    run(tmp_path)
 
 
 NAMES = {
