@@ -116,9 +116,19 @@ def settings() -> Settings:
     if strangers:
         raise InputError(f"unknown setting {', '.join(strangers)}: known are {', '.join(sorted(known))}")
     try:
-        return Settings()
+        found = Settings()
     except ValueError as error:
         raise InputError(f"settings: {error}") from error
+    _require_plain_path(found.home.absolute())
+    return found
+
+
+def _require_plain_path(home: Path) -> None:
+    """Refuse a home whose databases would be elsewhere: an address of SQLite ends at a question mark."""
+    if "?" in str(home):
+        raise InputError(
+            f"DREAMGYM_HOME {home} has a question mark in its path, which databases cannot have: rename it"
+        )
 
 
 def use_stack(home: Path) -> None:

@@ -18,3 +18,10 @@ def test_a_setting_that_does_not_exist_is_named(monkeypatch):
     settings.cache_clear()
     with pytest.raises(InputError, match="unknown setting DREAMGYM_HOMES: known are DREAMGYM_"):
         settings()
+
+
+def test_a_home_whose_databases_would_be_elsewhere_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setenv("DREAMGYM_HOME", str(tmp_path / "what?"))
+    settings.cache_clear()
+    with pytest.raises(InputError, match="has a question mark in its path"):
+        settings()
