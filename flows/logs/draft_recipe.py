@@ -1,8 +1,8 @@
 """Text of a new recipe: commented TOML with the fields that logs, environment and model call for."""
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ _READING, _FIT, _FIT_OF_SMALL, _CLONING = (4, 20), (1, 8), (2, 14), (5, 20)
 _STEPS_OF_FEWEST = 4_000
 """Number of logged steps from which the fewest passes are enough."""
 _HELD_OUT = "Nothing is played for real: 1 of 5 logged tasks is held out for the report, 1 of 10 for calibration."
+_MORE_HELD_OUT = (
+    "Nothing is played for real: of these few logged tasks, two or more each are held out for report and calibration."
+)
 _MADE_OF_LOGS = "A network of a million weights and its tokenizer, made of the logs. `dreamgym init --model` takes one that is there."
 _BESIDE_STATE = 512
 """Tokens of a prompt beside the present state: history, demonstrations, marks."""
@@ -37,6 +40,8 @@ class Asked:
     """Pretrained model; empty: a network made of the logs."""
     revision: str = ""
     """Commit of a hub model."""
+    held_out: Mapping[str, float] = field(default_factory=dict)
+    """Shares of the logged tasks to hold out, by field; empty: the usual ones."""
 
     @property
     def is_logs_alone(self) -> bool:
@@ -59,7 +64,8 @@ def _description(asked: Asked) -> str:
 
 def _lines(asked: Asked) -> Iterator[str]:
     """Yield the sections that have a field or need none, each with a comment before it and an empty line after it."""
-    yield from _section("environment", _environment(asked), _HELD_OUT if asked.is_logs_alone else "")
+    held_out = _MORE_HELD_OUT if asked.held_out else _HELD_OUT
+    yield from _section("environment", _environment(asked), held_out if asked.is_logs_alone else "")
     yield from _section(
         "ingest", _ingest(asked), "Written by `dreamgym ingest`; new logs come there by the same command."
     )
@@ -88,6 +94,7 @@ def _environment(asked: Asked) -> Iterator[str]:
     if sizes := asked.sizes:
         num_learnt_from = max(2, sizes.num_tasks * 7 // 10) if asked.is_logs_alone else sizes.num_tasks
         yield _set("num_train_tasks", num_learnt_from)
+        yield from (_set(name, share) for name, share in asked.held_out.items())
         yield _set(
             "max_steps", sizes.longest_episode + 2, f"the longest logged episode has {sizes.longest_episode} steps"
         )

@@ -1,13 +1,14 @@
 """`dreamgym init`: a recipe from logs, an environment or both, and what to run next."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.prompt import Prompt
 
 from flows.logs.draft_recipe import Asked, drafted
+from flows.logs.held_out_shares import held_out_shares
 from flows.logs.ingest_logs import converted_logs
 from flows.logs.log_sizes import sizes_of
 from flows.planning.load_recipe import SHIPPED, load_recipe
@@ -92,13 +93,14 @@ def _drafted(
         text = shipped.read_text()
         return text.replace(f'name = "{shipped.stem}"', f'name = "{wishes.name}"', 1)
     folder = converted_logs(logs, wishes.success, console, may_ask=may_ask).resolve() if logs else None
-    sizes = sizes_of(logged_episodes(IngestRecipe(path=str(folder)))) if folder else None
+    episodes = logged_episodes(IngestRecipe(path=str(folder))) if folder else []
+    sizes = sizes_of(episodes) if episodes else None
     if sizes and not (sizes.num_successes or wishes.model):
         raise DataError(
             f"{logs}: no logged episode succeeded, so there is nothing to clone: begin from a model (--model)"
         )
     asked = Asked(wishes.name, environment or "logs", folder, sizes, wishes.model, wishes.revision)
-    return drafted(asked, file)
+    return drafted(replace(asked, held_out=held_out_shares(episodes)) if asked.is_logs_alone else asked, file)
 
 
 def _shipped_for(environment: str) -> Path | None:

@@ -10,7 +10,7 @@ from rich.table import Table
 from flows.planning.foresee import Foresight, foresee
 from flows.planning.list_recipes import hardware_of
 from flows.planning.missing import missing
-from flows.planning.plan import estimate_of, gib, plan_of, require_memory, seen_by_the_gate
+from flows.planning.plan import estimate_of, excess_of, gib, plan_of, seen_by_the_gate
 from flows.runs.extent import seconds_last_time
 from infra.settings import settings
 from models.measurement.power import Advice
@@ -48,15 +48,21 @@ class Checked:
             "gate_power": asdict(self.gate_power),
         }
 
+    @property
+    def refusal(self) -> str:
+        """Why the recipe cannot run here, and what to do; empty if it can."""
+        if self.missing:
+            return f"{self.recipe.name} cannot run here. Missing: {'; '.join(self.missing)}"
+        return excess_of(self.recipe, self.estimate)
+
     def require_ready(self) -> None:
         """Refuse a recipe that cannot run here.
 
         Raises:
             InputError: something is missing, or it does not fit into memory; the message says what to do.
         """
-        if self.missing:
-            raise InputError(f"{self.recipe.name} cannot run here. Missing: {'; '.join(self.missing)}")
-        require_memory(self.recipe, self.estimate)
+        if self.refusal:
+            raise InputError(self.refusal)
 
 
 def check_recipe(recipe: Recipe) -> Checked:
@@ -73,13 +79,15 @@ def print_check(checked: Checked, command: str) -> None:
 
     Args:
         checked: Answers.
-        command: Command that runs the recipe as it was typed.
+        command: Command that runs the recipe as it was typed, which is printed if it can run.
     """
     answers = Table.grid(padding=(0, 2))
     answers.add_column(no_wrap=True)
     answers.add_column()
-    for name, answer in [*_answers(checked), ("next", command)]:
+    for name, answer in _answers(checked):
         answers.add_row(name, answer)
+    if not checked.refusal:
+        answers.add_row("next", command)
     console = Console()
     console.print(f"{checked.recipe.name}: nothing was started", highlight=False)
     console.print(answers, highlight=False)

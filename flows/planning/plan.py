@@ -99,21 +99,18 @@ def estimate_of(recipe: Recipe, plan: dict[str, int]) -> Estimate | str:
         return str(error)
 
 
-def require_memory(recipe: Recipe, estimate: Estimate | str) -> None:
-    """Refuse a recipe that is known not to fit into memory, or onto the disk.
-
-    Raises:
-        InputError: it does not fit; the message says what to change.
-    """
+def excess_of(recipe: Recipe, estimate: Estimate | str) -> str:
+    """Return why a recipe is known not to fit into memory or onto the disk, and what to change; empty if it may fit."""
     if isinstance(estimate, str):
-        return
+        return ""
     if not estimate.fits:
-        raise InputError(_too_large(recipe, estimate))
+        return _too_large(recipe, estimate)
     if estimate.disk_free is not None and estimate.disk > estimate.disk_free:
-        raise InputError(
+        return (
             f"{recipe.name} stores {gib(estimate.disk)} of models and optimiser states, and {gib(estimate.disk_free)} are free: "
             "free some, name a bucket (DREAMGYM_OBJECT_STORE), or try --set training.lora_rank=16"
         )
+    return ""
 
 
 def _too_large(recipe: Recipe, estimate: Estimate) -> str:

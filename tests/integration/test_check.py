@@ -67,6 +67,7 @@ def refused(home, recipe: str, *changes: str) -> str:
     """Return what is said of a recipe that cannot run here."""
     done = dreamgym_here(home, "check", recipe, *changed(*changes))
     assert done.returncode == 2, done.stdout
+    assert not re.search("^next", done.stdout, re.MULTILINE)
     return " ".join(done.stderr.split())
 
 

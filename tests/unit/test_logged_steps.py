@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flows.logs.held_out_shares import held_out_shares
 from infra.environments.logs.opened import LoggedEnvironment
 from models.measurement.logged_steps import gain_over, scores, word_f1
 from schemas.errors import DataError, InputError
@@ -64,6 +65,24 @@ def test_splits_that_the_log_names_are_kept():
     assert with_splits(logged, LogsRecipe()) == logged
     with pytest.raises(DataError, match="split test has 1 of the 5 logged tasks"):
         with_splits(logged[:-1], LogsRecipe())
+
+
+@given(st.sets(st.text(max_size=8), min_size=6, max_size=40))
+def test_a_drafted_recipe_leaves_two_tasks_or_more_to_each_split(tasks):
+    logged = [episode(task) for task in sorted(tasks)]
+    dealt = with_splits(logged, LogsRecipe(**held_out_shares(logged)))
+    assert len(dealt) == len(tasks)
+
+
+def test_a_recipe_of_too_few_logged_tasks_is_not_drafted():
+    with pytest.raises(DataError, match="and 5 are logged: log more tasks"):
+        held_out_shares([episode(f"task {number}") for number in range(5)] * 3)
+    with pytest.raises(DataError, match="split valid has 1 of the 6 logged tasks"):
+        held_out_shares([episode(f"task {number}", "train" if number else "valid") for number in range(6)])
+
+
+def test_the_usual_shares_are_left_out_where_they_do():
+    assert held_out_shares([episode(f"task {number}") for number in range(100)]) == {}
 
 
 @pytest.mark.parametrize(("valid", "test"), [(0.0, 0.2), (0.5, 0.5), (0.1, 0.0)])
