@@ -11,7 +11,7 @@ from typing import Any
 
 from infra.environments.gymnasium_ids import require_packages
 from infra.environments.seeded_games import SeededGame, SeededGames
-from infra.environments.single_games import Outcome
+from infra.environments.single_games import Outcome, by_final_reward
 from schemas.errors import InputError
 from schemas.recipes.environments import PluginRecipe
 from schemas.state_text import state_of
@@ -66,7 +66,8 @@ class _GymnasiumGame(SeededGame):
         self._seen, reward, terminated, truncated, _ = self._environment.step(action)
         if not (terminated or truncated):
             return "continue"
-        return "success" if terminated and float(reward) >= self._success_reward else "failure"
+        outcome = by_final_reward(float(reward), self._success_reward)
+        return outcome if terminated else "failure"
 
     def close(self) -> None:
         self._environment.close()

@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from infra.environments.seeded_games import SeededGame, SeededGames
-from infra.environments.single_games import Outcome
+from infra.environments.single_games import Outcome, by_final_reward
 from schemas.errors import EnvironmentUnavailable, InputError
 from schemas.recipes.environments import PluginRecipe
 from schemas.state_text import state_of
@@ -87,7 +87,7 @@ class _OpenEnvGame(SeededGame):
             return "continue"
         if answer["reward"] is None:
             raise _Refused("the episode ended without a reward")
-        return "success" if answer["reward"] >= self._options["success_reward"] else "failure"
+        return by_final_reward(answer["reward"], self._options["success_reward"])
 
     def _asked(self, message: dict[str, Any]) -> dict[str, Any]:
         with suppress(ConnectionClosed):  # a message sent before the close can still be read

@@ -1,5 +1,6 @@
 """Base classes of real environments that consist of single games: a subclass only defines how one game works."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -13,6 +14,17 @@ from schemas.state_text import lines_of
 Outcome = Literal["continue", "success", "failure"]
 NOT_BEGUN = "- saw: nothing, for the game could not be begun"
 """State of a game that could not begin; its first step fails."""
+
+
+def by_final_reward(reward: float, success_reward: float) -> Outcome:
+    """Return the outcome of a game that ended with a reward.
+
+    Raises:
+        ValueError: the reward is no finite number, which says nothing about the episode: it is broken, not lost.
+    """
+    if not math.isfinite(reward):
+        raise ValueError(f"the episode ended with a reward of {reward}")
+    return "success" if reward >= success_reward else "failure"
 
 
 class Game(ABC):

@@ -114,9 +114,11 @@ def test_what_nothing_can_be_drafted_from_is_refused_with_nothing_written(tmp_pa
 
 @pytest.mark.e2e
 def test_logs_without_a_success_need_a_model(tmp_path, monkeypatch):
-    write_logs(tmp_path / "logs.json", num_tasks=4)
+    logs = tmp_path / "logs.json"
+    write_logs(logs, num_tasks=6)
+    logs.write_text(json.dumps([{**one, "reward": 0.0} for one in json.loads(logs.read_text())]))
     monkeypatch.chdir(tmp_path)
-    arguments = ("init", "shop", "--logs", "logs.json", "--failure")
+    arguments = ("init", "shop", "--logs", "logs.json")
     refused = dreamgym_here(tmp_path, *arguments)
     assert (refused.returncode, "no logged episode succeeded" in refused.stderr) == (2, True)
     done = dreamgym_here(tmp_path, *arguments, "--model", "smollm2-135m")

@@ -100,6 +100,11 @@ def test_only_a_full_reward_at_an_end_of_its_own_is_a_success():
     assert played(told(success_reward=0.5), ["terminated 0.5"]) == [(1.0, True, None)]
 
 
+@pytest.mark.parametrize("end", ["terminated nan", "truncated nan", "terminated inf", "terminated -inf"])
+def test_an_end_whose_reward_is_no_finite_number_is_a_failure_and_no_loss(end):
+    assert played(told(), [end]) == [(0.0, True, Failure.ENVIRONMENT)]
+
+
 def test_splits_are_ranges_of_seeds():
     games = told()
     began = [games.reset({0: task})[0] for split in ("train", "valid", "test") for task in games.tasks(split, 2)]

@@ -7,7 +7,7 @@ import gymnasium
 
 from infra.environments.browsergym.view import is_action, state_text
 from infra.environments.processes import Seen
-from infra.environments.single_games import Outcome
+from infra.environments.single_games import Outcome, by_final_reward
 
 
 class BrowserGymGame:
@@ -38,7 +38,7 @@ class BrowserGymGame:
         self._page, reward, terminated, truncated, _ = self._environment.step(action)
         if not (terminated or truncated):
             return self._seen()
-        return self._seen("success" if float(reward) >= self._success_reward else "failure")
+        return self._seen(by_final_reward(float(reward), self._success_reward))
 
     def _is_action(self, text: str) -> bool:
         return is_action(text, self._page["axtree_object"], self._uploads)
