@@ -137,7 +137,7 @@ def test_a_recipe_for_an_environment_is_the_shipped_one_or_a_draft(tmp_path, mon
 
 @pytest.mark.e2e
 def test_it_asks_on_a_terminal(tmp_path):
-    write_logs(tmp_path / "logs.json", num_tasks=4)
+    write_logs(tmp_path / "logs.json", num_tasks=6)
     ours, theirs = pty.openpty()
     asking = subprocess.Popen(
         [COMMAND, "init", "shop"],
