@@ -1,5 +1,6 @@
 """From the trajectories of a round to groups to train on: rewards, advantages, and the groups that teach nothing."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -62,7 +63,7 @@ class Scoring:
         """Return groups that teach something, and the number of others by reason.
 
         A failed episode has no reward, and the rest of its group is no fair sample, so a group that is not whole never
-        trains. One without advantages is counted as all succeeded, all failed or, if only some succeeded, all alike. One
+        trains, nor one with a reward or an advantage that is not finite: it would undo the whole update. One without advantages is counted as all succeeded, all failed or, if only some succeeded, all alike. One
         whose episodes are all masked has nothing to train on.
         """
         scored: list[_Scored] = []
@@ -126,10 +127,12 @@ class Scoring:
     def _returns(self, trajectories: Sequence[Trajectory]) -> list[tuple[Trajectory, float]]:
         """Return the episodes of whole groups with their returns; a failed episode has none."""
         groups = [one for one in self.grouping.groups(trajectories) if not any(episode.failure for episode in one)]
+        rewarded = [(group, self._rewards(group)) for group in groups]
         return [
             (trajectory, sum(turns))
-            for group in groups
-            for trajectory, turns in zip(group, self._rewards(group), strict=True)
+            for group, rewards in rewarded
+            if _are_finite(rewards)
+            for trajectory, turns in zip(group, rewards, strict=True)
         ]
 
     def _rewards(self, group: Sequence[Trajectory]) -> list[list[float]]:
@@ -147,7 +150,8 @@ class Scoring:
         if any(trajectory.failure for trajectory in group):
             return "broken"
         rewards = self._rewards(group)
-        advantages = self.advantage.advantages(group, rewards)
+        if not _are_finite(rewards) or not _are_finite(advantages := self.advantage.advantages(group, rewards)):
+            return "broken"
         if self.advantage.needs_differences and not any(one for turns in advantages for one in turns):
             num_successes = sum(trajectory.success for trajectory in group)
             return {len(group): "all_succeeded", 0: "all_failed"}.get(num_successes, "all_alike")
@@ -166,6 +170,10 @@ class Scoring:
 
     def _is_masked(self, trajectory: Trajectory) -> bool:
         return self.mask_truncated and trajectory.truncated
+
+
+def _are_finite(numbers: Sequence[Sequence[float]]) -> bool:
+    return all(math.isfinite(one) for turns in numbers for one in turns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,5 +227,6 @@ class PolicyTrainer:
 
 
 def _mean_of_finite(values: Sequence[float]) -> float:
+    """Return the mean of the finite values; NaN, not a perfect 0, where there is none."""
     finite = [value for value in values if math.isfinite(value)]
-    return sum(finite) / max(1, len(finite))
+    return sum(finite) / len(finite) if finite else math.nan

@@ -1,5 +1,6 @@
 """The trainer's terms: each is divided by its own count, and a loss may own a network."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -101,6 +102,7 @@ def test_an_update_that_is_not_finite_changes_no_weight_and_is_counted():
     trainer = PolicyTrainer(network, None, loss_with(gain=float("nan")), rl(), 1000, torch.float32)
     metrics = trainer.train([GROUP])
     assert metrics["nonfinite_updates"] == 1
+    assert [math.isnan(metrics[name]) for name in ("loss", "grad_norm")] == [True, True]
     assert all(torch.equal(one, other) for one, other in zip(before, network.parameters(), strict=True))
 
 
