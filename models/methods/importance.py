@@ -15,6 +15,7 @@ from pydantic import Field
 from torch import Tensor
 
 from models.methods.method import method_class
+from models.methods.ratios import k3, ratios
 from schemas.recipes.learning import RlRecipe
 from schemas.recipes.methods import LossRecipe
 from schemas.recipes.networks import EngineRecipe
@@ -58,12 +59,12 @@ def importance_weights(
         sampler and trainer, the loss is off-policy without them.
     """
     gaps_N = old_logprobs_N - sampled_logprobs_N
-    ratios_N = gaps_N.exp()
-    sums = {"sampler_ratio": float(ratios_N.sum()), "sampler_kl": float((ratios_N - 1 - gaps_N).sum())}
+    ratios_N = ratios(gaps_N)
+    sums = {"sampler_ratio": float(ratios_N.sum()), "sampler_kl": float(k3(sampled_logprobs_N, old_logprobs_N).sum())}
     if not options.is_corrected:
         return torch.ones_like(gaps_N), sums | {"sampler_capped": 0.0}
     if options.importance_correction == "sequence":
-        ratios_N = torch.cat([gaps.sum().exp().expand_as(gaps) for gaps in gaps_N.split(list(lengths))])
+        ratios_N = torch.cat([ratios(gaps.sum()).expand_as(gaps) for gaps in gaps_N.split(list(lengths))])
     num_capped = float((ratios_N > options.max_importance_ratio).sum())
     return ratios_N.clamp(max=options.max_importance_ratio), sums | {"sampler_capped": num_capped}
 

@@ -97,6 +97,13 @@ def full_tensor(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if _is_sharded(tensor) else tensor
 
 
+def are_finite(tensors: Iterable[Tensor]) -> bool:
+    """Return whether every value is a finite number, those on other ranks, too; every rank must call this."""
+    parts = [one.to_local() if _is_sharded(one) else one for one in tensors]
+    num_others = sum(not bool(one.isfinite().all()) for one in parts)
+    return all_reduce_sum({"others": num_others})["others"] == 0
+
+
 def distribute_like(tensor: Tensor, like: Tensor) -> Tensor:
     """Return this rank's part of a tensor that every rank has, sharded like another tensor."""
     if not _is_sharded(like):

@@ -6,15 +6,17 @@ from typing import Any
 
 import torch
 from pydantic import TypeAdapter
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.methods.losses import open_loss
 from models.methods.streams import TrainingGroup
 from models.network.precision import matmul_dtype
+from models.network.sharding import are_finite
 from models.training.adapted_reference import AdaptedReference
 from models.training.checkpoints import Checkpoints, load_optimizer
 from models.training.policy_trainer import PolicyTrainer
 from models.training.sft import Example, SftProgress, fit, repeated
+from schemas.errors import TrainingError
 from schemas.recipes.learning import RlRecipe
 from schemas.recipes.networks import TrainingRecipe
 
@@ -47,6 +49,7 @@ class SftJob:
                 relu_share=self.relu_share,
                 seed=seed,
             )
+        _require_finite_weights(network, "sft.learning_rate of its section")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,19 @@ class PolicyUpdateJob:
         reference, dtype = reference if loss.needs_reference else None, matmul_dtype(network.device)
         trainer = PolicyTrainer(network, reference, loss, self.options, self.tokens_per_batch, dtype)
         load_optimizer(trainer.optimizer, optimizer_state, trainer.own_network)
-        return trainer.train(self.groups, self.round), trainer
+        metrics = trainer.train(self.groups, self.round)
+        _require_finite_weights(network, "rl.learning_rate")
+        return metrics, trainer
+
+
+def _require_finite_weights(network: nn.Module, rate: str) -> None:
+    """Refuse to keep a network that its last update spoilt.
+
+    Raises:
+        TrainingError: a trained weight is not finite.
+    """
+    if not are_finite(one.detach() for one in network.parameters() if one.requires_grad):
+        raise TrainingError(f"after its last update a network has weights that are no finite numbers: lower {rate}")
 
 
 @dataclass(frozen=True, slots=True)

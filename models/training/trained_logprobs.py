@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.methods.ratios import k3
 from models.methods.streams import TrainingGroup, micro_batches
 from models.network.foreign.weights import ForeignWeights
 from models.network.head import target_logprobs
@@ -64,8 +65,8 @@ def divergence(network: Any, groups: Sequence[TrainingGroup], temperature: float
             for old, acts in zip(stream.tokens.logprobs, stream.tokens.is_action, strict=True)
             if acts
         ]
-        log_ratios_M = torch.tensor(logprobs, dtype=torch.float64) - torch.tensor(sampled, dtype=torch.float64)
-        total += float((log_ratios_M.exp() - 1 - log_ratios_M).sum())
+        sampled_M, new_M = torch.tensor([sampled, logprobs], dtype=torch.float64)
+        total += float(k3(sampled_M, new_M).sum())
         count += len(sampled)
     return total / max(1, count)
 

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.methods.losses import Batch, k3
+from models.methods.losses import Batch
+from models.methods.ratios import k3
 from models.methods.streams import TrainingGroup, TrainingStream
 from models.training.own_network import OwnNetwork
 

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from models.methods.advantages.grpo import group_advantages
 from models.methods.importance import ImportanceOptions, importance_weights
 from models.methods.losses import open_loss
+from models.methods.ratios import k3, ratios
 from models.methods.streams import TrainingGroup, micro_batches
 from models.network.packed import forward_groups
 from models.network.trained_parameters import trainable_copy
 from models.network.transformer import weights_of
 from models.training.trained_logprobs import trained_logprobs
 from models.training.trained_tokens import TrainedTokens
+from schemas.recipes.methods import LossRecipe
 from schemas.recipes.networks import TrainingRecipe
 from schemas.records import AgentTask, Failure, Step, Tokens, Trajectory, Turn
 from tests.training import batch_of, clipped, group_of, rl, scoring, trainer_of
@@ -69,6 +71,22 @@ def test_kl_is_k3_by_hand():
     loss, sums = clipped(batch_of(logprobs, logprobs, torch.tensor([0.0]), reference), kl_coefficient=0.5)
     assert sums["kl"] == pytest.approx(1 - math.log(2), abs=1e-6)
     assert loss.item() == pytest.approx(0.5 * (1 - math.log(2)), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["clipped", "gspo", "cispo"])
+@pytest.mark.parametrize("gap", [-2000.0, 2000.0])
+def test_a_ratio_that_overflows_leaves_loss_and_gradient_finite(name, gap):
+    logprobs = torch.tensor([-1.0, -1.5], requires_grad=True)
+    batch = batch_of(logprobs, logprobs.detach() - gap, torch.tensor([2.0, -1.0]), logprobs.detach() + gap)
+    loss, sums = open_loss(LossRecipe(name=name, importance_correction="token")).rl(batch)
+    loss.backward()
+    assert all(map(math.isfinite, [loss.item(), *logprobs.grad.tolist(), *sums.values()]))
+
+
+def test_ratios_are_exact_where_policies_are_alike():
+    gaps = torch.linspace(-30, 19, 99)
+    assert torch.equal(ratios(gaps), gaps.exp())
+    assert torch.equal(k3(torch.zeros(99), gaps), gaps.exp() - gaps - 1)
 
 
 def correction(kind: str, **options) -> ImportanceOptions:
@@ -130,10 +148,11 @@ def test_groups_that_teach_nothing_are_counted_and_left_out():
         [episode(0, group="b"), episode(0, group="b")],
         [episode(1, group="c"), episode(0, Failure.UNPARSABLE, "c")],
         [episode(1, group="d"), episode(0, group="d")],
+        [episode(math.nan, group="e"), episode(0, group="e")],
     ]
     scored, counts = scoring().informative_groups([one for group in groups for one in group])
     assert len(scored) == 1
-    assert counts == {"broken": 1, "all_succeeded": 1, "all_failed": 1}
+    assert counts == {"broken": 2, "all_succeeded": 1, "all_failed": 1}
 
 
 def test_a_group_that_is_not_whole_never_trains():

@@ -6,6 +6,7 @@ from torch.testing import assert_close
 
 from models.network.transformer import activation
 from models.training.checkpoints import Checkpoints
+from models.training.jobs import SftJob
 from models.training.sft import Example, SftProgress, backward, fit, repeated
 from schemas.errors import TrainingError
 from tests.unit.tiny import tiny_network
@@ -67,6 +68,17 @@ def test_an_interrupted_training_with_stochastic_activations_ends_as_one_that_wa
         resumed = trained(6, kept)
     for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+def test_weights_that_the_last_update_spoilt_are_not_kept(tmp_path):
+    network = tiny_network(seed=1)
+
+    def spoil(progress: SftProgress) -> None:
+        if progress.update == progress.num_updates:
+            next(iter(network.parameters())).data[0] = torch.nan
+
+    with pytest.raises(TrainingError, match="weights that are no finite numbers"):
+        SftJob(BATCH, 64, 1000, 2, 1e-3).run(network, 0, spoil, Checkpoints(tmp_path, every_s=600))
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])

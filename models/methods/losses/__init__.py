@@ -122,12 +122,6 @@ class Loss(Method[OptionsT]):
         """Return the loss summed over the units of a micro-batch, None if there is none, and sums to log."""
 
 
-def k3(logprobs: Tensor, reference_logprobs: Tensor) -> Tensor:
-    """Return the k3 estimate of the KL to the reference, per token: exp(d) - d - 1 with d = reference - current."""
-    difference = reference_logprobs - logprobs
-    return difference.exp() - difference - 1
-
-
 def with_reference_kl(group: TrainingGroup, weight: float) -> TrainingGroup:
     """Return a group with this weight of the KL to the reference policy at every action token; 0 for none."""
     if weight == 0:

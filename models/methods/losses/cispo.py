@@ -8,6 +8,7 @@ from torch import Tensor
 
 from models.methods.importance import importance_weights
 from models.methods.losses import Batch, with_reference_kl
+from models.methods.ratios import ratios
 from models.methods.streams import TrainingGroup
 from models.methods.surrogate import SurrogateLoss, SurrogateOptions
 
@@ -36,7 +37,7 @@ class Cispo(SurrogateLoss[CispoOptions]):
         importance_N, mismatch = importance_weights(
             batch.old_logprobs_N, batch.sampled_logprobs_N, batch.stream_lengths, self.options
         )
-        ratio_N = (batch.logprobs_N - batch.old_logprobs_N).detach().exp()
+        ratio_N = ratios(batch.logprobs_N - batch.old_logprobs_N).detach()
         weights_N = importance_N * ratio_N.clamp(max=self.options.max_ratio)
         loss_N = -weights_N * batch.advantages_N * batch.logprobs_N
         return loss_N.sum(), {"clipped": float((ratio_N > self.options.max_ratio).sum())} | mismatch

@@ -7,7 +7,8 @@ from pydantic import Field
 from torch import Tensor, minimum
 
 from models.methods.importance import importance_weights
-from models.methods.losses import Batch, k3
+from models.methods.losses import Batch
+from models.methods.ratios import k3, ratios
 from models.methods.surrogate import SurrogateLoss, SurrogateOptions
 
 
@@ -41,7 +42,7 @@ class Clipped(SurrogateLoss[ClippedOptions]):
 
     def _surrogate(self, batch: Batch, importance_N: Tensor) -> tuple[Tensor, dict[str, float]]:
         options, advantages_N = self.options, batch.advantages_N
-        ratio_N = (batch.logprobs_N - batch.old_logprobs_N).exp()
+        ratio_N = ratios(batch.logprobs_N - batch.old_logprobs_N)
         clipped_N = ratio_N.clamp(1 - options.clip_low, 1 + options.clip_high)
         loss_N = -importance_N * minimum(ratio_N * advantages_N, clipped_N * advantages_N)
         is_clipped_N = (clipped_N != ratio_N) & (clipped_N * advantages_N < ratio_N * advantages_N)

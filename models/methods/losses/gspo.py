@@ -8,6 +8,7 @@ from torch import Tensor, minimum
 
 from models.methods.importance import importance_weights
 from models.methods.losses import Batch, with_reference_kl
+from models.methods.ratios import ratios
 from models.methods.streams import TrainingGroup
 from models.methods.surrogate import SurrogateLoss, SurrogateOptions
 
@@ -42,7 +43,7 @@ class Gspo(SurrogateLoss[GspoOptions]):
         importance_N, mismatch = importance_weights(
             batch.old_logprobs_N, batch.sampled_logprobs_N, batch.stream_lengths, options
         )
-        ratio_S = (batch.per_stream(batch.logprobs_N - batch.old_logprobs_N) / lengths_S).exp()
+        ratio_S = ratios(batch.per_stream(batch.logprobs_N - batch.old_logprobs_N) / lengths_S)
         clipped_S = ratio_S.clamp(1 - options.clip_low, 1 + options.clip_high)
         advantages_S = batch.per_stream(batch.advantages_N) / lengths_S
         weights_S = batch.per_stream(importance_N) / lengths_S
