@@ -98,8 +98,8 @@ class PromptFormat:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Decode content and markers as text."""
-        return self.tokenizer.decode(ids, skip_special_tokens=False)
+        """Decode content and markers as the text that was encoded, whatever the tokenizer would tidy up in it."""
+        return self.tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
     def task(self, task: AgentTask) -> list[int]:
         """Encode the start of a policy's episode."""

@@ -113,6 +113,28 @@ def test_upserting_twice_adds_nothing(settings):
         assert sorted(r["row_id"] for r in store.read("agent_tasks")) == sorted(r["row_id"] for r in rows)
 
 
+def _upsert_at_once(home: Path, barrier) -> None:
+    store = ReplayStore(Settings(home=home))
+    for batch in range(8):
+        barrier.wait(120)
+        store.upsert("agent_tasks", [row(f"{batch}/{i}") for i in range(200)])
+
+
+@pytest.mark.integration
+def test_rows_that_two_processes_upsert_at_once_are_there_once(tmp_path):
+    ReplayStore(Settings(home=tmp_path)).upsert("agent_tasks", [row("first")])
+    processes = multiprocessing.get_context("spawn")
+    barrier = processes.Barrier(2)
+    writers = [processes.Process(target=_upsert_at_once, args=(tmp_path, barrier)) for _ in range(2)]
+    for one in writers:
+        one.start()
+    for one in writers:
+        one.join(300)
+    assert [one.exitcode for one in writers] == [0, 0]
+    stored = [r["row_id"] for r in ReplayStore(Settings(home=tmp_path)).read("agent_tasks", columns=["row_id"])]
+    assert sorted(stored) == sorted({"first", *(f"{batch}/{i}" for batch in range(8) for i in range(200))})
+
+
 @pytest.mark.integration
 def test_a_table_of_many_writes_is_put_together_and_pinned_versions_stay(settings):
     store = ReplayStore(settings)
