@@ -35,7 +35,9 @@ def _require_prediction(format: PromptFormat, recipe: Recipe) -> None:
     text = experience.decode(written[:-1])
     read = parse_prediction(situation, experience.as_prediction(situation, text))
     if written[-1] not in experience.end_ids or (read.state, read.reasoning) != (_STEP.state, _STEP.reasoning):
-        raise InputError(f"the model's tokenizer does not give a prediction back as it was written: {text!r}")
+        raise InputError(
+            f"the model's tokenizer does not give a prediction back as it was written, but as {text!r}: name another backbone.model"
+        )
 
 
 def _require_action(format: PromptFormat, recipe: Recipe) -> None:
@@ -44,4 +46,6 @@ def _require_action(format: PromptFormat, recipe: Recipe) -> None:
     ends = written[-1] in policy.sampling(0.0).end_ids
     read = policy.read(Sampled(written, [0.0] * len(written), ended=True))
     if not ends or read.action != _ACTION:
-        raise InputError(f"the model's tokenizer does not give an action back as it was written: {read.action!r}")
+        raise InputError(
+            f"the model's tokenizer does not give an action back as it was written, but as {read.action!r}: name another backbone.model"
+        )
