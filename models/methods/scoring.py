@@ -63,8 +63,9 @@ class Scoring:
         """Return groups that teach something, and the number of others by reason.
 
         A failed episode has no reward, and the rest of its group is no fair sample, so a group that is not whole never
-        trains, nor one with a reward or an advantage that is not finite: it would undo the whole update. One without advantages is counted as all succeeded, all failed or, if only some succeeded, all alike. One
-        whose episodes are all masked has nothing to train on.
+        trains, nor one with a reward or an advantage that is not finite: it would undo the whole update. One without
+        advantages is counted as all succeeded, all failed or, if only some succeeded, all alike. One whose episodes are all
+        masked has nothing to train on.
         """
         scored: list[_Scored] = []
         counts = {"broken": 0, "all_succeeded": 0, "all_failed": 0}
