@@ -43,7 +43,13 @@ def _compiles(pattern: str) -> str:
     return pattern
 
 
+def _in_small_letters(roles: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(str.lower, roles))
+
+
 Pattern = Annotated[str, AfterValidator(_compiles)]
+Roles = Annotated[tuple[str, ...], AfterValidator(_in_small_letters)]
+"""Names of those who speak, whatever the size of their letters."""
 
 
 class MessageMapping(Section):
@@ -57,9 +63,9 @@ class MessageMapping(Section):
     """Regular expression that extracts the action from an agent's message, with one group; empty: the whole message."""
     observation: Pattern = ""
     """Regular expression that extracts the observation from an environment's message; like `action`."""
-    agent: tuple[str, ...] = ("assistant", "gpt", "agent", "model", "ai")
+    agent: Roles = ("assistant", "gpt", "agent", "model", "ai")
     """Roles whose messages are actions."""
-    environment: tuple[str, ...] = ("user", "human", "tool", "function", "observation", "environment")
+    environment: Roles = ("user", "human", "tool", "function", "observation", "environment")
     """Roles whose messages are observations."""
 
 

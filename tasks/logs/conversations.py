@@ -110,7 +110,6 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
     if not mapping.action:
         usual = (one for one in (USUAL_ACTION, USUAL_COMMAND) if _acts_always(counting, mapping, one))
         mapping = mapping.model_copy(update={"action": next(usual, "")})
-    agent, environment = ({one.lower() for one in roles} for roles in (mapping.agent, mapping.environment))
     turns = _Turns(mapping)
     turns.remarks += [DEMONSTRATIONS] if len(played) < len(messages) else []
     for number, message in enumerate(counting, mapping.skip + 1):
@@ -118,9 +117,9 @@ def conversation_of(messages: Sequence[dict[str, Any]], mapping: MessageMapping)
         if role in SYSTEM_ROLES:
             continue
         turns.remarks += [PARTS] if has_other_parts(message) else []
-        if role in agent or (role == "assistant" and calls_in(message)):
+        if role in mapping.agent or (role == "assistant" and calls_in(message)):
             turns.act(message, f"action in message {number}")
-        elif role in environment:
+        elif role in mapping.environment:
             turns.observe(text_in(message), f"observation in message {number}", of_tool=role != "user")
         elif role not in _ENDS:
             raise ValueError(f"role {role!r} of message {number} is neither the agent's nor the environment's")

@@ -121,3 +121,10 @@ def test_a_mapping_refuses_what_it_does_not_know():
     ):
         with pytest.raises(ValueError, match="validation error"):
             LogMapping.model_validate(wrong)
+
+
+def test_roles_may_be_written_in_any_letters():
+    messages = [{"role": "CUSTOMER", "content": "a door"}, {"role": "Bot", "content": "open door"}]
+    mapping = MessageMapping(agent=("BOT",), environment=("Customer",))
+    assert conversation_of(messages, mapping).actions == ["open door"]
+    assert requests_of([{"role": "User", "content": "a door"}, messages[1]], mapping).actions == ["open door"]

@@ -292,6 +292,10 @@ def test_exchanges_that_are_sent_all_before_again_are_one_episode(tmp_path):
     alone, grown = episodes(tmp_path, [other, first, {"request": {"messages": NOW}, "response": answer}], success=True)
     assert [len(one.rows) for one in (alone, grown)] == [1, 2]
     assert actions(grown) == ["find()", "C4"]
+    broken = {"request": {"messages": ASKED}, "response": {"choices": [{}]}}
+    bad, *same = sorted(episodes(tmp_path, [other, other, broken], success=True), key=lambda one: len(one.rows))
+    assert (bad.rows, bool(bad.reason)) == ([], True)
+    assert len({one.rows[0]["trajectory_id"] for one in same}) == 2, "the same answer to the same question, twice"
 
 
 def test_invocations_that_bedrock_logs_are_exchanges(tmp_path):

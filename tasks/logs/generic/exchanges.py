@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tasks.logs.conventions.requests import answered_in, sent_in
-from tasks.logs.log_kind import Part, Recorded
+from tasks.logs.log_kind import NOT_UNDERSTOOD, Part, Recorded
 from tasks.logs.message_content import AGENT_ROLES, SYSTEM_ROLES, role_of
 from tasks.logs.shapes.in_words import Message
 from tasks.logs.shapes.openai_shape import in_openai_shape
@@ -39,18 +39,32 @@ def parts_of(record: dict[str, Any]) -> list[Part]:
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
-    """Yield the conversations of the exchanges; the last exchange that has a field gives its value.
+    """Yield the conversations of the exchanges; one that cannot be read is refused without the others."""
+    for number, some in enumerate(_conversations(parts), 1):
+        try:
+            yield _conversation(some, number)
+        except NOT_UNDERSTOOD as error:
+            yield Recorded([], {"exchanges": some}, reason=str(error))
+
+
+def _conversation(exchanges: list[dict[str, Any]], number: int) -> Recorded:
+    """Return a conversation; the last exchange that has a field gives its value.
+
+    Args:
+        exchanges: Exchanges in the order of time.
+        number: Number among the conversations that name nothing and begin with the same words.
 
     Raises:
-        ValueError: they hold no messages.
+        KeyError, TypeError, AttributeError, ValueError: an exchange is malformed, or none holds messages.
     """
-    for some in _conversations(parts):
-        messages, remarks = conversation_of_calls([_call(one, goes_on=_goes_on(one)) for one in some])
-        if not messages:
-            raise ValueError("no request or response holds messages")
-        named = {} if _names_trace(some[0]) else {"trajectory_id": _response(some[0]).get("id")}
-        fields = {name: value for part in some for name, value in part.items() if name not in _BOTH}
-        yield Recorded(messages, {**named, **fields}, remarks)
+    messages, remarks = conversation_of_calls([_call(one, goes_on=_goes_on(one)) for one in exchanges])
+    if not messages:
+        raise ValueError("no request or response holds messages")
+    first = exchanges[0]
+    own = _response(first).get("id") or f"{_beginning(first)}-{number}"
+    named = {} if _names_trace(first) else {"trajectory_id": own}
+    fields = {name: value for part in exchanges for name, value in part.items() if name not in _BOTH}
+    return Recorded(messages, {**named, **fields}, remarks)
 
 
 def _conversations(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -65,7 +79,7 @@ def _grown(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     conversations: list[list[dict[str, Any]]] = []
     by_content: dict[str, list[dict[str, Any]]] = {}
     for part in sorted(parts, key=_began):
-        sent, answered = (in_openai_shape(half) for half in (sent_in(_request(part)), answered_in(_response(part))))
+        sent, answered = _halves(part)
         last = max((place for place, one in enumerate(sent) if role_of(one) in AGENT_ROLES), default=-1)
         conversation = by_content.pop(_digest(sent[: last + 1]), None) if last >= 0 else None
         if conversation is None:
@@ -73,6 +87,14 @@ def _grown(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         conversation.append(part)
         by_content[_digest([*sent, *answered])] = conversation
     return conversations
+
+
+def _halves(part: dict[str, Any]) -> tuple[list[Message], list[Message]]:
+    """Return what was sent and answered in one shape; nothing if it cannot be read."""
+    try:
+        return in_openai_shape(sent_in(_request(part))), in_openai_shape(answered_in(_response(part)))
+    except NOT_UNDERSTOOD:
+        return [], []
 
 
 def _chains(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
