@@ -43,8 +43,9 @@ class Nodes:
                 process.send_signal(signal.SIGKILL)
 
     def _raylet(self, address: str) -> psutil.Process:
-        (found,) = [one for one in psutil.process_iter() if _is_raylet_of(one, address, self.folder)]
-        return found
+        """Return a node's raylet; a process that it forks looks like it for a moment."""
+        found = [one for one in psutil.process_iter() if _is_raylet_of(one, address, self.folder)]
+        return min(found, key=psutil.Process.create_time)
 
 
 def _is_at_work(worker: psutil.Process) -> bool:

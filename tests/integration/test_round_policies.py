@@ -83,6 +83,16 @@ def test_rounds_that_changed_nothing_remove_nothing(stored):
     assert files_of(start) == WHOLE
 
 
+def test_weights_that_a_round_left_as_they_were_stay_with_the_policy_that_it_began_from(stored, tmp_path):
+    start, cloned, policies = stored("start"), stored("cloned"), RoundPolicies()
+    for begun_from, name in ((start, "start"), (cloned, "cloned")):
+        (tmp_path / "policy" / "model.safetensors").write_text(name)
+        (tmp_path / "policy" / STATE).write_text("another state")
+        policies.add(objects().put_folder(tmp_path / "policy"), made_from=begun_from)
+    policies.add(stored("next"), made_from=cloned)
+    assert (files_of(start), files_of(cloned)) == (WHOLE, WHOLE)
+
+
 def test_what_an_earlier_run_wrote_is_not_removed(stored):
     earlier = stored("a")
     objects().begin_run()
