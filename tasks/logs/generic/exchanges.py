@@ -32,8 +32,7 @@ def recognises(record: dict[str, Any]) -> bool:
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
     """Return the exchange as a part of what it belongs to; of one that names nothing, what was asked first is the name."""
-    named = next((record[name] for name in _TRACES if record.get(name) not in (None, "")), None)
-    if named is not None:
+    if (named := _trace(record)) is not None:
         return [(str(named), record)]
     return [(_CHAINED if _is_chained(record) else f"{_ASKED}{_beginning(record)}", record)]
 
@@ -62,14 +61,14 @@ def _conversation(exchanges: list[dict[str, Any]], number: int) -> Recorded:
         raise ValueError("no request or response holds messages")
     first = exchanges[0]
     own = _response(first).get("id") or f"{_beginning(first)}-{number}"
-    named = {} if _names_trace(first) else {"trajectory_id": own}
+    named = {} if _trace(first) is not None else {"trajectory_id": own}
     fields = {name: value for part in exchanges for name, value in part.items() if name not in _BOTH}
     return Recorded(messages, {**named, **fields}, remarks)
 
 
 def _conversations(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """Return the exchanges that belong together: all, those that name the ones before them, or that are sent all before."""
-    if _names_trace(parts[0]):
+    if _trace(parts[0]) is not None:
         return [parts]
     return _chains(parts) if _is_chained(parts[0]) else _grown(parts)
 
@@ -110,8 +109,9 @@ def _chains(parts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return chains
 
 
-def _names_trace(record: dict[str, Any]) -> bool:
-    return any(record.get(name) not in (None, "") for name in _TRACES)
+def _trace(record: dict[str, Any]) -> Any:
+    """Return the name of what an exchange belongs to, or None; 0 is one."""
+    return next((record[name] for name in _TRACES if record.get(name) not in (None, "")), None)
 
 
 def _beginning(record: dict[str, Any]) -> str:

@@ -4,12 +4,12 @@ import json
 import re
 from typing import Any
 
+from tasks.logs.message_content import AGENT_ROLES, role_of
 from tasks.logs.shapes.in_words import Message, call_of
 
 TAG = "<tool_"
 _CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 _RESULT = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
-_AGENT = ("assistant", "gpt", "agent", "model", "ai")
 
 
 def shaped(message: Message) -> list[Message] | None:
@@ -18,7 +18,7 @@ def shaped(message: Message) -> list[Message] | None:
     text = message.get(name)
     if not isinstance(text, str) or TAG not in text:
         return None
-    if message.get("role", message.get("from")) not in _AGENT:
+    if role_of(message) not in AGENT_ROLES:
         results = [{"role": "tool", "content": one} for one in _RESULT.findall(text)]
         beside = _RESULT.sub("", text).strip()
         return [*results, *([{"role": "user", "content": beside}] if beside else [])] if results else None
