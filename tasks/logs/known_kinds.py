@@ -8,33 +8,40 @@ from schemas.errors import DataError
 from tasks.logs.generic import completions, exchanges, message_rows, steps
 from tasks.logs.log_kind import LogKind
 from tasks.logs.messages import messages_in
-from tasks.logs.recordings import (
-    atif,
-    browser_use,
-    claude_code,
-    codex,
-    mind2web,
-    openhands,
-    openhands_sdk,
-    react,
-    smolagents,
-)
-from tasks.logs.tracers import (
-    jaeger,
+from tasks.logs.platforms import (
+    braintrust,
+    datadog,
     langfuse,
     langfuse_tables,
     langgraph,
     langsmith,
     mlflow,
     openai_agents,
-    otel_logs,
-    otel_spans,
+    opik,
+    weave,
 )
+from tasks.logs.recordings import (
+    atif,
+    browser_use,
+    claude_code,
+    codex,
+    gemini_cli,
+    mind2web,
+    openhands,
+    openhands_sdk,
+    react,
+    smolagents,
+    swe_agent,
+    verifiers,
+)
+from tasks.logs.tracers import jaeger, otel_logs, otel_spans
 
 GROUP = "dreamgym.log_kinds"
 TRANSITIONS, CHAT = "transitions", "chat"
 _OURS: dict[str, LogKind] = {
-    "langfuse-tables": langfuse_tables,  # before spans, which are known by nothing but the name of their trace's id
+    "langfuse-tables": langfuse_tables,  # these first: spans are known by nothing but the name of their trace's id
+    "opik": opik,
+    "weave": weave,
     "jaeger": jaeger,
     "otel-logs": otel_logs,  # of which some look like spans
     "otel": otel_spans,
@@ -43,11 +50,16 @@ _OURS: dict[str, LogKind] = {
     "langsmith": langsmith,
     "langgraph": langgraph,
     "openai-agents": openai_agents,
+    "braintrust": braintrust,
+    "datadog": datadog,
+    "gemini-cli": gemini_cli,  # before Claude Code, whose lines name their session alike
     "claude-code": claude_code,
     "codex": codex,
     "openhands": openhands,
     "openhands-sdk": openhands_sdk,
     "atif": atif,
+    "swe-agent": swe_agent,
+    "verifiers": verifiers,
     "browser-use": browser_use,
     "mind2web": mind2web,
     "smolagents": smolagents,

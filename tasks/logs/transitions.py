@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path, PurePath
@@ -17,6 +17,7 @@ from tasks.logs.generic.completions import only_reward
 from tasks.logs.known_kinds import CHAT, TRANSITIONS, kind_of_record, known_kinds, require_kind, spans_files
 from tasks.logs.log_kind import NOT_UNDERSTOOD, WHOLE, Recorded
 from tasks.logs.messages import messages_in, value_at
+from tasks.logs.sources.beside import VerdictsBeside
 from tasks.logs.sources.gathered import GatheredParts, temporary_parts
 from tasks.logs.sources.rearranged import rearranged
 from tasks.logs.sources.records import RAW_CHARACTERS, Record, records_in
@@ -45,23 +46,48 @@ class Episode:
 def episodes_in(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Episode]:
     """Yield all episodes in files, given by name.
 
-    Rows of one trajectory must be adjacent; parts of other episodes may be anywhere.
+    Rows of one trajectory must be adjacent; parts of other episodes may be anywhere. A verdict may be in a file beside that
+    of its episode. A file with records of which none is a part of an episode is said to hold none.
 
     Raises:
         DataError: the mapping names an unknown format.
     """
     require_kind(mapping.format)
+    verdicts = VerdictsBeside(files)
     with temporary_parts() as gathered:
         for name, file in files.items():
-            records = (one for record in records_in(file, name) for one in rearranged(record, mapping))
-            if mapping.joined_by or mapping.file_is_episode:
-                yield from _joined(records, mapping, gathered, name)
-                continue
-            for kind, some in groupby(records, partial(_kind, mapping=mapping)):
-                yield from _episodes(kind, some, partial(_gather, gathered, kind, name), mapping)
+            if name not in verdicts.read:
+                yield from _in_file(name, _records(file, name, mapping, verdicts.on(name)), mapping, gathered)
         for one in gathered.episodes():
             where = f"{one.place}, episode {one.name}"
             yield from _recorded(one.kind, where, one.parts, mapping, {"trajectory_id": one.name})
+
+
+def _records(file: Path, name: str, mapping: LogMapping, beside: dict[str, Any]) -> Iterator[Record]:
+    """Yield the records of a file as the mapping says, with the verdict that is beside it as far as they have none."""
+    for record in records_in(file, name):
+        for one in rearranged(record, mapping):
+            yield replace(one, value={**beside, **one.value}) if beside and not one.reason else one
+
+
+def _in_file(name: str, records: Iterator[Record], mapping: LogMapping, gathered: GatheredParts) -> Iterator[Episode]:
+    """Yield the episodes that a file holds completely, and keep the parts of others."""
+    first, before, is_silent = next(records, None), gathered.num_parts, True
+    for one in _as_episodes(name, chain([first], records), mapping, gathered) if first else ():
+        yield one
+        is_silent = False
+    if first and is_silent and gathered.num_parts == before:
+        yield Episode(first.where, reason="is a file without any part of an episode", raw=_raw(first))
+
+
+def _as_episodes(
+    name: str, records: Iterable[Record], mapping: LogMapping, gathered: GatheredParts
+) -> Iterator[Episode]:
+    if mapping.joined_by or mapping.file_is_episode:
+        yield from _joined(records, mapping, gathered, name)
+        return
+    for kind, some in groupby(records, partial(_kind, mapping=mapping)):
+        yield from _episodes(kind, some, partial(_gather, gathered, kind, name), mapping)
 
 
 def _joined(records: Iterable[Record], mapping: LogMapping, gathered: GatheredParts, file: str) -> Iterator[Episode]:

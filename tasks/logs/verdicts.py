@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from schemas.recipes.log_mapping import LogMapping
@@ -87,12 +88,12 @@ class Verdict:
     """Reward of each step."""
     truncated: bool
     found_at: str
-    """Name of the field that gave the success, or else the reward."""
+    """Name of the field that gave the success, or else the reward, or else says that it was stopped."""
     remarks: tuple[str, ...] = ()
 
 
 def verdict_on(said: Callable[..., Any], mapping: LogMapping, num_steps: int) -> Verdict:
-    """Return the verdict that a record gives.
+    """Return the verdict that a record gives; an episode that was stopped, of which nothing else is said, is no success.
 
     Args:
         said: Returns the value of a field, or None.
@@ -104,21 +105,23 @@ def verdict_on(said: Callable[..., Any], mapping: LogMapping, num_steps: int) ->
     """
     success_at, success = _first(partial(_judged, said), as_success, _names(_SUCCESSES, mapping))
     reward_at, rewards = _first(said, lambda value: as_rewards(value, num_steps), _names(REWARDS, mapping))
+    stopped_at = _stopped_at(said, mapping)
     if success is None and rewards is None:
         success = mapping.success_otherwise
     if success is None and rewards is None:
-        raise ValueError(NO_VERDICT)
+        if not stopped_at:
+            raise ValueError(NO_VERDICT)
+        success = False
     earned = None if rewards is None else rewards[-1] >= mapping.success_from
     succeeded = bool(earned if success is None else success)
-    truncated = _is_truncated(said, mapping)
     remarks = {
         CONTRADICTION: {True, False} <= {success, earned, *_others(said, mapping)},
-        STOPPED: truncated and succeeded,
+        STOPPED: bool(stopped_at) and succeeded,
         OTHER_STEPS: bool(reward_at) and _is_of_others(said(reward_at), num_steps),
     }
     rewards = rewards or [*[0.0] * (num_steps - 1), float(succeeded)]
     odd = tuple(remark for remark, holds in remarks.items() if holds)
-    return Verdict(succeeded, rewards, truncated, success_at or reward_at, odd)
+    return Verdict(succeeded, rewards, bool(stopped_at), success_at or reward_at or stopped_at, odd)
 
 
 def _others(said: Callable[..., Any], mapping: LogMapping) -> Iterator[bool | None]:
@@ -135,12 +138,11 @@ def _is_of_others(rewards: Any, num_steps: int) -> bool:
     return isinstance(rewards, list) and len(rewards) not in (1, num_steps)
 
 
-def _is_truncated(said: Callable[..., Any], mapping: LogMapping) -> bool:
-    """Return whether an episode was stopped before its end, as when it ran out of steps."""
-    if any(as_success(_last(said(name))) for name in _names(_STOPPED, mapping)):
-        return True
+def _stopped_at(said: Callable[..., Any], mapping: LogMapping) -> str:
+    """Return the field that says that an episode was stopped before its end, as when it ran out of steps; empty: none."""
     reasons = () if _STOPPED[0] in {**mapping.paths, **mapping.constants} else _REASONS
-    return any(_says_so(said(name)) for name in reasons)
+    signs = (name for name in _names(_STOPPED, mapping) if as_success(_last(said(name))))
+    return next(chain(signs, (name for name in reasons if _says_so(said(name)))), "")
 
 
 def _last(value: Any) -> Any:

@@ -91,6 +91,27 @@ def test_files_of_one_name_in_several_folders_are_several(tmp_path):
     assert list(names) == 2 * ["mon/chat.jsonl line 1"] + 2 * ["tue/chat.jsonl line 1"]
 
 
+def test_verdicts_may_be_in_files_beside_those_of_their_episodes(tmp_path):
+    logs, step = tmp_path / "logs", {"source": "agent", "message": "done"}
+    for name, reward in (("won", 1.0), ("lost", 0.0)):
+        (logs / "job" / name / "agent").mkdir(parents=True)
+        trial = {"trial_name": name, "task_name": "hello", "verifier_result": {"rewards": {"reward": reward}}}
+        (logs / "job" / name / "result.json").write_text(json.dumps(trial))
+        atif = {"schema_version": "ATIF-v1.5", "session_id": name, "steps": [{"source": "user", "message": "go"}, step]}
+        (logs / "job" / name / "agent" / "trajectory.json").write_text(json.dumps(atif))
+    for name in ("fixed", "broken"):
+        (logs / "swe" / name).mkdir(parents=True)
+        said = {"role": "assistant", "content": "ls", "thought": "Look.", "action": "ls"}
+        traj = {"trajectory_id": name, "history": [{"role": "user", "content": "Fix it."}, said]}
+        (logs / "swe" / name / f"{name}.traj").write_text(json.dumps(traj))
+    evaluated = {"resolved_ids": ["fixed"], "unresolved_ids": ["broken"]}
+    (logs / "swe" / "results.json").write_text(json.dumps(evaluated))
+    done, refused = converted(logs, tmp_path / "out", LogMapping())
+    assert (done.num_rows, refused) == (4, [])
+    rows = pd.read_parquet(tmp_path / "out" / "part-00000.parquet").set_index("trajectory_id")
+    assert dict(rows["success"]) == {"won": True, "lost": False, "fixed": True, "broken": False}
+
+
 def test_a_reward_that_is_no_number_is_no_failure(tmp_path):
     unknown = {**chat(0), "success": None, "reward": float("nan")}
     done, refused = converted(log_of(tmp_path / "a.jsonl", [unknown, {**unknown, "reward": 0.0}]), tmp_path / "out")

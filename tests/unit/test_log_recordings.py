@@ -128,6 +128,57 @@ SMOLAGENTS_STEPS = [
     {"plan": "1. Look.", "model_output_message": {"role": "assistant", "content": "1. Look."}},
     *(one for one in SMOLAGENTS["steps"] if "step_number" in one),
 ]
+GEMINI_CLI = {
+    "sessionId": "s1",
+    "messages": [
+        {"type": "info", "content": "Welcome."},
+        {"type": "user", "content": "Find it."},
+        {
+            **{"type": "gemini", "content": "I look.", "thoughts": []},
+            "toolCalls": [
+                {
+                    **{"name": "find", "args": {"title": "Blue"}},
+                    "result": [{"functionResponse": {"name": "find", "response": {"output": "shelf C4"}}}],
+                }
+            ],
+        },
+        {"type": "gemini", "content": "It is on C4."},
+    ],
+}
+SWE_AGENT = {
+    "trajectory_id": "s1",
+    "trajectory": [],
+    "history": [
+        {"role": "system", "content": "rules", "message_type": "system_prompt"},
+        {"role": "user", "content": "An example.", "is_demo": True},
+        {"role": "assistant", "content": "x", "thought": "x", "action": "x", "is_demo": True},
+        {"role": "user", "content": "Find it."},
+        {
+            **{"role": "assistant", "content": "I look.", "thought": "I look.", "action": 'find(title="Blue")\n'},
+            "tool_calls": [{"function": {"name": "bash", "arguments": '{"command": "find"}'}}],
+        },
+        {"role": "tool", "content": [{"type": "text", "text": "shelf C4"}]},
+        {"role": "assistant", "content": "It is on C4.", "thought": "", "action": "It is on C4."},
+    ],
+}
+VERIFIERS = {
+    "id": "s1",
+    "task": {"key": "t-7", "data": {"prompt": "Find it."}},
+    "nodes": [
+        {"parent": None, "message": {"role": "system", "content": "rules"}},
+        {"parent": 0, "message": {"role": "user", "content": "Find it."}},
+        {
+            "parent": 1,
+            "message": {
+                **{"role": "assistant", "content": None, "reasoning_content": "I look."},
+                "tool_calls": [{"id": "c", "name": "find", "arguments": '{"title": "Blue"}'}],
+            },
+        },
+        {"parent": 2, "message": {"role": "tool", "content": "shelf C4"}},
+        {"parent": 3, "message": {"role": "assistant", "content": "It is on C4."}},
+    ],
+    "rewards": {"right": {"score": 1.0, "weight": 0.75}, "format": {"score": 0.0, "weight": 0.25}},
+}
 FOUND = ['find(title="Blue")', "It is on C4."]
 
 
@@ -155,6 +206,10 @@ def actions(one: Episode) -> list[str]:
         ([{"instance_id": "i1", "history": OPENHANDS}], "i1", "openhands"),
         ([{"instance_id": "i1", "history": [OPENHANDS[:2], OPENHANDS[2:4], OPENHANDS[4:]]}], "i1", "openhands"),
         (SDK, "events", "openhands_sdk"),
+        ([{"instance_id": "i1", "history": SDK}], "i1", "openhands_sdk"),
+        ([GEMINI_CLI], "s1", "gemini_cli"),
+        ([SWE_AGENT], "s1", "swe_agent"),
+        ([VERIFIERS], "s1", "verifiers"),
         ([ATIF], "s1", "atif"),
         ([SMOLAGENTS | {"trajectory_id": "s1"}], "s1", "smolagents"),
         (SMOLAGENTS_STEPS, "memory", "smolagents"),
@@ -270,6 +325,13 @@ CONTENTS = [{"role": "user", "parts": [{"text": "Find it."}]}]
           "response": {"status_code": 200, "body": {"role": "assistant", "content": [{"type": "text", "text": "C4"}]}}},
          ["C4"]),
         ({"input": "Find it.", "output": [{"type": "function_call", "name": "find", "arguments": "{}"}]}, ["find()"]),
+        ({"messages": ASKED, "output": "C4"}, ["C4"]),
+        ({"messages": ASKED, "output": [{"role": "assistant", "content": "C4"}]}, ["C4"]),
+        ({"request_body": {"messages": ASKED}, "response_body": {"choices": [{"message": CALLED}]}}, ["find()"]),
+        ({"responses_create_params": {"input": ASKED},
+          "response": {"output": [{"type": "function_call", "name": "find", "arguments": "{}"},
+                                  {"type": "function_call_output", "output": "shelf C4"},
+                                  {"type": "message", "role": "assistant", "content": "C4"}]}}, ["find()", "C4"]),
     ],
 )  # fmt: skip
 def test_a_request_and_its_response_are_a_conversation(tmp_path, exchange, expected):
@@ -296,6 +358,16 @@ def test_exchanges_that_are_sent_all_before_again_are_one_episode(tmp_path):
     bad, *same = sorted(episodes(tmp_path, [other, other, broken], success=True), key=lambda one: len(one.rows))
     assert (bad.rows, bool(bad.reason)) == ([], True)
     assert len({one.rows[0]["trajectory_id"] for one in same}) == 2, "the same answer to the same question, twice"
+
+
+@pytest.mark.parametrize("named", [{}, {"trace_id": "t"}])
+def test_a_request_that_failed_is_no_turn_and_the_next_one_goes_on(tmp_path, named):
+    answers = [{"choices": [{"message": one}]} for one in (CALLED, {"role": "assistant", "content": "C4"})]
+    failed = {"messages": NOW, "response": None, "status": "failure"}
+    sent = [{"messages": ASKED, "response": answers[0]}, failed, {"messages": NOW, "response": answers[1]}]
+    logged = [{**one, **named, "timestamp": number} for number, one in enumerate(sent, 1)]
+    (one,) = episodes(tmp_path, logged, success=True)
+    assert actions(one) == ["find()", "C4"]
 
 
 def test_invocations_that_bedrock_logs_are_exchanges(tmp_path):
@@ -427,6 +499,31 @@ def test_a_last_row_without_an_action_is_what_was_seen_at_the_end(tmp_path):
     assert (one.rows[-1]["next_state"], one.rows[-1]["done"]) == (f"- line 1: {last['observation']}", True)
 
 
+def test_the_last_step_of_rlds_is_what_was_seen_at_the_end_and_has_no_reward(tmp_path):
+    steps = [
+        {"observation": f"door {n}", "action": f"go {n}" if n < 2 else "", "reward": float(n == 1), "is_last": n == 2}
+        for n in range(3)
+    ]
+    (one,) = episodes(tmp_path, [{"steps": [*steps[:-1], steps[-1] | {"is_terminal": True}]}])
+    assert (actions(one), [row["reward"] for row in one.rows]) == (["go 0", "go 1"], [0.0, 1.0])
+    assert (one.rows[-1]["next_state"], one.rows[-1]["done"]) == ("- line 1: door 2", True)
+    (one,) = episodes(tmp_path, [{"steps": [*steps[:-1], steps[-1] | {"is_terminal": False}]}])
+    assert one.rows[-1]["truncated"]
+
+
+def test_columns_of_several_episodes_are_cut_where_each_ends(tmp_path):
+    columns = {
+        **{"observations": [f"door {n}" for n in range(5)], "actions": [f"go {n}" for n in range(5)]},
+        **{"rewards": [0.0, 1.0, 0.0, 0.5, 0.0], "terminals": [False, True, False, False, False]},
+        "timeouts": [False, False, False, True, False],
+    }
+    won, stopped, cut_off = episodes(tmp_path, [columns])
+    assert [actions(one) for one in (won, stopped, cut_off)] == [["go 0", "go 1"], ["go 2", "go 3"], ["go 4"]]
+    assert [[row["reward"] for row in one.rows] for one in (won, stopped)] == [[0.0, 1.0], [0.0, 0.5]]
+    ends = [(one.rows[-1]["done"], one.rows[-1]["truncated"]) for one in (won, stopped, cut_off)]
+    assert ends == [(True, False), (False, True), (False, True)]
+
+
 def test_what_is_written_after_a_thought_and_an_action_is_their_result(tmp_path):
     steps = [
         {"thought": "look", "action": "go", "observation": "a pen"},
@@ -549,6 +646,9 @@ def test_a_trajectory_of_agent_reward_bench_has_its_reward_in_a_summary(tmp_path
     assert actions(one) == ["click('0')", "click('1')"]
     last = one.rows[-1]
     assert (last["instruction"], last["success"], last["truncated"]) == ("buy", True, False)
+    ended = [*steps, {"num": 2, "axtree": "bought", "action": None, "reasoning": None}]
+    (one,) = episodes(tmp_path, [{"goal": "buy", "steps": ended, "summary_info": summary}])
+    assert (len(one.rows), one.rows[-1]["next_state"]) == (2, "- line 1: bought")
 
 
 def step(name: str, done: object, **result: object) -> dict:
@@ -663,6 +763,28 @@ def test_a_format_that_nobody_knows_is_refused(tmp_path):
     (tmp_path / "a.jsonl").write_text("{}")
     with pytest.raises(
         DataError,
-        match="format 'csv' of the mapping is not known: there are transitions, chat, langfuse-tables, jaeger",
+        match="format 'csv' of the mapping is not known: there are transitions, chat, langfuse-tables, opik",
     ):
         list(episodes_in({"a.jsonl": tmp_path / "a.jsonl"}, LogMapping(format="csv")))
+
+
+def test_weighted_rewards_of_verifiers_are_one(tmp_path):
+    (one,) = episodes(tmp_path, [VERIFIERS])
+    assert (one.rows[-1]["reward"], one.rows[-1]["task_id"]) == (0.75, "t-7")
+
+
+def test_an_episode_that_ran_out_of_steps_is_no_success_though_nothing_else_is_said(tmp_path):
+    chat = {
+        "messages": [*ASKED, {"role": "assistant", "content": "I look."}],
+        "info": {"exit_status": "LimitsExceeded"},
+    }
+    (one,) = episodes(tmp_path, [chat])
+    last = one.rows[-1]
+    assert (last["success"], last["done"], last["truncated"], last["reward"]) == (False, False, True, 0.0)
+    assert one.verdict_at == "info.exit_status"
+
+
+def test_a_file_without_any_part_of_an_episode_is_named(tmp_path):
+    (one,) = episodes(tmp_path, [{"type": "summary", "summary": "x", "leafUuid": "u9"}])
+    assert one.reason == "is a file without any part of an episode"
+    assert episodes(tmp_path, "") == []

@@ -167,7 +167,64 @@ def named_event(name: str, body: dict) -> dict:
     return {"name": f"gen_ai.{name}", "attributes": [attribute("gen_ai.event.content", json.dumps(body))]}
 
 
+WEAVES = {"trace_id": "t", "started_at": "2026-01-01T00:00:01Z"}
+MODEL = "weave:///acme/trips/op/openai.chat.completions.create:5f1"
+
+
+def choices(message: dict) -> dict:
+    return {"choices": [{"index": 0, "message": message}]}
+
+
+def weave_call(id: str, name: str, inputs: dict, output: object, parent: str | None = "root") -> dict:
+    return {**WEAVES, "id": id, "parent_id": parent, "op_name": name, "inputs": inputs, "output": output}
+
+
+BRAINTRUST = {"root_span_id": "t", "created": "2026-01-01T00:00:01Z"}
+OPIK_SPAN = {"trace_id": "t", "parent_span_id": None, "type": "llm", "start_time": "2026-01-01T00:00:01Z"}
+OPIK_TRACE = {
+    **{"id": "t", "project_id": "p", "start_time": "2026-01-01T00:00:00Z", "input": {}, "output": {}},
+    "feedback_scores": [{"name": "success", "value": 1.0}],
+}
+OPIK_CALL = {**OPIK_SPAN, "id": "s1", "input": {"messages": SENT}, "output": choices(SAID)}
+DATADOGS_RESULT = {"role": "tool", "content": "", "tool_results": [{"result": "ok", "tool_id": "c"}]}
+DATADOGS_CALL = {"role": "assistant", "content": "", "tool_calls": [{"name": "book", "arguments": {"days": 2}}]}
+
+
+def datadog_span(id: str, kind: str, **fields: object) -> dict:
+    named = {"span_id": id, "parent_id": "1", "span_kind": kind, "trace_id": "t", "ml_app": "trips", "start_ns": 1.0}
+    return {"id": id, "type": "span", "attributes": {**named, **fields}}
+
+
 TRACES: dict[str, list[dict]] = {
+    "weave": [
+        weave_call("root", "weave:///acme/trips/op/Agent.run:5f0", {"request": "a trip"}, {"success": True}, None),
+        weave_call("m1", MODEL, {"self": {}, "messages": [RULES, ASKED]}, choices(BOOK)),
+        {**weave_call("m2", MODEL, {"messages": SENT}, choices(SAID)), "started_at": "2026-01-01T00:00:02Z"},
+    ],
+    "braintrust": [
+        {
+            **BRAINTRUST,
+            "span_id": "t",
+            "span_attributes": {"type": "task"},
+            "scores": {"success": 1},
+            "input": "a trip",
+        },
+        {
+            **{**BRAINTRUST, "span_id": "m", "span_parents": ["t"], "span_attributes": {"type": "llm"}},
+            **{"input": SENT, "output": [{"index": 0, "message": SAID}], "metrics": {"start": 1.5}},
+        },
+    ],
+    "opik": [{"trace": OPIK_TRACE, "spans": [OPIK_CALL]}],
+    "opik, rows": [OPIK_CALL, OPIK_TRACE],
+    "datadog": [
+        datadog_span("1", "agent", parent_id="undefined", evaluations={"success": {"value": True}}),
+        datadog_span(
+            "2",
+            "llm",
+            input={"messages": [RULES, ASKED, DATADOGS_CALL, DATADOGS_RESULT]},
+            output={"messages": [{"role": "assistant", "content": "booked"}]},
+        ),
+    ],
     "otel": [export(genai(2, SENT, [SAID], success=True)), export(genai(1, [ASKED], [BOOK]))],
     "otel, in a console": [console(genai(1, SENT, [SAID], success=True))],
     "otel, in an event": [
@@ -450,15 +507,46 @@ def test_every_kind_of_trace_is_the_same_conversation(by):
     [
         ([export(span(1, success=True))], "no span of it holds messages"),
         ([{"resourceLogs": [{"scopeLogs": [{"logRecords": [event("usage")]}]}]}], "no event of it is a message"),
-        ([mlflow_trace(mlflow_span("CHAIN", {"messages": [ASKED]}, {}))], "no span of the trace is a call"),
+        (
+            [mlflow_trace(mlflow_span("CHAIN", {"messages": [ASKED]}, {}))],
+            "no span of the trace is a call of a model with messages",
+        ),
         ([{"observations": [{"type": "GENERATION"}]}], "no generation of the trace holds messages"),
-        ([langsmith_run("t", "chain")], "no run of the trace is a call"),
-        ([{"object": "trace", "id": "t"}], "no span of the trace holds messages"),
+        ([langsmith_run("t", "chain")], "no span of the trace is a call of a model with messages"),
+        ([{"object": "trace", "id": "t"}], "no span of the trace is a call of a model with messages"),
     ],
 )
 def test_a_trace_without_messages_says_so(records, reason):
     with pytest.raises(ValueError, match=reason):
         list(found(records))
+
+
+def test_examples_of_an_evaluation_in_weave_are_episodes_with_their_scores():
+    evaluation = weave_call("root", "weave:///acme/trips/op/Evaluation.evaluate:1", {}, {}, None)
+    examples = [
+        one
+        for number, correct in enumerate((True, False))
+        for one in (
+            weave_call(
+                f"e{number}",
+                "weave:///acme/trips/op/Evaluation.predict_and_score:1",
+                {"example": number},
+                {"output": "booked", "scores": {"judge": {"correct": correct}}},
+            ),
+            weave_call(f"m{number}", MODEL, {"messages": [ASKED]}, choices(SAID), f"e{number}"),
+        )
+    ]
+    played = [one for _, one in found([evaluation, *examples])]
+    assert [(one.fields["trajectory_id"], one.fields["correct"]) for one in played] == [("e0", True), ("e1", False)]
+    assert all(len(one.messages) == 2 for one in played)
+
+
+def test_the_last_result_in_weave_is_known_from_its_tools_operation():
+    agent = weave_call("root", "weave:///acme/trips/op/Agent.run:5f0", {"request": "a trip"}, "ok", None)
+    model = weave_call("m", MODEL, {"messages": [ASKED]}, choices(BOOK))
+    tool = weave_call("w", "weave:///acme/trips/op/Agent.book:1", {"self": {}, "days": 2}, {"status": "booked"})
+    ((_, one),) = found([agent, {**tool, "started_at": "2026-01-01T00:00:02Z"}, model])
+    assert one.messages[-1] == {"role": "tool", "content": '{"status": "booked"}'}
 
 
 def test_what_cannot_be_read_in_a_span_is_remarked_on_and_the_rest_is_taken():

@@ -37,6 +37,8 @@ def answered_in(value: Any) -> list[Message]:
         return [{"role": "assistant", "content": as_text(value)}] if value else []
     if value and all(isinstance(one, dict) and "toolName" in one for one in value):
         return [{"role": "assistant", "content": "", "tool_calls": [*map(named_call, value)]}]
+    if value and isinstance(value[0], dict) and isinstance(value[0].get("message"), dict):
+        return [value[0]["message"]]  # choices without the response around them
     return answered_in(value[0]) if len(value) == 1 and isinstance(value[0], list) else messages_with_parts(value)
 
 

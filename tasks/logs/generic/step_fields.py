@@ -10,7 +10,7 @@ SEEN = ("observation", "obs", "state", "observations", "axtree", "axtree_txt", "
 NEXT = ("next_observation", "next_obs", "obs_next", "next_state")
 DONE = ("action", "act", "tool_calls", "model_output")
 REWARD = ("reward", "rew", "r")
-ENDED = ("terminated", "done", "is_done")
+ENDED = ("terminated", "done", "is_done", "is_terminal")
 _THOUGHT = ("thought", "reasoning", "think")
 _NUMBER = ("step", "step_id", "step_number", "timestep", "t", "turn")
 _OF_SWE_AGENT = {"thought", "action", "observation", "response"}
@@ -29,6 +29,11 @@ def is_step(value: Any) -> bool:
 def is_last_sight(value: Mapping[str, Any]) -> bool:
     """Return whether a value is what was seen at the end, where nothing was done any more."""
     return first(value, SEEN) is not None and first(value, DONE) is None and bool(set(DONE) & value.keys())
+
+
+def is_only_sight(step: Mapping[str, Any]) -> bool:
+    """Return whether a step of RLDS is what was seen at the end: its reward is no action's, and its own are of theirs."""
+    return step.get("is_last") is True and first(step, SEEN) is not None and not first(step, DONE)
 
 
 def number_of(step: Mapping[str, Any]) -> float | None:

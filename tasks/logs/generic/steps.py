@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from tasks.logs.generic.columns import episodes_of_columns, steps_of_columns
 from tasks.logs.generic.step_fields import (
     DONE,
     ENDED,
@@ -11,6 +12,7 @@ from tasks.logs.generic.step_fields import (
     SEEN,
     first,
     is_last_sight,
+    is_only_sight,
     is_step,
     messages_of,
     number_of,
@@ -24,7 +26,6 @@ _EPISODE = ("episode_id", "ep_id", "episode", "trajectory_id", "traj_id", "rollo
 _REPEATS = ("trial", "attempt", "run", "run_id", "seed", "env_id", "worker", "sample", "epoch")
 """Fields that tell episodes of one name apart."""
 _UNNAMED = "rows"
-_SEEN_LISTS = ("states", "observations", "obs")
 _LISTS = ("steps", "trajectory", "transitions", "history", "traj")
 _ASKED = ("instruction", "task", "goal", "question", "problem_statement")
 
@@ -36,7 +37,9 @@ def recognises(record: dict[str, Any]) -> bool:
 
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
-    """Return a row as a part of its episode, or of its file; a record with steps is an episode."""
+    """Return a row as a part of its episode, or of its file; a record with steps is an episode, or several as columns."""
+    if several := episodes_of_columns(record):
+        return [(WHOLE, one) for one in several]
     name = first(record, _EPISODE)
     return [(WHOLE if _steps_in(record) else _UNNAMED if name is None else str(name), record)]
 
@@ -126,7 +129,11 @@ def _without_last_sight(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     if any(map(is_last_sight, steps[:-1])):
         raise ValueError("a step amid it has no action")
-    if not is_last_sight(steps[-1]) or len(steps) < 2:
+    if len(steps) < 2:
+        return steps
+    if is_only_sight(steps[-1]):
+        return [*steps[:-2], {**steps[-2], "next_observation": first(steps[-1], SEEN)}]
+    if not is_last_sight(steps[-1]):
         return steps
     after = [{"reward": first(one, REWARD), "next_observation": first(one, SEEN)} for one in steps[1:]]
     return [
@@ -139,19 +146,14 @@ def _steps_in(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]] | N
     """Return the steps in a record and the name of their field."""
     for name in _LISTS:
         found = record.get(name)
-        if isinstance(found, list) and found and all(map(is_step, found)):
+        if isinstance(found, list) and found and all(map(is_step, found[:-1])) and _ends(found):
             return name, found
-    return _steps_of_lists(record)
+    return steps_of_columns(record)
 
 
-def _steps_of_lists(record: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]] | None:
-    """Return the steps of a list of states and one of actions beside it, which may have one state less."""
-    done, name = record.get("actions"), next((one for one in _SEEN_LISTS if isinstance(record.get(one), list)), "")
-    if not name or not isinstance(done, list) or len(record[name]) - len(done) not in (0, 1) or not done:
-        return None
-    steps = [{"observation": seen, "action": action} for seen, action in zip(record[name], done, strict=False)]
-    after = {"next_observation": record[name][-1]} if len(record[name]) > len(done) else {}
-    return name, [*steps[:-1], steps[-1] | after]
+def _ends(steps: list[Any]) -> bool:
+    """Return whether the last of a list is a step, or what was seen after a step before it."""
+    return is_step(steps[-1]) or (len(steps) > 1 and isinstance(steps[-1], dict) and is_last_sight(steps[-1]))
 
 
 def _in_order(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,27 +1,36 @@
-"""Events of OpenHands' newer SDK, each of which names its kind: a file of them is an episode."""
+"""Events of OpenHands' newer SDK, each of which names its kind: those of a file, or of a record's history, are an episode."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.logs.log_kind import Part, Recorded
+from tasks.logs.log_kind import WHOLE, Part, Recorded
 from tasks.logs.shapes.in_words import Message, as_text, call_of
 
 TITLE, SPANS_FILES = "Events of OpenHands' SDK", False
 
 
 def recognises(record: dict[str, Any]) -> bool:
-    """Return whether a record is an event."""
-    return "source" in record and str(record.get("kind", "")).endswith("Event")
+    """Return whether a record is an event, or has a history of them."""
+    history = record.get("history")
+    return _is_event(record) or (isinstance(history, list) and bool(history) and all(map(_is_event, history)))
 
 
 def parts_of(record: dict[str, Any]) -> list[Part]:
-    """Return the event as a part of its file."""
-    return [("events", record)]
+    """Return the event as a part of its file, or the record with its history, which is an episode."""
+    return [("events", record) if _is_event(record) else (WHOLE, record)]
 
 
 def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     """Yield the conversation; events that are neither messages, actions nor what followed from them are no part of it."""
-    yield Recorded([message for event in parts if (message := _message(event))], {"source": "OpenHands"})
+    record = {} if _is_event(parts[0]) else parts[0]
+    messages = [message for event in record.get("history", parts) if (message := _message(event))]
+    report = (record.get("test_result") or {}).get("report") or {}
+    fields = {name: value for name, value in {**record, **report}.items() if name != "history"}
+    yield Recorded(messages, {"source": "OpenHands", **fields})
+
+
+def _is_event(value: Any) -> bool:
+    return isinstance(value, dict) and "source" in value and str(value.get("kind", "")).endswith("Event")
 
 
 def _message(event: dict[str, Any]) -> Message | None:

@@ -39,6 +39,7 @@ class GatheredParts:
             database: Empty database.
         """
         self._database = database
+        self.num_parts = 0
         database.executescript(_TABLES)
 
     def add(self, kind: str, scope: str, name: str, part: dict[str, Any], place: str) -> None:
@@ -59,6 +60,7 @@ class GatheredParts:
             "INSERT INTO parts SELECT number, ? FROM episodes WHERE kind = ? AND scope = ? AND name = ?",
             (json.dumps(part, default=str), *episode),
         )
+        self.num_parts += 1
 
     def episodes(self) -> Iterator[Gathered]:
         """Yield the episodes in the order of their first parts."""

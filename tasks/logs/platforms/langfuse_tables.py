@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasks.logs.log_kind import Part, Recorded
+from tasks.logs.platforms import langfuse
 from tasks.logs.shapes.in_words import decoded
-from tasks.logs.tracers import langfuse
 
 TITLE, SPANS_FILES = "Tables of Langfuse", True
 

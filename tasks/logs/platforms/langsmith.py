@@ -6,9 +6,9 @@ from typing import Any
 from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.shapes.in_words import decoded
-from tasks.logs.tracers.calls import Call, conversation_of_calls, moment
-from tasks.logs.tracers.span_tree import SpanTree, span_of
-from tasks.logs.tracers.tool_spans import ToolRun, with_tool_runs
+from tasks.logs.tracers.calls import moment
+from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans
+from tasks.logs.tracers.tool_spans import ToolRun
 
 TITLE, SPANS_FILES = "Traces of LangSmith", True
 _RECORDS = ("inputs", "outputs", "extra", "feedback_stats")
@@ -37,26 +37,19 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
     Raises:
         ValueError: no run is a model call with messages.
     """
-    runs = sorted(parts, key=_began)
-    tree = SpanTree(span_of(one["id"], one.get("parent_run_id"), one["run_type"]) for one in runs)
-    messages, joined = conversation_of_calls(_call(one, tree) for one in runs if one["run_type"] == "llm")
-    if not messages:
-        raise ValueError("no run of the trace is a call of a model")
-    messages, acted = with_tool_runs(messages, [_tool_run(one) for one in runs if one["run_type"] == "tool"])
+    messages, remarks = conversation_of_spans(map(_span, parts))
     root = next((one for one in parts if not one.get("parent_run_id")), parts[0])
     stats = root.get("feedback_stats") or {}
     feedback = {name: one["avg"] for name, one in stats.items() if one.get("avg") is not None}
     metadata = (root.get("extra") or {}).get("metadata") or {}
-    yield Recorded(messages, {"metadata": metadata, **feedback}, (*joined, *acted))
+    yield Recorded(messages, {"metadata": metadata, **feedback}, remarks)
 
 
-def _began(run: dict[str, Any]) -> int:
-    return moment(run.get("start_time"))
-
-
-def _call(run: dict[str, Any], tree: SpanTree) -> Call:
-    sent, answered = sent_in(run.get("inputs")), answered_in(run.get("outputs"))
-    return Call(sent, answered, _began(run), within=tree.within(str(run["id"])))
+def _span(run: dict[str, Any]) -> TracedSpan:
+    kind = run["run_type"]
+    sent, answered = (sent_in(run.get("inputs")), answered_in(run.get("outputs"))) if kind == "llm" else ([], [])
+    tool = _tool_run(run) if kind == "tool" else None
+    return TracedSpan(run["id"], run.get("parent_run_id"), kind, moment(run.get("start_time")), sent, answered, tool)
 
 
 def _tool_run(run: dict[str, Any]) -> ToolRun:
