@@ -57,14 +57,15 @@ engines: .venv/installed
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
+# Modules are compiled when they are first imported, as most of the packages' never are.
 .venv/installed: .venv/bin/python pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet -c constraints.txt torch==2.13.0 -e .
+	$(BIN)/pip install --quiet --no-compile -c constraints.txt torch==2.13.0 -e .
 	touch $@
 
 .venv/installed-server: .venv/installed
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[server]'
+	$(BIN)/pip install --quiet --no-compile -c constraints.txt -e '.[server]'
 	touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install --quiet --no-compile -c constraints.txt -e '.[dev]'
 	touch $@

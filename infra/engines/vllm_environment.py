@@ -58,7 +58,7 @@ def _make(folder: Path) -> None:
     packages = [f"vllm=={VERSION}"] if has_gpu() else ["--no-deps", "-r", str(_CPU_PACKAGES)]
     for command in (
         [sys.executable, "-m", "venv", "--clear", str(folder)],
-        [str(folder / "bin" / "pip"), "install", "--quiet", *packages],
+        [str(folder / "bin" / "pip"), "install", "--quiet", "--no-compile", *packages],
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
