@@ -6,6 +6,9 @@ CYCLE ?= cycle
 ROWS ?=
 RUN ?=
 
+# Each module is compiled once, and not by each of the many processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test suite lint bench throughput evidence ablations methods backbone faults nights power up engines
 
 run: .venv/installed

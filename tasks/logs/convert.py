@@ -20,6 +20,7 @@ from tasks.logs.episodes import names_in_use
 from tasks.logs.known_kinds import spans_files
 from tasks.logs.read_log import as_it_came, kind_of, quarantined
 from tasks.logs.rules import reasons_against
+from tasks.logs.sources.beside import VerdictsBeside
 from tasks.logs.sources.files import files_in
 from tasks.logs.sources.records import Record
 from tasks.logs.transitions import Episode, episodes_in
@@ -125,7 +126,9 @@ def samples(source: Path, mapping: LogMapping, count: int) -> Samples:
     They are looked for file by file, and in all files together where an episode may be in several.
     """
     files = files_in(source)
-    found = _looked_at(chain.from_iterable(episodes_in({name: files[name]}, mapping) for name in files), count)
+    verdicts = VerdictsBeside(files)
+    each = (episodes_in({name: file}, mapping, verdicts) for name, file in files.items())
+    found = _looked_at(chain.from_iterable(each), count)
     if len(files) == 1 or not (mapping.joined_by or any(map(spans_files, found.kinds))):
         return found
     return _looked_at(episodes_in(files, mapping), count)

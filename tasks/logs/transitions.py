@@ -43,17 +43,24 @@ class Episode:
     """Field that gave its verdict."""
 
 
-def episodes_in(files: Mapping[str, Path], mapping: LogMapping) -> Iterator[Episode]:
-    """Yield all episodes in files, given by name.
+def episodes_in(
+    files: Mapping[str, Path], mapping: LogMapping, verdicts: VerdictsBeside | None = None
+) -> Iterator[Episode]:
+    """Yield all episodes in files.
 
     Rows of one trajectory must be adjacent; parts of other episodes may be anywhere. A verdict may be in a file beside that
     of its episode. A file with records of which none is a part of an episode is said to hold none.
+
+    Args:
+        files: Files by name.
+        mapping: Locations of the fields in a log's records.
+        verdicts: Verdicts beside these files; otherwise those among them.
 
     Raises:
         DataError: the mapping names an unknown format.
     """
     require_kind(mapping.format)
-    verdicts = VerdictsBeside(files)
+    verdicts = verdicts or VerdictsBeside(files)
     with temporary_parts() as gathered:
         for name, file in files.items():
             if name not in verdicts.read:
@@ -67,7 +74,8 @@ def _records(file: Path, name: str, mapping: LogMapping, beside: dict[str, Any])
     """Yield the records of a file as the mapping says, with the verdict that is beside it as far as they have none."""
     for record in records_in(file, name):
         for one in rearranged(record, mapping):
-            yield replace(one, value={**beside, **one.value}) if beside and not one.reason else one
+            said = {name: value for name, value in beside.items() if one.value.get(name) is None}
+            yield replace(one, value={**one.value, **said}) if said and not one.reason else one
 
 
 def _in_file(name: str, records: Iterator[Record], mapping: LogMapping, gathered: GatheredParts) -> Iterator[Episode]:

@@ -23,7 +23,7 @@ from schemas.recipes.log_mapping import LogMapping
 from schemas.records import Trajectory
 from schemas.tables import MAX_TEXT_BYTES
 from tasks.logs.clean_text import CLEANED, CUT, MARKED
-from tasks.logs.convert import convert
+from tasks.logs.convert import convert, samples
 from tasks.logs.read_log import read_log
 from tasks.logs.verdicts import NO_VERDICT
 from tests.command_line import COMMAND, TOY, changed, dreamgym, dreamgym_here, environment
@@ -110,6 +110,8 @@ def test_verdicts_may_be_in_files_beside_those_of_their_episodes(tmp_path):
     assert (done.num_rows, refused) == (4, [])
     rows = pd.read_parquet(tmp_path / "out" / "part-00000.parquet").set_index("trajectory_id")
     assert dict(rows["success"]) == {"won": True, "lost": False, "fixed": True, "broken": False}
+    shown = samples(logs, LogMapping(), 9)
+    assert (len(shown.taken), shown.refused) == (4, [])
 
 
 def test_a_reward_that_is_no_number_is_no_failure(tmp_path):

@@ -326,6 +326,7 @@ CONTENTS = [{"role": "user", "parts": [{"text": "Find it."}]}]
          ["C4"]),
         ({"input": "Find it.", "output": [{"type": "function_call", "name": "find", "arguments": "{}"}]}, ["find()"]),
         ({"messages": ASKED, "output": "C4"}, ["C4"]),
+        ({"messages": ASKED, "response": "C4"}, ["C4"]),
         ({"messages": ASKED, "output": [{"role": "assistant", "content": "C4"}]}, ["C4"]),
         ({"request_body": {"messages": ASKED}, "response_body": {"choices": [{"message": CALLED}]}}, ["find()"]),
         ({"responses_create_params": {"input": ASKED},
@@ -522,6 +523,9 @@ def test_columns_of_several_episodes_are_cut_where_each_ends(tmp_path):
     assert [[row["reward"] for row in one.rows] for one in (won, stopped)] == [[0.0, 1.0], [0.0, 0.5]]
     ends = [(one.rows[-1]["done"], one.rows[-1]["truncated"]) for one in (won, stopped, cut_off)]
     assert ends == [(True, False), (False, True), (False, True)]
+    one_reward = {"observations": ["a", "b"], "actions": ["go", "go"], "rewards": [1.0], "dones": [False, True]}
+    (one,) = episodes(tmp_path, [one_reward])
+    assert (len(one.rows), one.rows[-1]["reward"], one.rows[-1]["done"]) == (2, 1.0, True)
 
 
 def test_what_is_written_after_a_thought_and_an_action_is_their_result(tmp_path):

@@ -30,11 +30,11 @@ def episodes_of_columns(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the episodes of a record whose columns say where each ends, as records with steps; none if they do not."""
     found, columns = steps_of_columns(record), _columns_of(record)
     steps = found[1] if found else []
-    fitting = {_COLUMNS[name]: values for name, values in columns.items() if len(values) == len(steps)}
-    if not steps or not any(name in fitting for name in _ENDS):
+    fitting = {name: values for name, values in columns.items() if len(values) == len(steps)}
+    if not found or not any(_COLUMNS[name] in _ENDS for name in fitting):
         return []
-    rows = [{**{name: values[at] for name, values in fitting.items()}, **step} for at, step in enumerate(steps)]
-    others = {name: value for name, value in record.items() if name not in columns}
+    rows = [{**{_COLUMNS[name]: one[at] for name, one in fitting.items()}, **step} for at, step in enumerate(steps)]
+    others = {name: value for name, value in record.items() if name not in (found[0], *fitting)}
     return [{**others, "steps": some} for some in _up_to_ends(rows)]
 
 

@@ -1,6 +1,6 @@
 """Fields of one exchange with a model: its request, its response, and what it belongs to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from tasks.logs.message_content import AGENT_ROLES, role_of
@@ -22,16 +22,13 @@ def is_exchange(record: Mapping[str, Any]) -> bool:
     """Return whether a record has a request, or what it sent, and a response, or its output; one that failed has none."""
     if not any(name in request_of(record) for name in _SENT):
         return False
-    response = _first(record, _RESPONSES)
-    if response:
-        return any(name in response_of(record) for name in _ANSWERED)
-    if any(name in record for name in _RESPONSES):
-        return _is_unanswered(record)
-    if response_of(record) is not record:
-        return any(name in response_of(record) for name in _ANSWERED)
-    output = record.get("output")
-    is_message = isinstance(output, str) or (isinstance(output, dict) and "role" in output)
-    return isinstance(output, list) or (is_message and _is_unanswered(record))
+    answer = answer_of(record)
+    if answer and response_of(record) is not record and not isinstance(answer, str):
+        return any(name in answer for name in _ANSWERED)
+    if isinstance(answer, list):
+        return True
+    is_message = isinstance(answer, str) or (isinstance(answer, dict) and "role" in answer)
+    return (is_message or any(name in record for name in _RESPONSES)) and _is_unanswered(record)
 
 
 def request_of(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -45,9 +42,10 @@ def response_of(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def answer_of(record: Mapping[str, Any]) -> Any:
-    """Return what was answered: the response, or the output beside what was sent."""
+    """Return what was answered: the response, a record or words, or the output beside what was sent."""
+    words = next((record[name] for name in _RESPONSES if isinstance(record.get(name), str)), "")
     response = response_of(record)
-    return record.get("output") if response is record else response
+    return words or (record.get("output") if response is record else response)
 
 
 def trace_of(record: Mapping[str, Any]) -> Any:
@@ -88,7 +86,3 @@ def _body(value: Any) -> Mapping[str, Any]:
     """Return the body of what was sent over HTTP, which may stand in it; empty if there is none."""
     inner = value.get("body", value) if isinstance(value, dict) else {}
     return inner if isinstance(inner, dict) else {}
-
-
-def _first(record: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((record[name] for name in names if record.get(name)), None)
