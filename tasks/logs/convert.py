@@ -131,7 +131,7 @@ def samples(source: Path, mapping: LogMapping, count: int) -> Samples:
     found = _looked_at(chain.from_iterable(each), count)
     if len(files) == 1 or not (mapping.joined_by or any(map(spans_files, found.kinds))):
         return found
-    return _looked_at(episodes_in(files, mapping), count)
+    return _looked_at(episodes_in(files, mapping, verdicts), count)
 
 
 def _looked_at(episodes: Iterable[Episode], count: int) -> Samples:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasks.logs.shapes.in_words import Message, as_text
-from tasks.logs.verdicts import as_number
+from tasks.logs.verdicts import as_number, as_success
 
 SEEN = ("observation", "obs", "state", "observations", "axtree", "axtree_txt", "clean_html")
 NEXT = ("next_observation", "next_obs", "obs_next", "next_state")
@@ -39,6 +39,18 @@ def is_only_sight(step: Mapping[str, Any]) -> bool:
 def number_of(step: Mapping[str, Any]) -> float | None:
     """Return the number of a step, or None."""
     return as_number(first(step, _NUMBER))
+
+
+def up_to_ends(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield rows up to each that ends an episode, or after which numbers that repeat begin anew."""
+    numbers = [number_of(row) for row in rows]
+    repeat = None not in numbers and len({*numbers}) < len(numbers)
+    begins = 0
+    for place, row in enumerate(rows, 1):
+        is_last = place == len(rows) or (repeat and (numbers[place] or 0) <= (numbers[place - 1] or 0))
+        if is_last or any(as_success(row.get(name)) for name in (*ENDED, "truncated")):
+            yield rows[begins:place]
+            begins = place
 
 
 def messages_of(steps: Sequence[Mapping[str, Any]], asked: str) -> Iterator[Message]:

@@ -16,6 +16,7 @@ from tasks.logs.generic.step_fields import (
     is_step,
     messages_of,
     number_of,
+    up_to_ends,
 )
 from tasks.logs.log_kind import WHOLE, Part, Recorded
 from tasks.logs.verdicts import as_number, as_success
@@ -58,7 +59,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
         yield _whole(parts[0], name, steps)
         return
     is_named = first(parts[0], _EPISODE) is not None
-    for some in _repeats_of(parts) if is_named else _up_to_ends(parts):
+    for some in _repeats_of(parts) if is_named else up_to_ends(parts):
         yield _whole({}, "", some)
 
 
@@ -69,22 +70,10 @@ def _repeats_of(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     for some in repeats.values():
         numbers = [number_of(row) for row in some]
         is_one = None not in numbers and len({*numbers}) == len(some)
-        several = [some] if is_one else list(_up_to_ends(some))
+        several = [some] if is_one else list(up_to_ends(some))
         if len({number_of(one[0]) for one in several}) > 1:
             raise ValueError("its steps stand twice, and nothing tells its episodes apart")
         yield from several
-
-
-def _up_to_ends(rows: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Yield rows up to each that ends an episode, or after which numbers that repeat begin anew."""
-    numbers = [number_of(row) for row in rows]
-    repeat = None not in numbers and len({*numbers}) < len(numbers)
-    begins = 0
-    for place, row in enumerate(rows, 1):
-        is_last = place == len(rows) or (repeat and (numbers[place] or 0) <= (numbers[place - 1] or 0))
-        if is_last or any(as_success(row.get(name)) for name in (*ENDED, "truncated")):
-            yield rows[begins:place]
-            begins = place
 
 
 def _whole(record: dict[str, Any], name: str, steps: list[dict[str, Any]]) -> Recorded:

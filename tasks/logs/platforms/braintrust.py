@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.shapes.in_words import decoded
 from tasks.logs.tracers.calls import moment
-from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans
+from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans, exchanged
 from tasks.logs.tracers.tool_spans import ToolRun
 
 TITLE, SPANS_FILES = "Traces of Braintrust", True
@@ -42,7 +41,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
 def _span(span: dict[str, Any]) -> TracedSpan:
     about = span.get("span_attributes") or {}
     kind, given, returned = about.get("type"), span.get("input"), span.get("output")
-    sent, answered = (sent_in(given), answered_in(returned)) if kind == "llm" else ([], [])
+    sent, answered = exchanged(given, returned, is_call=kind == "llm")
     run = ToolRun(str(about.get("name", "")), "", given, returned) if kind == "tool" else None
     began = (span.get("metrics") or {}).get("start")  # seconds
     moment_of_it = int(began * 1e9) if isinstance(began, int | float) else moment(span.get("created"))

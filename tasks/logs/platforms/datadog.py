@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.shapes.in_words import Message, as_text, decoded
 from tasks.logs.tracers.calls import moment
-from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans
+from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans, exchanged
 from tasks.logs.tracers.tool_spans import ToolRun
 
 TITLE, SPANS_FILES = "Traces of Datadog", True
@@ -44,8 +43,8 @@ def _value_of(evaluation: Any) -> Any:
 
 def _span(span: dict[str, Any]) -> TracedSpan:
     kind, given, returned = span.get("span_kind"), span.get("input") or {}, span.get("output") or {}
-    sent = _messages(sent_in(given.get("messages", given.get("value")))) if kind == "llm" else []
-    answered = _messages(answered_in(returned.get("messages", returned.get("value")))) if kind == "llm" else []
+    halves = (one.get("messages", one.get("value")) for one in (given, returned))
+    sent, answered = map(_messages, exchanged(*halves, is_call=kind == "llm"))
     is_tool = kind == "tool"
     run = (
         ToolRun(str(span.get("name", "")), "", decoded(given.get("value")), returned.get("value")) if is_tool else None

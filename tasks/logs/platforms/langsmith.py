@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.shapes.in_words import decoded
 from tasks.logs.tracers.calls import moment
-from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans
+from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans, exchanged
 from tasks.logs.tracers.tool_spans import ToolRun
 
 TITLE, SPANS_FILES = "Traces of LangSmith", True
@@ -47,7 +46,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
 
 def _span(run: dict[str, Any]) -> TracedSpan:
     kind = run["run_type"]
-    sent, answered = (sent_in(run.get("inputs")), answered_in(run.get("outputs"))) if kind == "llm" else ([], [])
+    sent, answered = exchanged(run.get("inputs"), run.get("outputs"), is_call=kind == "llm")
     tool = _tool_run(run) if kind == "tool" else None
     return TracedSpan(run["id"], run.get("parent_run_id"), kind, moment(run.get("start_time")), sent, answered, tool)
 

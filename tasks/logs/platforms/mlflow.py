@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import WHOLE, Part, Recorded
 from tasks.logs.shapes.in_words import decoded
 from tasks.logs.tracers.calls import moment
-from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans
+from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans, exchanged
 from tasks.logs.tracers.tool_spans import ToolRun
 
 TITLE, SPANS_FILES = "Traces of MLflow", False
@@ -52,7 +51,7 @@ def _span(span: dict[str, Any]) -> TracedSpan:
     attributes = {name: decoded(value) for name, value in span["attributes"].items()}
     kind = str(attributes.get("mlflow.spanType", ""))
     given, returned = attributes.get("mlflow.spanInputs"), attributes.get("mlflow.spanOutputs")
-    sent, answered = (sent_in(given), answered_in(returned)) if kind in _CALLS else ([], [])
+    sent, answered = exchanged(given, returned, is_call=kind in _CALLS)
     run = ToolRun(str(span.get("name", "")), "", given, returned) if kind == "TOOL" else None
     id = span.get("span_id") or (span.get("context") or {}).get("span_id")
     parent = span.get("parent_id", span.get("parent_span_id"))

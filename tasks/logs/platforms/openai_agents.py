@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.tracers.calls import moment
-from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans
+from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans, exchanged
 from tasks.logs.tracers.tool_spans import ToolRun
 
 TITLE, SPANS_FILES = "Traces of OpenAI Agents", True
@@ -37,7 +36,7 @@ def recorded(parts: list[dict[str, Any]]) -> Iterator[Recorded]:
 def _span(span: dict[str, Any]) -> TracedSpan:
     data, kind = span["span_data"], span["span_data"].get("type")
     given, returned = data.get("input"), data.get("output", data.get("response"))
-    sent, answered = (sent_in(given), answered_in(returned)) if kind in _CALLS else ([], [])
+    sent, answered = exchanged(given, returned, is_call=kind in _CALLS)
     is_tool = kind == "function" and data.get("name")
     run = ToolRun(str(data["name"]), "", given, data.get("output")) if is_tool else None
     return TracedSpan(span.get("id"), span.get("parent_id"), kind, moment(span.get("started_at")), sent, answered, run)

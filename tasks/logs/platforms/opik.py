@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.tracers.calls import moment
-from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans
+from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans, exchanged
 from tasks.logs.tracers.tool_spans import ToolRun
 
 TITLE, SPANS_FILES = "Traces of Opik", True
@@ -46,7 +45,7 @@ def _is_trace(record: dict[str, Any]) -> bool:
 
 def _span(span: dict[str, Any]) -> TracedSpan:
     kind, given, returned = span.get("type"), span.get("input"), span.get("output")
-    sent, answered = (sent_in(given), answered_in(returned)) if kind == "llm" else ([], [])
+    sent, answered = exchanged(given, returned, is_call=kind == "llm")
     result = returned.get("output", returned) if isinstance(returned, dict) else returned
     run = ToolRun(str(span.get("name", "")), "", given, result) if kind == "tool" else None
     return TracedSpan(span["id"], span.get("parent_span_id"), kind, moment(span.get("start_time")), sent, answered, run)

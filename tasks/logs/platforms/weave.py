@@ -3,12 +3,11 @@
 from collections.abc import Container, Iterator
 from typing import Any
 
-from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.log_kind import Part, Recorded
 from tasks.logs.shapes.in_words import Message
 from tasks.logs.tracers.calls import moment
 from tasks.logs.tracers.span_tree import SpanTree, span_of
-from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans
+from tasks.logs.tracers.spans import TracedSpan, conversation_of_spans, exchanged
 from tasks.logs.tracers.tool_spans import ToolRun
 
 TITLE, SPANS_FILES = "Calls of Weave", True
@@ -86,7 +85,7 @@ def _span(call: dict[str, Any], *, is_leaf: bool) -> TracedSpan:
     """Return a call as a span; one that encloses no other, and asks no model, is the run of a tool."""
     given, output = call["inputs"], call.get("output")
     is_asked = any(given.get(name) for name in _SENT)
-    sent, answered = (sent_in(given), answered_in(output)) if is_asked else ([], [])
+    sent, answered = exchanged(given, output, is_call=is_asked)
     arguments = {name: value for name, value in given.items() if name != "self"}
     is_tool = is_leaf and not is_asked
     run = ToolRun(_name_of(call).rpartition(".")[2], "", arguments, output) if is_tool else None

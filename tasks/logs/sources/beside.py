@@ -18,7 +18,7 @@ class VerdictsBeside:
     def __init__(self, files: Mapping[str, Path]) -> None:
         """Read the results among files, given by name."""
         self._by_folder, self._by_name = dict[PurePath, dict[str, Any]](), dict[str, dict[str, Any]]()
-        self.read: list[str] = []
+        self.read = set[str]()
         """Names of the files that hold nothing but verdicts."""
         for name, found in _results_in(files):
             reward = _reward_of_trial(found)
@@ -26,7 +26,7 @@ class VerdictsBeside:
             if reward is not None:
                 self._by_folder[PurePath(name).parent] = {"task_id": found.get("task_name"), **reward}
             self._by_name |= by_name
-            self.read += [name] if by_name or reward is not None else []
+            self.read |= {name} if by_name or reward is not None else set()
 
     def on(self, name: str) -> dict[str, Any]:
         """Return the fields with the verdict on the episode in a file; empty if there is none."""

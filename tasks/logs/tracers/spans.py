@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tasks.logs.conventions.requests import answered_in, sent_in
 from tasks.logs.shapes.in_words import Message
 from tasks.logs.tracers.calls import Call, conversation_of_calls
 from tasks.logs.tracers.span_tree import SpanTree, span_of
@@ -25,6 +26,15 @@ class TracedSpan:
     answered: list[Message] = field(default_factory=list)
     """Messages that it answered."""
     run: ToolRun | None = None
+
+
+def exchanged(given: Any, returned: Any, *, is_call: bool) -> tuple[list[Message], list[Message]]:
+    """Return the messages that a span sent a model and was answered; none unless it is a call of one.
+
+    Raises:
+        KeyError, TypeError, AttributeError, ValueError: they are malformed.
+    """
+    return (sent_in(given), answered_in(returned)) if is_call else ([], [])
 
 
 def conversation_of_spans(spans: Iterable[TracedSpan]) -> tuple[list[Message], tuple[str, ...]]:
