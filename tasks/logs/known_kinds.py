@@ -5,6 +5,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from schemas.errors import DataError
+from tasks.logs.coding_agents import claude_code, codex, gemini_cli, openhands, openhands_sdk, swe_agent
 from tasks.logs.generic import completions, exchanges, message_rows, steps
 from tasks.logs.log_kind import LogKind
 from tasks.logs.messages import messages_in
@@ -20,20 +21,7 @@ from tasks.logs.platforms import (
     opik,
     weave,
 )
-from tasks.logs.recordings import (
-    atif,
-    browser_use,
-    claude_code,
-    codex,
-    gemini_cli,
-    mind2web,
-    openhands,
-    openhands_sdk,
-    react,
-    smolagents,
-    swe_agent,
-    verifiers,
-)
+from tasks.logs.recordings import atif, browser_use, mind2web, react, smolagents, verifiers, webshop
 from tasks.logs.tracers import jaeger, otel_logs, otel_spans
 
 GROUP = "dreamgym.log_kinds"
@@ -62,6 +50,7 @@ _OURS: dict[str, LogKind] = {
     "verifiers": verifiers,
     "browser-use": browser_use,
     "mind2web": mind2web,
+    "webshop": webshop,
     "smolagents": smolagents,
     "exchanges": exchanges,
     "completions": completions,

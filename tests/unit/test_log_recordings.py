@@ -389,6 +389,77 @@ def test_webshop_ends_with_its_score_and_what_only_thinks_is_a_thought(tmp_path)
     assert ("i need a towel" in one.rows[0]["instruction"], one.rows[-1]["reward"]) == (True, 1.0)
 
 
+PAGES = [
+    ("s7", {}),
+    ("search_results/s7/['red',%20'mug']/1", {"keywords": ["red", "mug"], "search_result_asins": ["B01"], "page": 1}),
+    ("search_results/s7/['red',%20'mug']/2", {"keywords": ["red", "mug"], "search_result_asins": ["B07"], "page": 2}),
+    (
+        "item_page/s7/B07/['red',%20'mug']/2/{}",
+        {"keywords": "['red', 'mug']", "page": "2", "asin": "B07", "options": {}},
+    ),
+    (
+        "item_sub_page/s7/B07/['red',%20'mug']/2/Description/{}",
+        {"keywords": "['red', 'mug']", "page": "2", "asin": "B07", "options": {}},
+    ),
+    (
+        "item_page/s7/B07/['red',%20'mug']/2/{}",
+        {"keywords": "['red', 'mug']", "page": "2", "asin": "B07", "options": {}},
+    ),
+    (
+        "item_page/s7/B07/['red',%20'mug']/2/{'size':%20'Large'}",
+        {"keywords": "['red', 'mug']", "page": "2", "asin": "B07", "options": {"size": "Large"}},
+    ),
+    ("done/s7/B07/{'size':%20'Large'}", {"asin": "B07", "options": {"size": "Large"}, "price": 9.5}),
+]
+"""Pages that a shop logs while somebody looks for a red mug and buys one: addresses, and what it notes of each."""
+BOUGHT = [
+    *("search[red mug]", "click[next >]", "click[b07]", "click[description]", "click[< prev]", "click[large]"),
+    "click[buy now]",
+]
+
+
+def pages(*chosen: int) -> list[dict]:
+    """Return the lines of a session with these pages."""
+    lines = []
+    for address, content in (PAGES[number] for number in chosen):
+        page = address.split("/")[0] if "/" in address else "index"
+        about = {"url": f"http://shop:3000/{address}", "goal": {"asin": "B07", "instruction_text": "Buy a red mug."}}
+        noted = {"content": {**content, "my_thing": "yolo"}} if content else {"my_thing": "yolo"}
+        paid = {"reward": 0.75, "reward_info": {"r_type": 1.0}} if page == "done" else {}
+        lines.append({"page": page, **about, **noted, **paid})
+    return lines
+
+
+def test_what_a_person_clicked_in_webshop_follows_from_the_pages(tmp_path):
+    (one,) = episodes(tmp_path, pages(0, 1, 1, *range(2, 8)))
+    assert actions(one) == BOUGHT
+    assert one.remarks == ("pages that were loaded again, which were left out",)
+    assert (one.rows[0]["instruction"], one.rows[0]["trajectory_id"]) == ("Buy a red mug.", "s7")
+    assert one.rows[1]["state"] == (
+        '- line 1: page: search_results\n- line 2: keywords: red mug\n- line 3: number: 1\n- line 4: search_result_asins: ["B01"]'
+    )
+    assert one.rows[4]["state"].splitlines()[:2] == ["- line 1: page: item_sub_page", "- line 2: tab: description"]
+    last = one.rows[-1]
+    assert (last["reward"], last["success"], last["truncated"]) == (0.75, False, False)
+
+
+def test_a_session_without_a_purchase_was_given_up(tmp_path):
+    (one,) = episodes(tmp_path, pages(0, 1, 0, 1))
+    assert actions(one) == ["search[red mug]", "click[back to search]", "search[red mug]"]
+    assert (one.rows[-1]["success"], one.rows[-1]["truncated"]) == (False, True)
+
+
+@pytest.mark.parametrize("missing", [1, 2, 3])
+def test_a_session_of_which_a_page_is_missing_is_refused(tmp_path, missing):
+    (one,) = episodes(tmp_path, pages(*(number for number in range(8) if number != missing)))
+    assert "a page between them is missing" in one.reason
+
+
+def test_a_page_whose_address_names_no_session_is_refused_alone(tmp_path):
+    lost, one = episodes(tmp_path, [{**pages(1)[0], "url": "http://shop:3000/"}, *pages(*range(8))])
+    assert ("names no session" in lost.reason, actions(one)) == (True, BOUGHT)
+
+
 def test_calls_in_llamas_template_are_read(tmp_path):
     call = '<|python_tag|>{"name": "find", "parameters": {"title": "Blue"}}'
     said = [("user", "Find it."), ("assistant", call), ("ipython", "shelf C4"), ("assistant", "C4")]

@@ -1,1 +1,1 @@
-"""Recordings of episodes: sessions of coding agents, steps of environments, and text."""
+"""Recordings of episodes that are no traces, and text."""
