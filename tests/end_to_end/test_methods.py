@@ -15,7 +15,10 @@ from tests.command_line import TOY, changed, dreamgym_here
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("shared_prefect")]
 
-STRONGER = ("start.num_demonstrations=16", "start.sft.epochs=6", "experience.num_on_policy_episodes=6")
+STRONGER = (
+    *("start.num_demonstrations=16", "start.renamed_copies=3", "start.sft.epochs=6"),
+    *("experience.num_on_policy_episodes=6", "experience.sft.epochs=1"),
+)
 """Changes for a start that wins some of its episodes, in a dream that lets it, so that groups teach something."""
 
 

@@ -21,7 +21,7 @@ from tests.integration.ray_nodes import Nodes, two_nodes
 ARGUMENTS = (
     "run",
     "textworld-tiny",
-    *changed(*TOY, "dream.num_shards=4", "dream.num_rounds=1", "rl.group_size=8"),
+    *changed(*TOY, "dream.num_shards=2", "dream.num_rounds=1", "rl.group_size=8"),
     "--only",
     "dream",
     "--json",

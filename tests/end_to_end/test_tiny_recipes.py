@@ -16,7 +16,6 @@ FROM_SCRATCH = (
     "backbone.scratch.num_layers=1",
     "backbone.scratch.vocab_size=512",
     "backbone.scratch.sft.epochs=1",
-    "experience.sft.epochs=1",
 )
 WHOLE = {"backbone", "start", "experience_model", "dream", "sim_to_real"}
 
