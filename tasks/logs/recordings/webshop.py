@@ -112,8 +112,9 @@ def _action(before: dict[str, Any], after: dict[str, Any]) -> str:
             action = f"click[{chosen[0].lower()}]"
         case "item_page", "done" if same_item:
             action = "click[buy now]"
-        case left, come:
-            raise ValueError(f"nothing on the page {left} leads to {come}: a page between them is missing")
+        case page, following:
+            why = "a page between them is missing, or the browser's own buttons were used"
+            raise ValueError(f"nothing on the page {page} leads to {following}: {why}")
     return action
 
 
