@@ -3,12 +3,11 @@
 import json
 from collections.abc import Iterator
 
-import httpx
 import pytest
 
-from infra.stack.layout import USER, Layout
+from infra.stack.layout import Layout
 from tests.command_line import LENIENT_GATE, SMALLER, TOY, changed, dreamgym, dreamgym_here
-from tests.integration.stack_home import running_stack
+from tests.integration.stack_home import ask_prefect, running_stack
 from tests.logged import logged_rows, write_log
 from tests.patient import until
 
@@ -29,33 +28,21 @@ def deployed() -> Iterator[Layout]:
         yield layout
 
 
-def asked(layout: Layout, method: str, path: str, **json) -> dict | list:
-    with client_of(layout) as client:
-        answer = client.request(method, path, json=json or None)
-        answer.raise_for_status()
-        return answer.json() if answer.content else {}
-
-
-def client_of(layout: Layout) -> httpx.Client:
-    """Return a client of Prefect; loading certificates, of which it needs none, would take longer than its requests."""
-    login = (USER, layout.passwords["prefect"])
-    return httpx.Client(base_url=f"{layout.prefect_url}/api", auth=login, timeout=60, verify=False)
-
-
 def schedule(layout: Layout, *, active: bool) -> None:
     """Let the nightly deployment run every few seconds, or not at all."""
-    deployment = asked(layout, "GET", "deployments/name/retrain/nightly")["id"]
-    for one in asked(layout, "GET", f"deployments/{deployment}/schedules"):
-        asked(layout, "DELETE", f"deployments/{deployment}/schedules/{one['id']}")
+    deployment = ask_prefect(layout, "GET", "deployments/name/retrain/nightly")["id"]
+    for one in ask_prefect(layout, "GET", f"deployments/{deployment}/schedules"):
+        ask_prefect(layout, "DELETE", f"deployments/{deployment}/schedules/{one['id']}")
     if active:
         every = {"schedule": {"interval": EVERY_S, "timezone": "UTC"}, "active": True}
-        with client_of(layout) as client:
-            client.post(f"deployments/{deployment}/schedules", json=[every]).raise_for_status()
+        ask_prefect(layout, "POST", f"deployments/{deployment}/schedules", [every])
 
 
 def ended(layout: Layout) -> list[dict]:
     """Return the flow runs of the nightly deployment that started and have ended, oldest first."""
-    runs = asked(layout, "POST", "flow_runs/filter", deployments={"name": {"any_": ["nightly"]}}, sort="START_TIME_ASC")
+    runs = ask_prefect(
+        layout, "POST", "flow_runs/filter", deployments={"name": {"any_": ["nightly"]}}, sort="START_TIME_ASC"
+    )
     return [one for one in runs if one["state_type"] in ENDED and one["start_time"]]
 
 
@@ -92,11 +79,11 @@ def test_two_scheduled_nights_and_one_without_anything_new(deployed):
     )
     assert retrained(deployed) == {f"retrain {one['run_id']}" for one in (first, second)}
     assert any(second["run_id"] in line for line in logs_of(deployed)), "the page of the flow run tells it"
-    tables = asked(deployed, "POST", "artifacts/filter", artifacts={"key": {"any_": ["champion"]}})
+    tables = ask_prefect(deployed, "POST", "artifacts/filter", artifacts={"key": {"any_": ["champion"]}})
     rows = [row for table in tables for row in json.loads(table["data"])]
     assert {row["run"] for row in rows} == {first["run_id"], second["run_id"]}
     assert {row["when"] for row in rows} == {"before", "after"}
 
 
 def logs_of(layout: Layout) -> list[str]:
-    return [line["message"] for line in asked(layout, "POST", "logs/filter", limit=200)]
+    return [line["message"] for line in ask_prefect(layout, "POST", "logs/filter", limit=200)]

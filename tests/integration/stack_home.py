@@ -1,4 +1,4 @@
-"""Home for a server stack in a test: a short path that the database's user may enter, and free ports."""
+"""Server stack in a test: its home, a short path that the database's user may enter, free ports, Prefect's answers."""
 
 import shutil
 import tempfile
@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from infra.stack.layout import Layout
+import httpx
+
+from infra.stack.layout import USER, Layout
 from tests.command_line import dreamgym
 from tests.free_ports import free_ports
 
@@ -36,6 +38,14 @@ def running_stack(**settings: str) -> Iterator[Layout]:
             yield Layout.of(home)
         finally:
             dreamgym(home, "down")
+
+
+def ask_prefect(layout: Layout, method: str, path: str, rows: list[dict] | None = None, **fields) -> dict | list:
+    """Return the answer of Prefect's API; loading certificates, of which it needs none, would take longer than that."""
+    url, login = f"{layout.prefect_url}/api/{path}", (USER, layout.passwords["prefect"])
+    answer = httpx.request(method, url, auth=login, json=rows or fields, timeout=60, verify=False)
+    answer.raise_for_status()
+    return answer.json() if answer.content else {}
 
 
 def port_options() -> list[str]:

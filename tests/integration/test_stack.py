@@ -22,7 +22,7 @@ from infra.stack.postgres import binaries
 from infra.storage.blobs import open_blobs, require_conditional_puts
 from tests.command_line import LENIENT_GATE, TOY, changed, dreamgym, dreamgym_here
 from tests.faults.calm import settings_of
-from tests.integration.stack_home import running_stack
+from tests.integration.stack_home import ask_prefect, running_stack
 
 pytestmark = pytest.mark.integration
 
@@ -152,23 +152,15 @@ def deployed(layout):
     return layout
 
 
-def asked(layout, method: str, path: str, **json) -> dict:
-    """Return the answer of Prefect's API; loading certificates, of which it needs none, would take longer than that."""
-    url, login = f"{layout.prefect_url}/api/{path}", (USER, layout.passwords["prefect"])
-    answer = httpx.request(method, url, auth=login, json=json, timeout=60, verify=False)
-    answer.raise_for_status()
-    return answer.json() if answer.content else {}
-
-
 def test_the_server_takes_the_template_of_kubernetes_jobs(layout):
     template = json.loads((INFRA / "kubernetes" / "job-template.json").read_text())
-    made = asked(layout, "POST", "work_pools/", name="jobs", type="kubernetes", base_job_template=template)
+    made = ask_prefect(layout, "POST", "work_pools/", name="jobs", type="kubernetes", base_job_template=template)
     assert made["type"] == "kubernetes"
-    asked(layout, "DELETE", "work_pools/jobs")
+    ask_prefect(layout, "DELETE", "work_pools/jobs")
 
 
 def nightly(layout) -> dict:
-    return asked(layout, "GET", "deployments/name/retrain/nightly")
+    return ask_prefect(layout, "GET", "deployments/name/retrain/nightly")
 
 
 def test_recipes_appear_as_a_typed_form(deployed):
@@ -176,12 +168,12 @@ def test_recipes_appear_as_a_typed_form(deployed):
 
 
 def test_a_deployed_cycle_waits_for_a_persons_word_and_is_promoted_in_their_name(deployed):
-    started = asked(deployed, "POST", f"deployments/{nightly(deployed)['id']}/create_flow_run")
+    started = ask_prefect(deployed, "POST", f"deployments/{nightly(deployed)['id']}/create_flow_run")
     run = f"flow_runs/{started['id']}"
     assert state_after(deployed, run, *UNFINISHED)["name"] == "Suspended"
     assert [one["decision"] for one in history(deployed)] == ["judged"], "nobody was promoted yet"
     assert "approve" in refused(deployed, run, approve="perhaps", name="ann")
-    asked(deployed, "POST", f"{run}/resume", run_input={"approve": True, "name": "ann"})
+    ask_prefect(deployed, "POST", f"{run}/resume", run_input={"approve": True, "name": "ann"})
     assert state_after(deployed, run, "PAUSED", *UNFINISHED)["type"] == "COMPLETED"
     assert [(one["decision"], one["by"]) for one in history(deployed)[1:]] == [("promoted", "ann")]
     assert state_after(deployed, set_off(deployed, "sim-to-real"), *UNFINISHED)["type"] == "COMPLETED"
@@ -190,7 +182,7 @@ def test_a_deployed_cycle_waits_for_a_persons_word_and_is_promoted_in_their_name
 def set_off(layout, deployment: str) -> str:
     """Return the path of the flow run that an event started."""
     while True:
-        if found := asked(layout, "POST", "flow_runs/filter", deployments={"name": {"any_": [deployment]}}):
+        if found := ask_prefect(layout, "POST", "flow_runs/filter", deployments={"name": {"any_": [deployment]}}):
             return f"flow_runs/{found[0]['id']}"
         time.sleep(0.5)
 
@@ -198,7 +190,7 @@ def set_off(layout, deployment: str) -> str:
 def refused(layout, run: str, **answer) -> str:
     """Return why Prefect rejects an answer; its form is there a moment after the run was suspended."""
     while True:
-        said = asked(layout, "POST", f"{run}/resume", run_input=answer)
+        said = ask_prefect(layout, "POST", f"{run}/resume", run_input=answer)
         assert said["status"] == "REJECT"
         if "schema not found" not in said["details"]["reason"]:
             return said["details"]["reason"]
@@ -208,7 +200,7 @@ def refused(layout, run: str, **answer) -> str:
 def state_after(layout, run: str, *passing: str) -> dict:
     """Return the state of a flow run once it has left these states."""
     while True:
-        state = asked(layout, "GET", run)["state"]
+        state = ask_prefect(layout, "GET", run)["state"]
         if state["type"] not in passing:
             return state
         time.sleep(1)
