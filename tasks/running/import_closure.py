@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 
 from schemas.recipes.digests import SECTION_MODULES
 
@@ -33,6 +34,8 @@ _CARRYING = (
 )
 """Modules that cannot change results. Recipes count by their values (schemas/recipes/digests.py), not by the code that
 reads them."""
+
+_parsing = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +132,18 @@ def _read(file: Path, module: str, written_ns: int) -> _Source:
 
 
 def _parsed(source: bytes) -> ast.Module:
-    """Parse while no garbage is collected: a finaliser may let another thread parse, which CPython 3.11 takes for an error."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        return ast.parse(source)
-    finally:
-        if was_enabled:
-            gc.enable()
+    """Parse while no garbage is collected: a finaliser may let another thread parse, which CPython 3.11 takes for an error.
+
+    One thread at a time, or the first to end would have garbage collected while the others still parse.
+    """
+    with _parsing:
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return ast.parse(source)
+        finally:
+            if was_enabled:
+                gc.enable()
 
 
 def _imports(tree: ast.Module, package: list[str]) -> Iterator[str]:

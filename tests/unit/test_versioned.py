@@ -4,6 +4,7 @@ import ast
 import gc
 import shutil
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -125,6 +126,26 @@ def test_code_is_read_while_other_threads_parse_and_collect_garbage(tmp_path):
         gc.set_threshold(*threshold)
         sys.setswitchinterval(interval)
     assert len(digests) == 1
+
+
+def test_no_garbage_is_collected_before_every_thread_has_read(tmp_path, monkeypatch):
+    parse, collected = ast.parse, []
+
+    def slow(source: bytes) -> ast.Module:
+        time.sleep(0.2)
+        collected.append(gc.isenabled())
+        return parse(source)
+
+    first, second = tmp_path / "first.py", tmp_path / "second.py"
+    with monkeypatch.context() as changed, ThreadPoolExecutor(2) as pool:
+        changed.setattr(ast, "parse", slow)
+        for file in (first, second):
+            file.write_text("pass\n")
+            pool.submit(import_closure._read, file, "", 0)
+            time.sleep(0.1)  # the first one ends while the second one parses
+        pool.shutdown()
+    assert collected == [False, False]
+    assert gc.isenabled()
 
 
 def test_another_environments_code_counts_only_where_that_is_played(checkout):
