@@ -3,9 +3,9 @@
 import json
 import os
 import subprocess
-import sys
 import tempfile
-from pathlib import Path
+
+from tests.command_line import COMMAND
 
 
 def slowdown_without_mlflow() -> float:
@@ -18,7 +18,7 @@ def slowdown_without_mlflow() -> float:
 def of_a_cycle() -> float:
     """Return the share of a default run's wall time that is orchestration, tracking and storage."""
     with tempfile.TemporaryDirectory() as home:
-        command = [Path(sys.executable).with_name("dreamgym"), "run", "textworld-tiny", "--json"]
+        command = [COMMAND, "run", "textworld-tiny", "--json"]
         done = subprocess.run(
             command, check=True, env={**os.environ, "DREAMGYM_HOME": home}, capture_output=True, text=True
         )

@@ -3,8 +3,6 @@
 import json
 import multiprocessing
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from schemas.errors import InputError, IntegrityError, StorageError
 from schemas.records import AgentTask, Reference, Step, Trajectory, Turn
 from schemas.tables import EVALUATIONS_SCHEMA
 from tasks.data.rows import Provenance, rows_of
+from tests.command_line import dreamgym
 from tests.integration.s3 import s3_server
 
 SECRET = "planted-canary-93f1"
@@ -377,9 +376,7 @@ def test_a_full_disk_leaves_the_rows_that_were_stored(small_disk):
 
 @pytest.mark.integration
 def test_a_home_that_cannot_be_written_exits_with_1_and_says_so():
-    command = Path(sys.executable).with_name("dreamgym")
-    home = {**os.environ, "DREAMGYM_HOME": "/sys/dreamgym"}
-    refused = subprocess.run([command, "run", "textworld-tiny"], env=home, capture_output=True, text=True, check=False)
+    refused = dreamgym(Path("/sys/dreamgym"), "run", "textworld-tiny")
     assert refused.returncode == 1
     assert "/sys/dreamgym" in refused.stderr
     assert "Free space or fix permissions" in refused.stderr
