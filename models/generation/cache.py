@@ -65,18 +65,21 @@ def rounded(length: int) -> int:
     return -(-length // _ROUND_TO) * _ROUND_TO
 
 
-def advance(weights: Weights, cache: Cache, ids_RT: Tensor, rows_R: Tensor | None = None) -> Tensor:
-    """Feed new tokens to some rows (default: all); return the last hidden states [R, T, E].
+def advance(
+    weights: Weights, cache: Cache, ids_RT: Tensor, rows_R: Tensor | None = None, counts_R: Tensor | None = None
+) -> Tensor:
+    """Feed new tokens to some rows (default: all); return the hidden state of each row's last one, [R, E].
 
-    Rows shorter than T are padded on the right. The next tokens overwrite the padding in the cache, because
-    only the caller advances the lengths.
+    Rows with fewer than T new tokens (counts_R) are padded on the right. The next tokens overwrite the padding in the
+    cache, because only the caller advances the lengths.
     """
     lengths_R = cache.lengths_R if rows_R is None else cache.lengths_R[rows_R]
     span = rounded(int(lengths_R.max()) + ids_RT.shape[1])
     cache.reserve(span)
     positions_RT = lengths_R[:, None] + torch.arange(ids_RT.shape[1])
     ids_RT, positions_RT = ids_RT.to(weights.device), positions_RT.to(weights.device)
-    return pass_through(weights, cache.keys, cache.values, ids_RT, positions_RT, span, rows_R)
+    last_R = None if counts_R is None else (counts_R - 1).to(weights.device)
+    return pass_through(weights, cache.keys, cache.values, ids_RT, positions_RT, span, rows_R, last_R)
 
 
 def pass_through(
@@ -87,8 +90,9 @@ def pass_through(
     positions_RT: Tensor,
     span: int,
     rows_R: Tensor | None = None,
+    last_R: Tensor | None = None,
 ) -> Tensor:
-    """Compute new tokens, store their keys and values in place, and return the last hidden states [R, T, E].
+    """Compute new tokens, store their keys and values in place, and return the hidden state of each row's last one, [R, E].
 
     Args:
         weights: Weights of the network.
@@ -98,6 +102,7 @@ def pass_through(
         positions_RT: Positions of the new tokens in their rows.
         span: Number of positions that may be attended to.
         rows_R: Rows of the new tokens; None: all rows.
+        last_R: Index of each row's last new token, beyond which there is padding; None: the last of all.
     """
     device, single = weights.device, ids_RT.shape[1] == 1
     looks_in = keys[0].dtype if single else weights.dtype
@@ -111,19 +116,28 @@ def pass_through(
 
     before, after = (_project_token, _finish_token) if single else (project, finish_block)
 
-    def compute(layer: Layer, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    def compute(layer: Layer, x: Tensor, keys: Tensor, values: Tensor, only_R: Tensor | None) -> Tensor:
         query, key, value = before(weights, layer, x, cos, sin)
         keys.flatten(0, 2).index_copy_(0, place, key.flatten(0, 2).to(keys.dtype))
         values.flatten(0, 2).index_copy_(0, place, value.flatten(0, 2).to(values.dtype))
         seen_keys, seen_values = keys[:, :, :span], values[:, :, :span]
         if rows_R is not None:
             seen_keys, seen_values = seen_keys[rows_R], seen_values[rows_R]
-        attended = attend(query.to(looks_in), seen_keys.to(looks_in), seen_values.to(looks_in), bias)
+        sees = bias
+        if only_R is not None:
+            x, query, sees = _at(x[:, None], only_R)[:, 0], _at(query, only_R), _at(bias, only_R)
+        attended = attend(query.to(looks_in), seen_keys.to(looks_in), seen_values.to(looks_in), sees)
         return after(weights, layer, x, attended.to(weights.dtype))
 
-    for block, own_keys, own_values in zip(weights.blocks, keys, values, strict=True):
-        x = block(compute, x, own_keys, own_values)
-    return norm(x, weights.norm_E, weights.epsilon, weights.dtype)
+    needed_R = [*[None] * (len(weights.blocks) - 1), last_R]  # earlier blocks must finish all tokens
+    for block, own_keys, own_values, only_R in zip(weights.blocks, keys, values, needed_R, strict=True):
+        x = block(compute, x, own_keys, own_values, only_R)
+    return norm(x[:, -1], weights.norm_E, weights.epsilon, weights.dtype)
+
+
+def _at(x_RHTX: Tensor, places_R: Tensor) -> Tensor:
+    """Return what belongs to one token of each row, [R, H, 1, X]."""
+    return x_RHTX[torch.arange(len(x_RHTX), device=x_RHTX.device), :, places_R][:, :, None]
 
 
 @compiled_on_gpu

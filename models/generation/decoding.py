@@ -124,7 +124,7 @@ class _CachedRows:
         return logits_of(self._weights, self._hidden_RE)
 
     def append(self, ids_R: Tensor) -> None:
-        self._hidden_RE = advance(self._weights, self._cache, ids_R[:, None])[:, 0]
+        self._hidden_RE = advance(self._weights, self._cache, ids_R[:, None])
         self._cache.lengths_R += 1
         self._num_more -= 1
 

@@ -142,7 +142,7 @@ class _Step:
 
     def _compute(self) -> None:
         ids_R1, positions_R1 = self.ids_R[:, None], self.lengths_R[:, None]
-        hidden_RE = pass_through(self._weights, self.keys, self.values, ids_R1, positions_R1, self._span)[:, 0]
+        hidden_RE = pass_through(self._weights, self.keys, self.values, ids_R1, positions_R1, self._span)
         ids_R, logprobs_R = draw(logits_of(self._weights, hidden_RE), self._sampling, self._generator)
         self._ids_NR.index_copy_(0, self._place, ids_R[None])
         self._logprobs_NR.index_copy_(0, self._place, logprobs_R[None])

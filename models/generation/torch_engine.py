@@ -134,8 +134,7 @@ class Sessions:
         counts_R = torch.tensor([len(stream) for stream in streams.values()])
         length = rounded(int(counts_R.max()))
         ids_RT = torch.tensor([stream + [0] * (length - len(stream)) for stream in streams.values()])
-        hidden = advance(self._weights, self._cache, ids_RT, rows_R)
-        self._next_hidden[rows_R] = hidden[torch.arange(len(streams)), counts_R - 1].float()
+        self._next_hidden[rows_R] = advance(self._weights, self._cache, ids_RT, rows_R, counts_R).float()
         self._cache.lengths_R[rows_R] += counts_R
         self.num_prefilled += int(counts_R.sum())
 

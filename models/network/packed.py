@@ -1,6 +1,7 @@
 """Forward passes for training: tokens of all rows are packed without padding, and padded at most to attend.
 
-Shapes: N tokens of all rows, R rows side by side, T tokens of the longest, H heads, D head size, E hidden size.
+Shapes: N tokens of all rows, M wanted tokens, R rows side by side, T tokens of the longest, H heads, D head size, E hidden
+size.
 """
 
 from collections.abc import Sequence
@@ -27,21 +28,25 @@ _SHAPES_PER_OCTAVE = 32
 _project, _finish_block = compiled_on_gpu(project), compiled_on_gpu(finish_block)
 
 
-def forward(weights: Weights | ForeignWeights, rows: Sequence[Row]) -> Tensor:
+def forward(weights: Weights | ForeignWeights, rows: Sequence[Row], wanted_M: Tensor | None = None) -> Tensor:
     """Return hidden states after the last norm, without a cache.
 
     Args:
         weights: Weights from weights_of.
         rows: Token ids.
+        wanted_M: Indices of the wanted tokens; see forward_groups.
 
     Returns:
-        Hidden states [N, E] in the dtype of the weights, row after row, followed by filler.
+        Hidden states [M, E] in the dtype of the weights; [N, E], row after row, followed by filler, if all are wanted.
     """
-    return forward_groups(weights, rows, [])
+    return forward_groups(weights, rows, [], wanted_M)
 
 
 def forward_groups(
-    weights: Weights | ForeignWeights, prefixes: Sequence[Row], suffixes: Sequence[Sequence[Row]]
+    weights: Weights | ForeignWeights,
+    prefixes: Sequence[Row],
+    suffixes: Sequence[Sequence[Row]],
+    wanted_M: Tensor | None = None,
 ) -> Tensor:
     """Return hidden states of groups of rows with a common prefix, which is computed once per group.
 
@@ -49,12 +54,15 @@ def forward_groups(
         weights: Weights from weights_of.
         prefixes: Common prefix of each group.
         suffixes: Continuations of each prefix; empty if no prefix has any.
+        wanted_M: Indices of the wanted tokens among all: all prefixes one after the other, then all suffixes. The last
+            block is finished for no others. None: all are wanted.
 
     Returns:
-        Hidden states [N, E]: all prefixes one after the other, then all suffixes, then filler.
+        Hidden states [M, E]; [N, E], followed by filler, if all are wanted.
     """
     if isinstance(weights, ForeignWeights):
-        return foreign.forward_groups(weights, prefixes, suffixes)
+        hidden = foreign.forward_groups(weights, prefixes, suffixes)
+        return hidden if wanted_M is None else hidden[wanted_M]
     first, then = list(prefixes), list(chain(*suffixes))
     owners = [owner for owner, group in enumerate(suffixes) for _ in group]
     filler = _filler([*first, *then])
@@ -66,19 +74,30 @@ def forward_groups(
     spin = rotations(weights, groups.positions_1N)
     x_NE = F.embedding(groups.ids_N, weights.embedding).float()
 
-    def compute(layer: Layer, x_NE: Tensor) -> Tensor:
-        return _finish_block(weights, layer, x_NE, groups.attended(*_project(weights, layer, x_NE[None], *spin)))
+    def compute(layer: Layer, x_NE: Tensor, only: Tensor | None) -> Tensor:
+        attended = groups.attended(*_project(weights, layer, x_NE[None], *spin))
+        if only is not None:
+            x_NE, attended = x_NE.index_select(0, only), attended.index_select(0, only)
+        return _finish_block(weights, layer, x_NE, attended)
 
-    for block in weights.blocks:
-        x_NE = block(compute, x_NE)
-    return norm(x_NE, weights.norm_E, weights.epsilon, weights.dtype)
+    last = None if wanted_M is None else F.pad(wanted_M, (0, _num_missing(len(wanted_M))))
+    needed = [*[None] * (len(weights.blocks) - 1), last]  # earlier blocks must finish all tokens
+    for block, only in zip(weights.blocks, needed, strict=True):
+        x_NE = block(compute, x_NE, only)
+    hidden = norm(x_NE, weights.norm_E, weights.epsilon, weights.dtype)
+    return hidden if wanted_M is None else hidden[: len(wanted_M)]
 
 
 def _filler(rows: Sequence[Row]) -> list[Row]:
     """Return rows that no other row attends to, none longer than the longest."""
     count, longest = sum(map(len, rows)), max(map(len, rows))
+    return [[0] * min(longest, missing) for missing in range(_num_missing(count), 0, -longest)]
+
+
+def _num_missing(count: int) -> int:
+    """Return how many tokens a count lacks to be one of the few that occur."""
     step = max(_ROUND_TO, 1 << max(0, count.bit_length() - _SHAPES_PER_OCTAVE.bit_length()))
-    return [[0] * min(longest, missing) for missing in range(-count % step, 0, -longest)]
+    return -count % step
 
 
 class _PaddedGroups:

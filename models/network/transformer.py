@@ -22,6 +22,9 @@ from models.network.sharding import with_full_parameters
 
 _OWN = ("llama", "qwen2", "qwen3")
 """Architectures that this file computes; transformers computes all others."""
+_QUERIES_AT_A_TIME = 128
+"""Queries of a row that a CPU attends for together: their scores fit its caches, and keys after
+them are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +239,24 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
         query: [B, H, T, D].
         key: [B, K, S, D].
         value: [B, K, S, D].
-        bias: 0 where a token may look, -inf elsewhere; [T, S], or [B, 1, T, S]. Scores are in the wider of its dtype and
-            that of the queries.
+        bias: 0 where a token may look, -inf elsewhere; [T, S], or [B, 1, T, S]. Token t must see no key beyond the
+            first S - T + t + 1: on a CPU, later ones may be left out. Scores are in the wider of its dtype and that of the queries.
     """
     if query.is_cuda and query.shape[2] > 1:
         key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], dim=1) for t in (key, value))
         return F.scaled_dot_product_attention(query, key, value, attn_mask=bias).transpose(1, 2).flatten(2)
+    if query.shape[2] <= _QUERIES_AT_A_TIME:
+        return _attend_together(query, key, value, bias)
+    num_earlier = key.shape[2] - query.shape[2]
+    parts: list[Tensor] = []
+    for first in range(0, query.shape[2], _QUERIES_AT_A_TIME):
+        some = slice(first, first + _QUERIES_AT_A_TIME)
+        seen = slice(num_earlier + some.stop)
+        parts.append(_attend_together(query[:, :, some], key[:, :, seen], value[:, :, seen], bias[..., some, seen]))
+    return torch.cat(parts, dim=1)
+
+
+def _attend_together(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
     _, num_heads, length, size = query.shape
     num_kv_heads = key.shape[1]
     groups = num_heads // num_kv_heads

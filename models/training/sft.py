@@ -75,7 +75,7 @@ def padded_length(length: int) -> int:
 def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, relu_share: float = 0.0) -> Tensor:
     """Return the mean cross-entropy over the target tokens of a batch.
 
-    The head runs on target positions only. Activations are stochastic if a share of them is ReLU.
+    The head and the end of the last block run on target positions only. Activations are stochastic if a share of them is ReLU.
     """
     weights = weights_of(network, dtype)
     if relu_share:
@@ -84,7 +84,7 @@ def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, r
     is_target = np.concatenate([[False, *example.is_target[1:]] for example in batch])
     places = is_target.nonzero()[0]
     before, targets = (torch.from_numpy(one).to(weights.device) for one in (places - 1, ids[places]))
-    hidden = forward(weights, [example.ids for example in batch])[before]
+    hidden = forward(weights, [example.ids for example in batch], before)
     return -target_logprobs(weights, hidden, targets).mean()
 
 

@@ -77,11 +77,11 @@ def logprobs_and_hidden(
     """Return log-probabilities of all trained tokens, [M], and the hidden states they are predicted from, [M, hidden]."""
     prefixes = [group.streams[0].tokens.ids[: group.prefix_length] for group in groups]
     suffixes = [[one.tokens.ids[group.prefix_length :] for one in group.distinct] for group in groups]
-    hidden = forward_groups(weights, prefixes, suffixes)
     places, targets = _trained_places(groups).to(weights.device).unbind(1)
-    chosen, twins = hidden[places], _computed_for(groups).to(weights.device)
-    logprobs = target_logprobs(weights, chosen, targets, temperature)
-    return logprobs.index_select(0, twins), chosen.index_select(0, twins)
+    hidden = forward_groups(weights, prefixes, suffixes, places)
+    logprobs = target_logprobs(weights, hidden, targets, temperature)
+    twins = _computed_for(groups).to(weights.device)
+    return logprobs.index_select(0, twins), hidden.index_select(0, twins)
 
 
 def _trained_places(groups: Sequence[TrainingGroup]) -> Tensor:

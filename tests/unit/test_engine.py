@@ -16,7 +16,9 @@ def exact(network) -> Weights:
     return weights_of(network, torch.float32)
 
 
-def test_sampled_logprobs_over_several_turns_are_those_of_a_full_forward():
+@pytest.mark.parametrize("queries_at_a_time", [128, 5])
+def test_sampled_logprobs_over_several_turns_are_those_of_a_full_forward(queries_at_a_time, monkeypatch):
+    monkeypatch.setattr("models.network.transformer._QUERIES_AT_A_TIME", queries_at_a_time)
     network = tiny_network()
     sessions = TorchEngine(exact(network), 0).open(3)
     streams = [[5, 6, 7], [5, 6, 7], [9]]

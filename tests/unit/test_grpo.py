@@ -240,7 +240,8 @@ def test_streams_that_are_alike_are_computed_once_and_count_each(monkeypatch):
     alike = group_of(streams, advantages)
     computed = []
     monkeypatch.setattr(
-        "models.training.trained_logprobs.forward_groups", lambda w, p, s: computed.append(s) or forward_groups(w, p, s)
+        "models.training.trained_logprobs.forward_groups",
+        lambda w, p, s, m: computed.append(s) or forward_groups(w, p, s, m),
     )
     after = []
     for groups in ([alike], [group_of([t], [a]) for t, a in zip(streams, advantages, strict=True)]):

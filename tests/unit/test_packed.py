@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from models.network import packed, varlen
+from models.network import packed, transformer, varlen
 from models.network.packed import forward, forward_groups
 from models.network.transformer import logits_of, weights_of
 from models.training.trained_logprobs import trained_logprobs
@@ -92,6 +92,48 @@ def test_attention_without_padding_is_the_same(groups, lonely):
     (found * torch.arange(len(found))[:, None]).sum().backward()
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
     assert_alike(gradients(network), theirs)
+
+
+@given(groups=st.lists(GROUP, min_size=1, max_size=4))
+def test_queries_that_attend_a_few_at_a_time_see_the_same(groups):
+    network = tiny_network()
+    weights = weights_of(network, torch.float32)
+    prefixes, suffixes = [list(part) for part in zip(*groups, strict=True)]
+    expected = forward_groups(weights, prefixes, suffixes)
+    (expected * torch.arange(len(expected))[:, None]).sum().backward()
+    theirs = gradients(network)
+    with patch.object(transformer, "_QUERIES_AT_A_TIME", 7):
+        found = forward_groups(weights, prefixes, suffixes)
+    (found * torch.arange(len(found))[:, None]).sum().backward()
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    assert_alike(gradients(network), theirs)
+
+
+@given(groups=st.lists(GROUP, min_size=1, max_size=4), data=st.data())
+def test_wanted_tokens_are_what_they_are_among_all(groups, data):
+    network = tiny_network()
+    weights = weights_of(network, torch.float32)
+    prefixes, suffixes = [list(part) for part in zip(*groups, strict=True)]
+    places = range(sum(map(len, prefixes)) + sum(len(one) for group in suffixes for one in group))
+    wanted_M = torch.tensor(data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=40)))
+    weight_of_each = torch.arange(1, len(wanted_M) + 1)[:, None]
+    expected = forward_groups(weights, prefixes, suffixes)[wanted_M]
+    (expected * weight_of_each).sum().backward()
+    theirs = gradients(network)
+    found = forward_groups(weights, prefixes, suffixes, wanted_M)
+    (found * weight_of_each).sum().backward()
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    assert_alike(gradients(network), theirs)
+
+
+def test_the_last_block_ends_with_the_wanted_tokens(monkeypatch):
+    counted: list[int] = []
+    finish = transformer.finish_block
+    monkeypatch.setattr(
+        packed, "_finish_block", lambda w, layer, x, seen: counted.append(len(x)) or finish(w, layer, x, seen)
+    )
+    found = forward(weights_of(tiny_network(), torch.float32), [[1] * 100] * 10, torch.tensor([99, 199]))
+    assert (counted, len(found)) == ([1008, 16], 2)
 
 
 def test_nothing_is_computed_for_padding():
