@@ -10,7 +10,17 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from models.network.compiled import compiled_on_gpu
-from models.network.transformer import Layer, Weights, attend, bias_of, finish_block, norm, project, rotations
+from models.network.transformer import (
+    Layer,
+    Weights,
+    attend,
+    bias_of,
+    finish_block,
+    finished_by_block,
+    norm,
+    project,
+    rotations,
+)
 
 _ROUND_TO = 32
 """Multiple that lengths are rounded up to, because CPU kernels are compiled once per shape."""
@@ -92,7 +102,7 @@ def pass_through(
     rows_R: Tensor | None = None,
     last_R: Tensor | None = None,
 ) -> Tensor:
-    """Compute new tokens, store their keys and values in place, and return the hidden state of each row's last one, [R, E].
+    """Compute new tokens, store their keys and values in place, and return each row's last hidden state, [R, E].
 
     Args:
         weights: Weights of the network.
@@ -129,8 +139,8 @@ def pass_through(
         attended = attend(query.to(looks_in), seen_keys.to(looks_in), seen_values.to(looks_in), sees)
         return after(weights, layer, x, attended.to(weights.dtype))
 
-    needed_R = [*[None] * (len(weights.blocks) - 1), last_R]  # earlier blocks must finish all tokens
-    for block, own_keys, own_values, only_R in zip(weights.blocks, keys, values, needed_R, strict=True):
+    finished = finished_by_block(weights, last_R)
+    for block, own_keys, own_values, only_R in zip(weights.blocks, keys, values, finished, strict=True):
         x = block(compute, x, own_keys, own_values, only_R)
     return norm(x[:, -1], weights.norm_E, weights.epsilon, weights.dtype)
 

@@ -16,7 +16,17 @@ from torch.nn import functional as F
 from models.network.compiled import compiled_on_gpu
 from models.network.foreign import weights as foreign
 from models.network.foreign.weights import ForeignWeights
-from models.network.transformer import Layer, Weights, attend, bias_of, finish_block, norm, project, rotations
+from models.network.transformer import (
+    Layer,
+    Weights,
+    attend,
+    bias_of,
+    finish_block,
+    finished_by_block,
+    norm,
+    project,
+    rotations,
+)
 from models.network.varlen import VarlenGroups, can_attend
 
 Row = Sequence[int]
@@ -81,8 +91,7 @@ def forward_groups(
         return _finish_block(weights, layer, x_NE, attended)
 
     last = None if wanted_M is None else F.pad(wanted_M, (0, _num_missing(len(wanted_M))))
-    needed = [*[None] * (len(weights.blocks) - 1), last]  # earlier blocks must finish all tokens
-    for block, only in zip(weights.blocks, needed, strict=True):
+    for block, only in zip(weights.blocks, finished_by_block(weights, last), strict=True):
         x_NE = block(compute, x_NE, only)
     hidden = norm(x_NE, weights.norm_E, weights.epsilon, weights.dtype)
     return hidden if wanted_M is None else hidden[: len(wanted_M)]

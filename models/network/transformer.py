@@ -23,8 +23,7 @@ from models.network.sharding import with_full_parameters
 _OWN = ("llama", "qwen2", "qwen3")
 """Architectures that this file computes; transformers computes all others."""
 _QUERIES_AT_A_TIME = 128
-"""Queries of a row that a CPU attends for together: their scores fit its caches, and keys after
-them are left out."""
+"""Queries of a row that a CPU attends for together: their scores fit its caches, and keys after them are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +199,11 @@ def _head_norms(attention: Any) -> Tensor:
     return torch.cat(heads)
 
 
+def finished_by_block(weights: Weights, wanted: Tensor | None) -> list[Tensor | None]:
+    """Return the tokens that each block must finish: None, all of them, but in the last block those wanted afterwards."""
+    return [*[None] * (len(weights.blocks) - 1), wanted]
+
+
 def rotations(weights: Weights, positions_BT: Tensor) -> tuple[Tensor, Tensor]:
     """Return cosines and sines of the rotary embedding, [B, 1, T, D]."""
     angles = positions_BT[:, None, :, None].float() * weights.inverse_frequencies
@@ -240,7 +244,8 @@ def attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
         key: [B, K, S, D].
         value: [B, K, S, D].
         bias: 0 where a token may look, -inf elsewhere; [T, S], or [B, 1, T, S]. Token t must see no key beyond the
-            first S - T + t + 1: on a CPU, later ones may be left out. Scores are in the wider of its dtype and that of the queries.
+            first S - T + t + 1: on a CPU, later ones may be left out. Scores are in the wider of its dtype and that of
+            the queries.
     """
     if query.is_cuda and query.shape[2] > 1:
         key, value = (t.repeat_interleave(query.shape[1] // t.shape[1], dim=1) for t in (key, value))

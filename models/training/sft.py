@@ -75,7 +75,8 @@ def padded_length(length: int) -> int:
 def sft_loss(network: nn.Module, batch: Sequence[Example], dtype: torch.dtype, relu_share: float = 0.0) -> Tensor:
     """Return the mean cross-entropy over the target tokens of a batch.
 
-    The head and the end of the last block run on target positions only. Activations are stochastic if a share of them is ReLU.
+    The head and the end of the last block run on target positions only. Activations are stochastic if a share of them is
+    ReLU.
     """
     weights = weights_of(network, dtype)
     if relu_share:

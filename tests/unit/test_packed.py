@@ -26,6 +26,12 @@ def gradients(network) -> torch.Tensor:
     return found
 
 
+def gradients_through(network, hidden: torch.Tensor) -> torch.Tensor:
+    """Return the gradients of a sum in which every token counts differently."""
+    (hidden * torch.arange(1, len(hidden) + 1)[:, None]).sum().backward()
+    return gradients(network)
+
+
 def assert_alike(ours: torch.Tensor, theirs: torch.Tensor) -> None:
     assert (ours - theirs).norm() < 1e-5 * theirs.norm()
 
@@ -85,13 +91,11 @@ def test_attention_without_padding_is_the_same(groups, lonely):
     prefixes, suffixes = [list(part) for part in zip(*groups, strict=True)]
     prefixes, suffixes = ([[1, *one] for one in prefixes], []) if lonely else (prefixes, suffixes)
     expected = forward_groups(weights, prefixes, suffixes)
-    (expected * torch.arange(len(expected))[:, None]).sum().backward()
-    theirs = gradients(network)
+    theirs = gradients_through(network, expected)
     with patch.object(packed, "can_attend", lambda _: True), patch.object(varlen, "_kernel", lambda: varlen_by_hand):
         found = forward_groups(weights, prefixes, suffixes)
-    (found * torch.arange(len(found))[:, None]).sum().backward()
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
-    assert_alike(gradients(network), theirs)
+    assert_alike(gradients_through(network, found), theirs)
 
 
 @given(groups=st.lists(GROUP, min_size=1, max_size=4))
@@ -100,13 +104,11 @@ def test_queries_that_attend_a_few_at_a_time_see_the_same(groups):
     weights = weights_of(network, torch.float32)
     prefixes, suffixes = [list(part) for part in zip(*groups, strict=True)]
     expected = forward_groups(weights, prefixes, suffixes)
-    (expected * torch.arange(len(expected))[:, None]).sum().backward()
-    theirs = gradients(network)
+    theirs = gradients_through(network, expected)
     with patch.object(transformer, "_QUERIES_AT_A_TIME", 7):
         found = forward_groups(weights, prefixes, suffixes)
-    (found * torch.arange(len(found))[:, None]).sum().backward()
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
-    assert_alike(gradients(network), theirs)
+    assert_alike(gradients_through(network, found), theirs)
 
 
 @given(groups=st.lists(GROUP, min_size=1, max_size=4), data=st.data())
@@ -116,14 +118,11 @@ def test_wanted_tokens_are_what_they_are_among_all(groups, data):
     prefixes, suffixes = [list(part) for part in zip(*groups, strict=True)]
     places = range(sum(map(len, prefixes)) + sum(len(one) for group in suffixes for one in group))
     wanted_M = torch.tensor(data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=40)))
-    weight_of_each = torch.arange(1, len(wanted_M) + 1)[:, None]
     expected = forward_groups(weights, prefixes, suffixes)[wanted_M]
-    (expected * weight_of_each).sum().backward()
-    theirs = gradients(network)
+    theirs = gradients_through(network, expected)
     found = forward_groups(weights, prefixes, suffixes, wanted_M)
-    (found * weight_of_each).sum().backward()
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
-    assert_alike(gradients(network), theirs)
+    assert_alike(gradients_through(network, found), theirs)
 
 
 def test_the_last_block_ends_with_the_wanted_tokens(monkeypatch):
