@@ -61,7 +61,8 @@ def _experiment(settings: Settings) -> tuple[str, str] | None:
     if not file.exists() or not file.stat().st_size:
         return None
     try:
-        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=60)) as database:
+        # Writable, though it only reads: whoever looks first undoes what a killed process wrote by half.
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=rw", uri=True, timeout=60)) as database:
             if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'experiments'").fetchone():
                 return None
             query = "SELECT artifact_location, lifecycle_stage FROM experiments WHERE name = ?"

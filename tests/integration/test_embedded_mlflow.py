@@ -2,6 +2,9 @@
 
 import multiprocessing
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +41,17 @@ def home(made, tmp_path) -> Path:
     return shutil.copytree(made, tmp_path / "home")
 
 
+KILLED_WHILE_IT_WRITES = """
+import os, signal, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("PRAGMA cache_size = 1")  # changed pages are written before the transaction ends
+database.execute("BEGIN")
+database.execute("CREATE TABLE half AS SELECT hex(randomblob(100000)) AS written")
+database.execute("UPDATE runs SET name = 'half'")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 def start(home: Path, number: int, barrier) -> None:
     barrier.wait()
     run(home, f"r-{number}")
@@ -67,6 +81,16 @@ def test_a_home_that_was_moved_keeps_its_artifacts_and_writes_none_where_it_was(
     for one in runs:
         assert one.info.artifact_uri.startswith(experiment.artifact_location)
         assert [file.path for file in client.list_artifacts(one.info.run_id)] == ["report.txt"]
+
+
+def test_what_a_killed_process_wrote_by_half_is_undone_by_the_next_that_looks(home):
+    file = home / "mlflow.db"
+    killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_IT_WRITES, str(file)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert (home / "mlflow.db-journal").stat().st_size
+    assert "was moved with its home" in mended_by_the_next_run(Settings(home=home))
+    client = run(home, "r-2")
+    assert {one.info.run_name for one in client.search_runs(["1"])} >= {"r-1", "r-2"}
 
 
 def test_an_experiment_that_was_deleted_in_the_page_is_brought_back(home):
