@@ -100,16 +100,18 @@ def test_what_a_state_lists_is_accepted_for_real_and_nothing_else(alfworld):
 
 
 @pytest.mark.parametrize("family", ["look_at_obj_in_light", "pick_clean_then_place_in_recep"])
-def test_what_is_done_once_changes_nothing_that_is_seen(data, family):
+def test_what_is_done_once_changes_nothing_that_is_seen(data, family, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     name = next(name for name in GameFiles("valid_seen").names if name.startswith(family))
-    once, anew = (
+    anew, translated, read = (
         subprocess.run(
             [sys.executable, "-m", "tests.integration.alfworld_played", name, how], capture_output=True, check=True
         ).stdout
-        for how in ("once", "anew")
+        for how in ("anew", "once", "once")
     )
-    assert once.count(b"- saw: ") == 20
-    assert once == anew
+    assert len([*tmp_path.rglob("translated-*/*.z")]) == 1
+    assert anew.count(b"- saw: ") == 20
+    assert anew == translated == read
 
 
 def test_a_killed_process_fails_its_episode_and_the_next_one_goes_on(alfworld):
