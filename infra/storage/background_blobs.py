@@ -1,15 +1,20 @@
 """Writes in the background: a round is played while the policy that plays it is still being stored."""
 
+import shutil
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
+from uuid import uuid4
 
 from infra.storage.blobs import Blobs, Stored
 from schemas.errors import StorageError
 
 _MAX_WAITING = 4 * 2**30
-"""Number of bytes that may wait in memory; a write beyond it waits for those before it."""
+"""Number of bytes that may wait, in memory or in files; a write beyond it waits for those before it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,16 +22,17 @@ class _Change:
     """Change of a key that is still to come."""
 
     key: str
-    content: bytes | None
-    """Bytes to write; None: delete the key."""
+    content: bytes | Path | None
+    """Bytes to write, or a file with them; None: delete the key."""
+    num_bytes: int = 0
 
 
 class BackgroundBlobs(Blobs):
     """Store that writes and deletes in a thread, in order, while it is open as a context manager; else at once.
 
-    What waits to be written is read from memory. A process that dies loses the last changes and none before them, so a
-    result is never there without the objects that it names. After a change that failed no other is made, and every call
-    raises its error until the block ends.
+    What waits to be written is read where it waits: bytes in memory, files in a temporary folder. A process that dies
+    loses the last changes and none before them, so a result is never there without the objects that it names. After a
+    change that failed no other is made, and every call raises its error until the block ends.
     """
 
     def __init__(self, blobs: Blobs) -> None:
@@ -34,6 +40,7 @@ class BackgroundBlobs(Blobs):
         self.root, self._blobs = blobs.root, blobs
         self._lock = threading.Lock()
         self._thread: ThreadPoolExecutor | None = None
+        self._files: TemporaryDirectory[str] | None = None
         self._last: Future[None] | None = None
         self._waiting: dict[str, _Change] = {}
         """Last change of each key."""
@@ -41,6 +48,7 @@ class BackgroundBlobs(Blobs):
 
     def __enter__(self) -> "BackgroundBlobs":
         """Write in the background from now on."""
+        self._files = TemporaryDirectory(prefix="dreamgym-writes-")
         self._thread = ThreadPoolExecutor(1, "writes")
         return self
 
@@ -59,12 +67,19 @@ class BackgroundBlobs(Blobs):
         finally:
             self._failure = None
             self._waiting.clear()
+            if self._files:
+                self._files.cleanup()
 
     def write(self, key: str, content: bytes) -> None:
         """Write or replace the bytes of a key."""
-        if self._num_waiting() + len(content) > _MAX_WAITING:
-            self.finish()
-        self._change(_Change(key, content))
+        self._change(_Change(key, content, len(content)))
+
+    def write_file(self, key: str, file: Path) -> None:
+        """Move a file to where it waits, and then to a key."""
+        if self._thread and self._files:
+            self._require_success()
+            file = Path(shutil.move(file, Path(self._files.name) / uuid4().hex))
+        self._change(_Change(key, file, file.stat().st_size))
 
     def delete(self, key: str) -> None:
         """Delete a key if it exists."""
@@ -77,12 +92,30 @@ class BackgroundBlobs(Blobs):
 
     def read(self, key: str) -> bytes:
         """Return the bytes of a key."""
+        content = self._content(key)
+        if isinstance(content, Path):
+            with suppress(FileNotFoundError):  # it is stored by now
+                return content.read_bytes()
+        return content if isinstance(content, bytes) else self._blobs.read(key)
+
+    def read_file(self, key: str, file: Path) -> None:
+        """Write the bytes of a key into a file."""
+        content = self._content(key)
+        if isinstance(content, Path):
+            with suppress(FileNotFoundError):  # it is stored by now
+                shutil.copyfile(content, file)
+                return
+        if isinstance(content, bytes):
+            file.write_bytes(content)
+        else:
+            self._blobs.read_file(key, file)
+
+    def _content(self, key: str) -> bytes | Path | None:
+        """Return what waits to be written to a key; None if it is stored, or deleted by now."""
         change = self._next(key)
-        if change and change.content is not None:
-            return change.content
-        if change:
+        if change and change.content is None:
             self.finish()
-        return self._blobs.read(key)
+        return change.content if change else None
 
     def holds(self, key: str) -> bool:
         """Return True if a key exists, or will when all changes are made."""
@@ -114,6 +147,8 @@ class BackgroundBlobs(Blobs):
         if not self._thread:
             self._make(change)
             return
+        if self._num_waiting() + change.num_bytes > _MAX_WAITING:
+            self.finish()
         with self._lock:
             self._waiting[change.key] = change
             self._last = self._thread.submit(self._make_next, change)
@@ -134,12 +169,14 @@ class BackgroundBlobs(Blobs):
     def _make(self, change: _Change) -> None:
         if change.content is None:
             self._blobs.delete(change.key)
+        elif isinstance(change.content, Path):
+            self._blobs.write_file(change.key, change.content)
         else:
             self._blobs.write(change.key, change.content)
 
     def _num_waiting(self) -> int:
         with self._lock:
-            return sum(len(change.content or b"") for change in self._waiting.values())
+            return sum(change.num_bytes for change in self._waiting.values())
 
     def _require_success(self) -> None:
         if self._failure:

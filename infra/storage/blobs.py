@@ -1,12 +1,13 @@
 """Bytes by key, in a folder or in S3-compatible storage: read, write, and create unless the key exists."""
 
+import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 from urllib.parse import urlparse
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.files.durable_files import create_durably, write_durably
+from infra.files.durable_files import create_durably, move_durably, write_durably
 from infra.settings import Settings
 from schemas.errors import StorageError
 
@@ -55,6 +56,18 @@ class Blobs(Protocol):
 
         Raises:
             StorageError: the key does not exist, or cannot be read.
+        """
+        ...
+
+    def write_file(self, key: str, file: Path) -> None:
+        """Write or replace the bytes of a key with those of a file, which is removed; they need not fit into memory."""
+        ...
+
+    def read_file(self, key: str, file: Path) -> None:
+        """Write the bytes of a key into a file; they need not fit into memory.
+
+        Raises:
+            StorageError: the key does not exist, or cannot be read, or the file cannot be written.
         """
         ...
 
@@ -102,6 +115,13 @@ class FolderBlobs(Blobs):
         except OSError as error:
             raise self._unwritable(key, error) from error
 
+    def write_file(self, key: str, file: Path) -> None:
+        """Move a file to a key."""
+        try:
+            move_durably(file, self._ready(key))
+        except OSError as error:
+            raise self._unwritable(key, error) from error
+
     def create(self, key: str, content: bytes) -> bool:
         """Create a key atomically; return False if it exists."""
         try:
@@ -127,6 +147,16 @@ class FolderBlobs(Blobs):
         except OSError as error:
             raise StorageError(
                 f"object {key} is not in {self.root}: {error.strerror}. Was the folder moved or cleaned?"
+            ) from error
+
+    def read_file(self, key: str, file: Path) -> None:
+        """Copy the bytes of a key into a file."""
+        try:
+            shutil.copyfile(self._path(key), file)
+        except OSError as error:
+            raise StorageError(
+                f"cannot copy object {key} from {self.root} to {file.parent}: {error.strerror}. Was the folder moved or "
+                "cleaned, or is the disk full?"
             ) from error
 
     def holds(self, key: str) -> bool:
@@ -179,10 +209,19 @@ class BucketBlobs(Blobs):
         """Write or replace the bytes of a key."""
         with _errors_explained(f"write object to {self.root}"):
             if len(content) > _PART_BYTES:
-                in_parts = TransferConfig(multipart_threshold=_PART_BYTES, multipart_chunksize=_PART_BYTES)
-                self._client.upload_fileobj(BytesIO(content), **self._at(key), Config=in_parts)
+                self._upload(key, BytesIO(content))
             else:
                 self._client.put_object(**self._at(key), Body=content)
+
+    def write_file(self, key: str, file: Path) -> None:
+        """Upload a file, in parts if it is large."""
+        with _errors_explained(f"write object to {self.root}"), file.open("rb") as content:
+            self._upload(key, content)
+        file.unlink()
+
+    def _upload(self, key: str, content: BinaryIO) -> None:
+        in_parts = TransferConfig(multipart_threshold=_PART_BYTES, multipart_chunksize=_PART_BYTES)
+        self._client.upload_fileobj(content, **self._at(key), Config=in_parts)
 
     def create(self, key: str, content: bytes) -> bool:
         """Create a key atomically with a conditional put; return False if it exists.
@@ -198,6 +237,11 @@ class BucketBlobs(Blobs):
         """Return the bytes of a key."""
         with _errors_explained(f"read object {key} from {self.root}"):
             return self._client.get_object(**self._at(key))["Body"].read()
+
+    def read_file(self, key: str, file: Path) -> None:
+        """Download the bytes of a key into a file."""
+        with _errors_explained(f"read object {key} from {self.root}"), file.open("wb") as content:
+            self._client.download_fileobj(**self._at(key), Fileobj=content)
 
     def holds(self, key: str) -> bool:
         """Return True if a key exists."""

@@ -5,12 +5,13 @@ An object's address is its sha256, so writes can be repeated and every read is v
 
 import hashlib
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from infra.files.digests import sha256_of
 from infra.storage.blobs import Blobs
 from schemas.errors import IntegrityError, RemovedError, StorageError
 from schemas.records import Reference
@@ -54,17 +55,22 @@ class ObjectStore:
         return self._verified(reference.sha256)
 
     def _verified(self, sha256: str) -> bytes:
-        content = self._read(sha256)
-        if hashlib.sha256(content).hexdigest() != sha256:
+        with self._removal_explained(sha256):
+            content = self._blobs.read(_key(sha256))
+        self._require(hashlib.sha256(content).hexdigest(), sha256)
+        return content
+
+    def _require(self, found: str, sha256: str) -> None:
+        if found != sha256:
             raise IntegrityError(
                 f"object {sha256[:12]} in {self._blobs.root} is corrupt: its bytes do not match its name. "
                 "Delete it and run again: the task that produced it will run again"
             )
-        return content
 
-    def _read(self, sha256: str) -> bytes:
+    @contextmanager
+    def _removal_explained(self, sha256: str) -> Iterator[None]:
         try:
-            return self._blobs.read(_key(sha256))
+            yield
         except StorageError as error:
             if not self._blobs.holds(REMOVED + sha256):
                 raise
@@ -104,28 +110,27 @@ class ObjectStore:
         """Return the JSON value of a reference."""
         return json.loads(self.get(reference))
 
-    def put_folder(
-        self,
-        folder: Path,
-        over: Reference | None = None,
-        also: Mapping[str, bytes] | None = None,
-        **notes: float | int | str,
-    ) -> Reference:
-        """Store every file of a model's flat folder; return a reference to the manifest of their digests.
+    def put_folder(self, folder: Path, over: Reference | None = None, **notes: float | int | str) -> Reference:
+        """Move every file of a model's flat folder here; return a reference to the manifest of their digests.
 
         Args:
-            folder: Folder of the files.
+            folder: Folder of the files; what is already stored stays in it.
             over: Stored folder whose other files are included in the manifest.
-            also: Contents of further files, by name.
             notes: Notes of the reference.
         """
-        reads = {path.name: path.read_bytes for path in _files(folder)}
-        reads |= {name: partial(bytes, content) for name, content in (also or {}).items()}
+        files = sorted(path for path in folder.iterdir() if path.is_file())
         with ThreadPoolExecutor(_NUM_AT_ONCE) as several:
-            stored = several.map(lambda read: self.put(read(), "file").sha256, reads.values())
-            manifest = dict(zip(reads, stored, strict=True))
+            manifest = dict(zip((file.name for file in files), several.map(self._put_file, files), strict=True))
         beneath = self.get_json(over) if over else {}
         return self.put_json(beneath | manifest, _MODEL, **notes)
+
+    def _put_file(self, file: Path) -> str:
+        sha256 = sha256_of(file)
+        key = _key(sha256)
+        if not self._blobs.holds(key):
+            self._blobs.write_file(key, file)
+            self._written.add(sha256)
+        return sha256
 
     def get_folder(self, reference: Reference, folder: Path, but: Container[str] = ()) -> Path:
         """Write the files of a stored folder, each verified, and return the folder.
@@ -143,8 +148,17 @@ class ObjectStore:
         if strangers := [name for name in manifest if Path(name).name != name]:
             raise IntegrityError(f"manifest {reference.sha256[:12]} names files outside its folder: {strangers}")
         with ThreadPoolExecutor(_NUM_AT_ONCE) as several:
-            list(several.map(lambda name: (folder / name).write_bytes(self._verified(manifest[name])), manifest))
+            list(several.map(lambda name: self._get_file(manifest[name], folder / name), manifest))
         return folder
+
+    def _get_file(self, sha256: str, file: Path) -> None:
+        with self._removal_explained(sha256):
+            self._blobs.read_file(_key(sha256), file)
+        try:
+            self._require(sha256_of(file), sha256)
+        except IntegrityError:
+            file.unlink()
+            raise
 
     def remove_files(self, folder: Reference, kept: Sequence[Reference], name: str = "") -> None:
         """Remove the files of a stored folder that no kept folder has, to save space.
@@ -172,7 +186,3 @@ class ObjectStore:
 
 def _key(sha256: str) -> str:
     return f"{sha256[:2]}/{sha256}"
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file())

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from safetensors.torch import load, save
+from safetensors.torch import load_file, save_file
 
 from infra.context import objects
 from models.network.language_model import LanguageModel, load_architecture, load_model
@@ -78,10 +78,11 @@ def put_model(
         notes: Notes of the reference.
     """
     over = made_from if has_adapters(model.network) else None
-    also = {} if optimizer_state is None else {_OPTIMIZER_FILE: save(optimizer_state)}
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder))
-        reference = objects().put_folder(Path(folder), over, also, num_parameters=model.num_parameters, **notes)
+        if optimizer_state is not None:
+            save_file(optimizer_state, Path(folder) / _OPTIMIZER_FILE)
+        reference = objects().put_folder(Path(folder), over, num_parameters=model.num_parameters, **notes)
     if made_from is not None:
         _models.take(made_from)
     _models.remember(reference, model)
@@ -178,5 +179,9 @@ def get_optimizer_state(reference: Reference) -> dict[str, torch.Tensor]:
     """Return the optimiser state stored with a model, which the caller may change; empty if there is none."""
     if (kept := _optimizer_states.take(reference)) is not None:
         return kept
-    stored = objects().get_file(reference, _OPTIMIZER_FILE)
-    return load(stored) if stored else {}
+    files = objects().get_json(reference).keys()
+    if _OPTIMIZER_FILE not in files:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        objects().get_folder(reference, Path(folder), but=files - {_OPTIMIZER_FILE})
+        return load_file(Path(folder) / _OPTIMIZER_FILE)

@@ -49,7 +49,7 @@ def _bring(store: Blobs, prefix: str, folder: Path) -> None:
     latest = max(store.keys(prefix), default="")
     if latest.removeprefix(prefix) > here:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / latest.removeprefix(prefix)).write_bytes(store.read(latest))
+        store.read_file(latest, folder / latest.removeprefix(prefix))
 
 
 @contextmanager

@@ -19,9 +19,9 @@ def stored(home, tmp_path):
     folder = tmp_path / "policy"
     folder.mkdir()
 
-    def store(name: str) -> Reference:
+    def store(name: str, state: str = "") -> Reference:
         (folder / "model.safetensors").write_text(name)
-        (folder / STATE).write_text(f"state of {name}")
+        (folder / STATE).write_text(state or f"state of {name}")
         (folder / "tokenizer.json").write_text("{}")
         return objects().put_folder(folder)
 
@@ -83,12 +83,10 @@ def test_rounds_that_changed_nothing_remove_nothing(stored):
     assert files_of(start) == WHOLE
 
 
-def test_weights_that_a_round_left_as_they_were_stay_with_the_policy_that_it_began_from(stored, tmp_path):
+def test_weights_that_a_round_left_as_they_were_stay_with_the_policy_that_it_began_from(stored):
     start, cloned, policies = stored("start"), stored("cloned"), RoundPolicies()
     for begun_from, name in ((start, "start"), (cloned, "cloned")):
-        (tmp_path / "policy" / "model.safetensors").write_text(name)
-        (tmp_path / "policy" / STATE).write_text("another state")
-        policies.add(objects().put_folder(tmp_path / "policy"), made_from=begun_from)
+        policies.add(stored(name, "another state"), made_from=begun_from)
     policies.add(stored("next"), made_from=cloned)
     assert (files_of(start), files_of(cloned)) == (WHOLE, WHOLE)
 

@@ -93,6 +93,22 @@ def test_what_is_more_than_a_request_may_carry_is_sent_in_parts(settings, monkey
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("num_bytes", [0, 1, 12 * 2**20])
+def test_a_file_is_moved_to_a_key_and_copied_back(settings, tmp_path, monkeypatch, num_bytes):
+    monkeypatch.setattr(infra.storage.blobs, "_PART_BYTES", 5 * 2**20)
+    store, file, content = open_blobs(settings), tmp_path / "file", os.urandom(num_bytes)
+    for written in (b"what was there before", content):
+        file.write_bytes(written)
+        store.write_file("weights", file)
+        assert not file.exists()
+    assert store.read("weights") == content
+    store.read_file("weights", file)
+    assert file.read_bytes() == content
+    with pytest.raises(StorageError, match="no weights"):
+        store.read_file("no weights", file)
+
+
+@pytest.mark.integration
 def test_a_folder_comes_back_file_by_file(settings, tmp_path):
     folder = tmp_path / "model"
     folder.mkdir()
@@ -101,6 +117,20 @@ def test_a_folder_comes_back_file_by_file(settings, tmp_path):
     store = ObjectStore(open_blobs(settings))
     back = store.get_folder(store.put_folder(folder), tmp_path / "back")
     assert {p.name: p.read_bytes() for p in back.iterdir()} == {"a.json": b"{}", "b.bin": bytes(1000)}
+    assert not any(folder.iterdir())
+
+
+@pytest.mark.integration
+def test_a_damaged_file_of_a_folder_is_named_and_not_handed_out(settings, tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "weights.bin").write_bytes(bytes(1000))
+    blobs = open_blobs(settings)
+    stored = ObjectStore(blobs).put_folder(tmp_path / "model")
+    (sha256,) = ObjectStore(blobs).get_json(stored).values()
+    blobs.write(f"{sha256[:2]}/{sha256}", bytes(999))
+    with pytest.raises(IntegrityError, match="is corrupt"):
+        ObjectStore(blobs).get_folder(stored, tmp_path / "back")
+    assert not any((tmp_path / "back").iterdir())
 
 
 @pytest.mark.integration
@@ -363,6 +393,22 @@ def test_a_full_disk_is_named_and_leaves_nothing_half_written(small_disk):
         store.put(bytes(3_000_000), "file")
     assert store.get(kept) == b"first"
     assert [path.read_bytes() for path in small_disk.rglob("*") if path.is_file()] == [b"first"]
+
+
+@pytest.mark.integration
+def test_a_file_goes_to_another_disk_as_private_as_it_was_and_whole_or_not_at_all(small_disk, tmp_path):
+    store, file = FolderBlobs(small_disk), tmp_path / "file"
+    file.write_bytes(b"weights")
+    store.write_file("small", file)
+    file.write_bytes(bytes(3_000_000))
+    with pytest.raises(StorageError, match="No space left on device"):
+        store.write_file("large", file)
+    (only,) = small_disk.iterdir()
+    assert (only.name, only.read_bytes(), only.stat().st_mode & 0o777) == ("small", b"weights", 0o600)
+    file.unlink()
+    FolderBlobs(tmp_path).write("large", bytes(3_000_000))
+    with pytest.raises(StorageError, match="is the disk full"):
+        FolderBlobs(tmp_path).read_file("large", small_disk / "copy")
 
 
 @pytest.mark.integration

@@ -27,19 +27,46 @@ class Held(FolderBlobs):
         super().write(key, content)
         self.order.append(key)
 
+    def write_file(self, key: str, file: Path) -> None:
+        assert self.may_write.wait(60)
+        super().write_file(key, file)
+        self.order.append(key)
 
-def test_what_is_not_written_yet_is_read_from_memory(tmp_path):
-    folder = Held(tmp_path)
+
+@pytest.fixture
+def weights(tmp_path) -> Path:
+    """Return a file with weights, in a folder that is removed."""
+    file = tmp_path / "trained" / "weights"
+    file.parent.mkdir()
+    file.write_bytes(b"weights")
+    return file
+
+
+def test_what_is_not_written_yet_is_read_where_it_waits(tmp_path, weights):
+    folder = Held(tmp_path / "store")
     with BackgroundBlobs(folder) as store:
-        store.write("policy", b"weights")
+        store.write_file("policy", weights)
+        weights.parent.rmdir()
         store.write("result", b"names the policy")
-        assert store.read("policy") == b"weights"
+        read = [tmp_path / name for name in ("policy", "result")]
+        for file in read:
+            store.read_file(file.name, file)
+            assert store.read(file.name) == file.read_bytes()
+        assert [file.read_bytes() for file in read] == [b"weights", b"names the policy"]
         assert store.holds("result")
-        assert not any(tmp_path.iterdir())
+        assert not (tmp_path / "store").exists()
         folder.may_write.set()
         store.finish()
         assert folder.order == ["policy", "result"]
         assert folder.read("policy") == store.read("policy") == b"weights"
+    assert not Path(store._files.name).exists()
+
+
+def test_outside_the_block_a_file_is_moved_at_once(tmp_path, weights):
+    store = BackgroundBlobs(FolderBlobs(tmp_path / "store"))
+    store.write_file("policy", weights)
+    assert not weights.exists()
+    assert (tmp_path / "store" / "policy").read_bytes() == b"weights"
 
 
 def test_a_key_is_created_after_what_was_written_before(tmp_path):
@@ -89,18 +116,24 @@ def test_the_error_of_the_block_matters_more_than_a_failed_write(tmp_path):
         interrupted()
 
 
-CHANGES = st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.binary(max_size=3)), max_size=12)
+CHANGES = st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.binary(max_size=3), st.booleans()), max_size=12)
+"""Keys, the bytes to write or None to delete, and whether these come in a file."""
 
 
 @settings(deadline=None, max_examples=50)
 @given(changes=CHANGES)
 def test_any_changes_leave_what_they_leave_one_by_one(changes, tmp_path_factory):
     folder, expected = FolderBlobs(tmp_path_factory.mktemp("store")), dict[str, bytes]()
+    file = tmp_path_factory.mktemp("files") / "file"
     with BackgroundBlobs(folder) as store:
-        for key, content in changes:
+        for key, content, in_a_file in changes:
             if content is None:
                 store.delete(key)
                 expected.pop(key, None)
+            elif in_a_file:
+                file.write_bytes(content)
+                store.write_file(key, file)
+                expected[key] = content
             else:
                 store.write(key, content)
                 expected[key] = content
