@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from infra.context import objects
@@ -14,6 +15,7 @@ from models.network.lora import ADAPTERS, has_adapters, merged, share_base
 from models.network.trained_parameters import trainable_copy
 from models.text.prompts import PromptFormat
 from schemas.codec import decode_trajectories, encode_trajectories
+from schemas.errors import StorageError
 from schemas.recipes.digests import digest_of
 from schemas.recipes.networks import TrainingRecipe
 from schemas.records import AgentTask, Reference, Trajectory
@@ -76,12 +78,13 @@ def put_model(
         made_from: Model that it was trained from, whose stored weights it shares if only adapters were trained.
         optimizer_state: State of the optimiser to continue training with.
         notes: Notes of the reference.
+
+    Raises:
+        StorageError: the temporary folder or the store is full, or must not be written.
     """
     over = made_from if has_adapters(model.network) else None
     with tempfile.TemporaryDirectory() as folder:
-        model.save(Path(folder))
-        if optimizer_state is not None:
-            save_file(optimizer_state, Path(folder) / _OPTIMIZER_FILE)
+        _write(model, optimizer_state, Path(folder))
         reference = objects().put_folder(Path(folder), over, num_parameters=model.num_parameters, **notes)
     if made_from is not None:
         _models.take(made_from)
@@ -89,6 +92,17 @@ def put_model(
     if optimizer_state is not None:
         _optimizer_states.remember(reference, optimizer_state)
     return reference
+
+
+def _write(model: LanguageModel, optimizer_state: dict[str, torch.Tensor] | None, folder: Path) -> None:
+    try:
+        model.save(folder)
+        if optimizer_state is not None:
+            save_file(optimizer_state, folder / _OPTIMIZER_FILE)
+    except (OSError, SafetensorError) as error:
+        raise StorageError(
+            f"cannot write a model to {folder.parent}: {error}. Free space there, or set TMPDIR to another folder"
+        ) from error
 
 
 def get_model(reference: Reference, training: TrainingRecipe, seed: int = 0) -> LanguageModel:

@@ -7,6 +7,7 @@ import torch
 
 from infra.context import objects
 from models.network.language_model import load_model
+from schemas.errors import StorageError
 from schemas.recipes.networks import TrainingRecipe
 from tasks.backbones.find_backbone import SHIPPED
 from tasks.running.artifacts import (
@@ -54,6 +55,15 @@ def test_adapters_lie_beside_the_weights_that_they_were_made_for(backbone):
     config = json.loads(objects().get_file(first, "adapter_config.json") or b"")
     assert (config["peft_type"], config["r"], config["lora_alpha"]) == ("LORA", 4, 8)
     torch.testing.assert_close(from_the_store(first).network(IDS).logits, model.network(IDS).logits)
+
+
+def test_a_temporary_folder_that_is_full_is_named_and_nothing_is_stored(home, backbone, small_disk, monkeypatch):
+    stored = set((home / "objects").rglob("*"))
+    monkeypatch.setattr("tempfile.tempdir", str(small_disk))
+    with pytest.raises(StorageError, match=rf"cannot write a model to {small_disk}: .*No space left.* set TMPDIR"):
+        put_model(load_model(SHIPPED / "textworld-tiny", random_init=True))
+    assert set((home / "objects").rglob("*")) == stored
+    assert not any(small_disk.iterdir())
 
 
 def test_adapters_of_a_later_round_take_the_place_of_the_earlier(backbone):
