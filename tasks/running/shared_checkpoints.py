@@ -4,6 +4,7 @@ So a node of a Ray cluster, or a Kubernetes job on another node, goes on with wh
 stored in a folder of this machine, checkpoints stay on it, too.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -79,11 +80,15 @@ def _carry_latest(store: Blobs, prefix: str, folder: Path, carried: str) -> str:
     latest = max(folder.glob(f"*{SUFFIX}"), default=None)
     if latest is None or latest.name <= carried:
         return carried
+    link = (
+        folder / "carried"
+    )  # the store removes the file that it is given, and the training may replace the checkpoint
+    link.unlink(missing_ok=True)
     try:
-        content = latest.read_bytes()
+        os.link(latest, link)
     except FileNotFoundError:  # a newer checkpoint has just replaced it
         return carried
-    store.write(f"{prefix}{latest.name}", content)
+    store.write_file(f"{prefix}{latest.name}", link)
     _delete(store, prefix, before=f"{prefix}{latest.name}")
     return latest.name
 
