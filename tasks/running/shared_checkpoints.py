@@ -80,9 +80,7 @@ def _carry_latest(store: Blobs, prefix: str, folder: Path, carried: str) -> str:
     latest = max(folder.glob(f"*{SUFFIX}"), default=None)
     if latest is None or latest.name <= carried:
         return carried
-    link = (
-        folder / "carried"
-    )  # the store removes the file that it is given, and the training may replace the checkpoint
+    link = folder / "carried"  # the store removes the file that it is given, and the training may remove the other name
     link.unlink(missing_ok=True)
     try:
         os.link(latest, link)
