@@ -114,6 +114,35 @@ def test_what_is_done_once_changes_nothing_that_is_seen(data, family, tmp_path, 
     assert anew == translated == read
 
 
+TRANSLATED_TWICE = """
+import json
+import sys
+from infra.environments.alfworld import once
+
+problem = json.load(open(sys.argv[1]))
+for _ in range(2):
+    translate = once._translated(once.fast_downward.pddl2sas)
+    task, translation = translate(problem["pddl_domain"], problem["pddl_problem"])
+    actions = [(one.name, [(p.name, p.type_name) for p in one.parameters]) for one in task.actions]
+    things = [(one.name, one.type_name) for one in task.objects]
+    types = [(one.name, one.supertype_names) for one in task.types]
+    print(json.dumps([actions, things, types, list(map(str, task.init)), translation]), file=sys.stderr)
+"""
+"""What the engine uses of a problem: as it is translated, and as it is when its translation is read."""
+
+
+def test_a_problem_is_the_same_when_its_translation_is_read(data, tmp_path, monkeypatch):
+    files = GameFiles("valid_seen")
+    game = files.folder / files.names[0] / "game.tw-pddl"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", TRANSLATED_TWICE, game], capture_output=True, text=True, check=True
+    ).stderr.splitlines()
+    translated, read = map(json.loads, done[-2:])
+    assert len(translated[0]) > 10
+    assert translated == read
+
+
 def test_a_killed_process_fails_its_episode_and_the_next_one_goes_on(alfworld):
     (task,) = alfworld.tasks("test", 1)
     alfworld.reset({0: task})

@@ -51,21 +51,24 @@ def _translated(translate: Callable[[str, str], Any]) -> Any:
 
 
 def _parsed(domain: str, problem: str) -> Any:
-    """Return a problem as the translator parses it, without its warnings about facts that are listed twice."""
-    lists, tasks = _parsers()
+    """Return a problem as the translator normalises it, without its warnings about facts that are listed twice."""
+    lists, tasks, normalize = _translator()
     with redirect_stdout(StringIO()):
-        return tasks.parse_task(*(lists.parse_nested_list(text.split("\n")) for text in (domain, problem)))
+        task = tasks.parse_task(*(lists.parse_nested_list(text.split("\n")) for text in (domain, problem)))
+        normalize(task)
+    return task
 
 
 @lru_cache(maxsize=1)
-def _parsers() -> tuple[Any, Any]:
-    """Import the translator's parsers, whose package reads the command line while it is imported."""
+def _translator() -> tuple[Any, Any, Any]:
+    """Import parts of the translator, which reads the command line while it is imported."""
     arguments, sys.argv = sys.argv, ["translate.py", "domain", "problem"]
     try:
+        from fast_downward.translate.normalize import normalize
         from fast_downward.translate.pddl_parser import lisp_parser, parsing_functions
     finally:
         sys.argv = arguments
-    return lisp_parser, parsing_functions
+    return lisp_parser, parsing_functions, normalize
 
 
 def _read(read: Any) -> Any:
