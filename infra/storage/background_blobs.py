@@ -3,13 +3,13 @@
 import shutil
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from uuid import uuid4
 
+from infra.files.scratch_folder import scratch_folder
 from infra.storage.blobs import Blobs, Stored
 from schemas.errors import StorageError
 
@@ -40,7 +40,9 @@ class BackgroundBlobs(Blobs):
         self.root, self._blobs = blobs.root, blobs
         self._lock = threading.Lock()
         self._thread: ThreadPoolExecutor | None = None
-        self._files: TemporaryDirectory[str] | None = None
+        self._block = ExitStack()
+        self._files = Path()
+        """Folder in which files wait, while the block is open."""
         self._last: Future[None] | None = None
         self._waiting: dict[str, _Change] = {}
         """Last change of each key."""
@@ -48,7 +50,7 @@ class BackgroundBlobs(Blobs):
 
     def __enter__(self) -> "BackgroundBlobs":
         """Write in the background from now on."""
-        self._files = TemporaryDirectory(prefix="dreamgym-writes-")
+        self._files = self._block.enter_context(scratch_folder("writes"))
         self._thread = ThreadPoolExecutor(1, "writes")
         return self
 
@@ -67,8 +69,7 @@ class BackgroundBlobs(Blobs):
         finally:
             self._failure = None
             self._waiting.clear()
-            if self._files:
-                self._files.cleanup()
+            self._block.close()
 
     def write(self, key: str, content: bytes) -> None:
         """Write or replace the bytes of a key."""
@@ -76,9 +77,9 @@ class BackgroundBlobs(Blobs):
 
     def write_file(self, key: str, file: Path) -> None:
         """Move a file to where it waits, and then to a key."""
-        if self._thread and self._files:
-            self._require_success()
-            file = Path(shutil.move(file, Path(self._files.name) / uuid4().hex))
+        self._require_success()
+        if self._thread:
+            file = Path(shutil.move(file, self._files / uuid4().hex))
         self._change(_Change(key, file, file.stat().st_size))
 
     def delete(self, key: str) -> None:

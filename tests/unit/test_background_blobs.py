@@ -59,7 +59,7 @@ def test_what_is_not_written_yet_is_read_where_it_waits(tmp_path, weights):
         store.finish()
         assert folder.order == ["policy", "result"]
         assert folder.read("policy") == store.read("policy") == b"weights"
-    assert not Path(store._files.name).exists()
+    assert not store._files.exists()
 
 
 def test_outside_the_block_a_file_is_moved_at_once(tmp_path, weights):
