@@ -4,7 +4,7 @@
     make bench CYCLE=       the table alone
     make bench ROWS="update episodes"   only what these modules of tests/benchmarks measure
 
-Exits with 1 below a floor, and refuses to measure on a loaded machine.
+Exits with 1 below a floor or on a loaded machine, where it measures nothing, and with 2 where no row has a module.
 """
 
 import json
@@ -77,10 +77,14 @@ def measure(module: str, function: str) -> Any:
 
 def main(arguments: Sequence[str]) -> int:
     """Measure the requested rows; return the exit code."""
+    modules = [one for one in arguments if one != "cycle"]
+    measured = sorted({row.module for row in ROWS})
+    if unknown := [one for one in modules if one not in measured]:
+        Console().print(f"no row is measured by {', '.join(unknown)}; rows are measured by {', '.join(measured)}")
+        return 2
     if os.getloadavg()[0] > 0.5 * (os.cpu_count() or 1):
         Console().print(f"the machine is busy (load {os.getloadavg()[0]:.1f}): ratios would mean nothing")
         return 1
-    modules = [one for one in arguments if one != "cycle"]
     chosen = [row for row in ROWS if not modules or row.module in modules]
     below = _compare(chosen)
     if not modules or "episodes" in modules:
