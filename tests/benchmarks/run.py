@@ -4,7 +4,7 @@
     make bench CYCLE=       the table alone
     make bench ROWS="update episodes"   only what these modules of tests/benchmarks measure
 
-Exits with 1 below a floor or on a loaded machine, where it measures nothing, and with 2 where no row has a module.
+Exits with 1 below a floor. A loaded machine (1) or a module that has no rows (2) ends it before anything is measured.
 """
 
 import json
