@@ -10,9 +10,10 @@ import lancedb
 import numpy as np
 import pytest
 
-import infra.storage.blobs
+import infra.storage.buckets
 from infra.settings import Settings
-from infra.storage.blobs import BucketBlobs, FolderBlobs, open_blobs
+from infra.storage.blobs import FolderBlobs, open_blobs
+from infra.storage.buckets import BucketBlobs
 from infra.storage.object_store import ObjectStore
 from infra.storage.replay_store import ReplayStore
 from infra.tracking.tracker import Tracker
@@ -81,7 +82,7 @@ def test_objects_come_back_and_equal_bytes_are_one_object(settings):
 
 @pytest.mark.integration
 def test_what_is_more_than_a_request_may_carry_is_sent_in_parts(settings, monkeypatch):
-    monkeypatch.setattr(infra.storage.blobs, "_PART_BYTES", 5 * 2**20)
+    monkeypatch.setattr(infra.storage.buckets, "_PART_BYTES", 5 * 2**20)
     store = open_blobs(settings)
     for num_bytes in (12 * 2**20, 5 * 2**20):
         content = os.urandom(num_bytes)
@@ -95,7 +96,7 @@ def test_what_is_more_than_a_request_may_carry_is_sent_in_parts(settings, monkey
 @pytest.mark.integration
 @pytest.mark.parametrize("num_bytes", [0, 1, 12 * 2**20])
 def test_a_file_is_moved_to_a_key_and_copied_back(settings, tmp_path, monkeypatch, num_bytes):
-    monkeypatch.setattr(infra.storage.blobs, "_PART_BYTES", 5 * 2**20)
+    monkeypatch.setattr(infra.storage.buckets, "_PART_BYTES", 5 * 2**20)
     store, file, content = open_blobs(settings), tmp_path / "file", os.urandom(num_bytes)
     for written in (b"what was there before", content):
         file.write_bytes(written)
