@@ -29,7 +29,7 @@ from textworld.generator.text_grammar import Grammar
 
 _load_knowledge = lru_cache(maxsize=4)(KnowledgeBase.load)
 _OWN_GRAMMAR = SimpleNamespace(default=lambda: SimpleNamespace(text_grammars_path=cooking.KB_GRAMMAR_PATH))
-"""Where a grammar looks for rules of house games: it finds those of cooking games there, which are parsed only once."""
+"""The place to look for the rules of house games: those of cooking games, which are parsed once."""
 _one_at_a_time = threading.Lock()
 _NUM_CACHED = 2_048
 """Maximum number of games in memory, 0.1 to 0.2 MB each: all train and valid tasks of a recipe, and two panels of test tasks."""
