@@ -1,6 +1,7 @@
 """Context of running tasks: stores, ledger and registry of the process, and the run that a thread works on.
 
-A flow sets the run once; tasks read it. Nothing here affects a result.
+A flow sets the run once; tasks read it. Nothing here affects a result. LanceDB and MLflow, which take seconds to import,
+are imported on first use: workers and short commands do without.
 """
 
 from contextvars import ContextVar
@@ -10,17 +11,17 @@ from typing import TYPE_CHECKING
 
 from infra.progress.progress import Display
 from infra.promotion.ledger import Ledger
-from infra.promotion.registry import Registry
 from infra.settings import settings
 from infra.storage.background_blobs import BackgroundBlobs
 from infra.storage.blobs import Blobs, open_blobs
 from infra.storage.object_store import ObjectStore
 from infra.tracking.steps import Steps
-from infra.tracking.tracker import Tracker
 from schemas.errors import DreamGymError
 
 if TYPE_CHECKING:
+    from infra.promotion.registry import Registry
     from infra.storage.replay_store import ReplayStore
+    from infra.tracking.tracker import Tracker
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class RunContext:
 
     run_id: str
     recipe_digest: str
-    tracker: Tracker
+    tracker: "Tracker"
     display: Display
     steps: Steps = field(default_factory=Steps)
     remakes_removed: bool = False
@@ -81,14 +82,16 @@ def ledger() -> Ledger:
 
 
 @lru_cache
-def registry() -> Registry:
+def registry() -> "Registry":
     """Return the model registry."""
+    from infra.promotion.registry import Registry
+
     return Registry(settings())
 
 
 @lru_cache
 def replay_store() -> "ReplayStore":
-    """Return the replay store of this process. LanceDB, which takes a second to import, is imported on first use."""
+    """Return the replay store of this process."""
     from infra.storage.replay_store import ReplayStore
 
     return ReplayStore(settings())

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from infra.tracking.tracker import Tracker
+if TYPE_CHECKING:
+    from infra.tracking.tracker import Tracker
 
 
 @dataclass
@@ -17,7 +19,7 @@ class Notes:
         """Return a stage that adds to these notes."""
         return _Stage(self, name)
 
-    def log_into(self, tracker: Tracker) -> None:
+    def log_into(self, tracker: "Tracker") -> None:
         """Log all entries to a tracker."""
         for name, metrics, step in self.entries:
             tracker.stage(name).log_metrics(metrics, step)

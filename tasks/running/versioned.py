@@ -10,16 +10,12 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
-from prefect import Task
-from prefect.cache_policies import CacheKeyFnPolicy
 from pydantic import BaseModel
 
 from infra.context import objects, run_context
-from infra.orchestration.result_storage import ResultBlobs
 from infra.running.memory import release_free_memory
 from schemas.plain import plain, references_in, restored
 from schemas.recipes.digests import changed_fields, digest_of
-from schemas.runs import KeyParts
 from tasks.running.cache_key import key_parts
 
 
@@ -35,6 +31,8 @@ def versioned_task(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        from infra.orchestration.keyed_task import keyed_task  # Prefect takes a second to import; workers do without
+
         arguments = signature(function).bind(*args, **kwargs).arguments
         parts = key_parts(function.__name__, function.__module__, arguments)
         ran: list[bool] = []
@@ -47,10 +45,10 @@ def versioned_task(function: Callable[..., Any]) -> Callable[..., Any]:
             finally:
                 release_free_memory()
 
-        stored = _prefect_task(run, parts)(*args, **kwargs)
+        stored = keyed_task(run, parts.task, parts.key)(*args, **kwargs)
         if not ran and not _is_held(restored(stored["result"])):
             run_context().display.say(f"{parts.task}: part of its result is no longer stored, so it is computed again")
-            stored = _prefect_task(run, parts, again=True)(*args, **kwargs)
+            stored = keyed_task(run, parts.task, parts.key, again=True)(*args, **kwargs)
         result = restored(stored["result"])
         made = [one.sha256 for one in references_in(result)]
         run_context().steps.note(parts, run_context().run_id, stored["made_by"], made, _sections(arguments))
@@ -62,20 +60,6 @@ def versioned_task(function: Callable[..., Any]) -> Callable[..., Any]:
 def _is_held(result: Any) -> bool:
     or_removed = not run_context().remakes_removed
     return all(objects().holds(one, or_removed=or_removed) for one in references_in(result))
-
-
-def _prefect_task(function: Callable[..., Any], parts: KeyParts, *, again: bool = False) -> Task[..., Any]:
-    made = Task(
-        function,
-        name=parts.task,
-        persist_result=True,
-        refresh_cache=again,
-        result_serializer="json",
-        log_prints=False,
-        cache_policy=CacheKeyFnPolicy(cache_key_fn=lambda context, arguments: parts.key),
-    )
-    made.result_storage = ResultBlobs()  # as an argument, it would have to be registered on a server
-    return made
 
 
 def _sections(arguments: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
-from typing import Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
 import torch
 from pydantic import TypeAdapter
@@ -18,7 +18,6 @@ from infra.progress.progress import Display
 from infra.running.processes import in_processes
 from infra.running.ray_cluster import on_ray
 from infra.settings import settings
-from infra.tracking.tracker import Tracker
 from infra.tracking.worker_metrics import Notes
 from schemas.errors import InputError
 from schemas.recipes.digests import digest_of
@@ -26,6 +25,9 @@ from schemas.recipes.networks import EngineRecipe
 from schemas.records import Reference
 from tasks.running.device import device
 from tasks.running.import_closure import closure_of
+
+if TYPE_CHECKING:
+    from infra.tracking.tracker import Tracker
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ def work(payload: bytes) -> bytes:
         raise InputError("a node of the Ray cluster has other code of dreamgym than this one: install the same on all")
     notes, display = Notes(), _Listener()
     set_run_context(
-        RunContext(call.run_id, call.recipe_digest, cast(Tracker, notes), display)
+        RunContext(call.run_id, call.recipe_digest, cast("Tracker", notes), display)
     )  # parts of tasks only log metrics
     function = getattr(import_module(call.module), call.function)
     arguments = [kind.validate_python(plain) for kind, plain in zip(_kinds(function), call.arguments, strict=True)]
