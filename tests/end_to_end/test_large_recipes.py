@@ -76,12 +76,12 @@ def _model_card(home: Path) -> str:
 
 
 def _once_it_listens(client: openai.OpenAI, **asked: Any) -> Any:
-    """Return the answer of a server that is starting."""
+    """Return the answer of a server that is starting, which takes minutes where other tests have the cores."""
     for _ in range(300):
         try:
             return client.chat.completions.create(**asked)
         except openai.APIConnectionError:
-            time.sleep(0.2)
+            time.sleep(1)
     raise TimeoutError
 
 
