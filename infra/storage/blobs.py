@@ -1,4 +1,4 @@
-"""Bytes by key, in a folder or in S3-compatible storage: read, write, and create unless the key exists."""
+"""Bytes by key: read, write, and create unless the key exists. In a folder, or in a bucket (`buckets`)."""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor

@@ -5,8 +5,8 @@ TextWorld's generator has four hot spots, which are patched out during a call:
 - It parses its knowledge base anew for every game.
 - It compiles a z-machine twice only to record a walkthrough, which is unused here.
 - It searches its grammar for mistakes, which it would only print.
-- It parses the grammar of house games first, whose rules those of cooking games then replace. Seven rules of which no
-  cooking game makes use would stay.
+- It parses the grammar of house games first. That of cooking games then replaces all its rules but seven, which no
+  cooking game uses.
 
 Games are cached in memory, not on disk, because generating one costs less than reading one. An evaluation needs each of
 its games three times: for its task, its episode and its replay.
